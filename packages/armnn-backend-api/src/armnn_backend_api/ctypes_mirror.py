@@ -390,6 +390,13 @@ class DeviceMemory(ctypes.Structure):
     buffer_destroy: Callable[..., Any]
 
 
+class Mapped(ctypes.Structure):
+    """``armnn_mapped``."""
+
+    header: Header
+    deserialize: Callable[..., Any]
+
+
 RangeFn = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
@@ -403,6 +410,10 @@ WriteFn = ctypes.CFUNCTYPE(
     ctypes.c_uint64,
 )
 ConstantFn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+ReleaseFn = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
 )
@@ -942,6 +953,22 @@ DeviceMemory._fields_ = [
     ("buffer_destroy", DeviceMemoryBufferDestroy),
 ]
 
+MappedDeserialize = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Device),
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ReleaseFn,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+Mapped._fields_ = [
+    ("header", Header),
+    ("deserialize", MappedDeserialize),
+]
+
 STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Error: int.from_bytes(b"AERR", "little"),
     Host: int.from_bytes(b"AHST", "little"),
@@ -960,6 +987,7 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Async: int.from_bytes(b"AASY", "little"),
     Memory: int.from_bytes(b"AMEM", "little"),
     DeviceMemory: int.from_bytes(b"ADVM", "little"),
+    Mapped: int.from_bytes(b"AMAP", "little"),
 }
 """The struct_id of each growable struct."""
 
@@ -988,7 +1016,8 @@ __all__ = [
     "DeviceMemoryCopyOut", "DeviceMemoryData", "DeviceMemoryImportHost", "Error", "ErrorRelease",
     "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc", "HostCancelled", "HostEvent",
     "HostFree", "HostGetExtension", "HostLog", "HostLogLevel", "HostNumThreads", "HostParallelFor",
-    "HostProfiling", "HostPython", "HostPythonCreate", "IoRequirement", "Memory", "MemoryAddress",
-    "MemoryAllocate", "MemoryBufferDestroy", "MemoryExportFd", "MemoryImportFd", "Node", "Option",
-    "Quantization", "RangeFn", "String", "Support", "Tensor", "Value", "WriteFn",
+    "HostProfiling", "HostPython", "HostPythonCreate", "IoRequirement", "Mapped",
+    "MappedDeserialize", "Memory", "MemoryAddress", "MemoryAllocate", "MemoryBufferDestroy",
+    "MemoryExportFd", "MemoryImportFd", "Node", "Option", "Quantization", "RangeFn", "ReleaseFn",
+    "String", "Support", "Tensor", "Value", "WriteFn",
 ]  # fmt: skip

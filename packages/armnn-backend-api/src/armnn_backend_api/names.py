@@ -11,6 +11,7 @@ __all__ = [
     "DEVICE_MEMORY",
     "EXPORTS",
     "HOST_PYTHON",
+    "MAPPED_PROGRAMS",
     "SHARED_MEMORY",
     "UNDEFINED_ID",
     "VALID_ID",
@@ -34,6 +35,9 @@ SHARED_MEMORY: Final = "armnn.memory/1"
 
 DEVICE_MEMORY: Final = "armnn.device/1"
 """The extension of a backend by which tensors stay in memory that the host cannot reach."""
+
+MAPPED_PROGRAMS: Final = "armnn.mapped/1"
+"""The extension of a backend by which programs read constants where a file is mapped."""
 
 HOST_PYTHON: Final = "armnn.host.python/1"
 """The extension of a host by which Python classes serve files whose table is static C."""

@@ -67,7 +67,7 @@ void answer(const armnn_backend &backend, const armnn_graph &graph, armnn_suppor
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args);
 void serialize(const armnn_program &program, const Write &write);
 /* Throws Failure. */
-armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size);
+armnn_program *deserialize(armnn_backend &backend, const Blob &blob);
 /* Throws Failure.
  *
  * Args: stop: ends the call as if it was cancelled, once it is true.

@@ -18,6 +18,9 @@ namespace {
 constexpr char kMagic[] = "CpuAcc program of " CPUACC_BUILD;
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 
+/* Kernels read whole registers, so a little beyond the end of packed weights: as aligned_memory. */
+constexpr size_t kReadBeyond = 2 * kDataAlignment;
+
 enum class Constant : uint8_t { none, stored, left_out };
 
 size_t constant_bytes(const Value &value) {
@@ -58,7 +61,7 @@ void check_shape(const Value &value) {
   }
 }
 
-Value read_value(Reader &reader) {
+Value read_value(Reader &reader, const Blob &blob) {
   Value value;
   value.name = reader.text();
   value.type = reader.number<int32_t>();
@@ -80,10 +83,8 @@ Value read_value(Reader &reader) {
   size_t size = 0;
   const void *data = reader.data(size);
   if (size != constant_bytes(value)) refuse("a constant has another size than its tensor");
-  const std::shared_ptr<void> memory = aligned_memory(size);
-  std::memcpy(memory.get(), data, size);
-  value.address = memory.get();
-  value.memory = memory;
+  value.memory = blob.keep(data, size);
+  value.address = value.memory.get();
   return value;
 }
 
@@ -126,9 +127,9 @@ Layer read_layer(Reader &reader, size_t position, size_t values) {
   return layer;
 }
 
-ImportedGraph read_graph(Reader &reader) {
+ImportedGraph read_graph(Reader &reader, const Blob &blob) {
   ImportedGraph graph;
-  for (uint64_t left = reader.count(); left > 0; --left) graph.values.push_back(read_value(reader));
+  for (uint64_t left = reader.count(); left > 0; --left) graph.values.push_back(read_value(reader, blob));
   const size_t values = graph.values.size();
   for (uint64_t left = reader.count(); left > 0; --left) {
     graph.layers.push_back(read_layer(reader, graph.layers.size(), values));
@@ -163,7 +164,7 @@ std::shared_ptr<const void> stand_in(ImportedGraph &graph) {
   });
 }
 
-ProgramWeights::Entry read_packed(Reader &reader, size_t values, PackedWeights &shared) {
+ProgramWeights::Entry read_packed(Reader &reader, const Blob &blob, size_t values, PackedWeights &shared) {
   ProgramWeights::Entry entry;
   entry.value = static_cast<size_t>(reader.number<uint64_t>());
   if (entry.value >= values) refuse("packed weights belong to no tensor");
@@ -173,11 +174,20 @@ ProgramWeights::Entry read_packed(Reader &reader, size_t values, PackedWeights &
   const void *data = reader.data(entry.bytes);
   const std::string key = "digest " + std::to_string(first) + " " + std::to_string(second);
   entry.memory = shared.get(key + " " + entry.recipe, entry.bytes,
-                            [&](void *memory) { std::memcpy(memory, data, entry.bytes); });
+                            [&] { return blob.keep(data, entry.bytes); });
   return entry;
 }
 
 }  // namespace
+
+std::shared_ptr<const void> Blob::keep(const void *found, size_t bytes) const {
+  if (mapping != nullptr && reinterpret_cast<uintptr_t>(found) % kDataAlignment == 0) {
+    return std::shared_ptr<const void>(mapping, found);
+  }
+  const std::shared_ptr<void> memory = aligned_memory(bytes);
+  if (bytes > 0) std::memcpy(memory.get(), found, bytes);
+  return memory;
+}
 
 void write_blob(const Options &options, const ImportedGraph &graph, const ProgramWeights &weights,
                 const std::string &level, const Write &write) {
@@ -204,12 +214,13 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
     for (const uint64_t sum : digest_of(entry->memory.get(), entry->bytes)) writer.number(sum);
     writer.data(entry->memory.get(), entry->bytes);
   }
+  writer.room(kReadBeyond);
   writer.seal();
   writer.flush();
 }
 
-StoredProgram read_blob(const void *data, size_t size, const std::string &level, PackedWeights &shared) {
-  Reader reader(data, size);
+StoredProgram read_blob(const Blob &blob, const std::string &level, PackedWeights &shared) {
+  Reader reader(blob.data, blob.size);
   StoredProgram stored;
   if (reader.text() != kMagic) refuse("another build of CpuAcc wrote it");
   const std::string written = reader.text();
@@ -217,11 +228,12 @@ StoredProgram read_blob(const void *data, size_t size, const std::string &level,
   stored.options.threads = reader.number<int32_t>();
   stored.options.allows_fast_math = reader.number<uint8_t>() != 0;
   if (stored.options.threads < 0) refuse("it is for less than one thread");
-  stored.graph = read_graph(reader);
+  stored.graph = read_graph(reader, blob);
   stored.zeros = stand_in(stored.graph);
   for (uint64_t left = reader.count(); left > 0; --left) {
-    stored.packed.push_back(read_packed(reader, stored.graph.values.size(), shared));
+    stored.packed.push_back(read_packed(reader, blob, stored.graph.values.size(), shared));
   }
+  reader.take(kReadBeyond);
   reader.check_seal();
   return stored;
 }

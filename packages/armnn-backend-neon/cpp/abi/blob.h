@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,16 @@
 #include "graph/packed.h"
 
 namespace cpuacc {
+
+/* The bytes of a program; constants stay in them if they are mapped. */
+struct Blob {
+  const void *data;
+  size_t size;
+  std::shared_ptr<const void> mapping; /* keeps them; nullptr: they are there for the call */
+
+  /* Returns bytes that were found in it, where they are or as a copy. */
+  std::shared_ptr<const void> keep(const void *found, size_t bytes) const;
+};
 
 struct StoredProgram {
   Options options;
@@ -28,6 +39,6 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
 /* Reads what write_blob wrote, by the same build and for the same level. Throws Failure with
  * ARMNN_INCOMPATIBLE_BLOB for anything else; what it returns has indices and sizes that fit.
  */
-StoredProgram read_blob(const void *data, size_t size, const std::string &level, PackedWeights &shared);
+StoredProgram read_blob(const Blob &blob, const std::string &level, PackedWeights &shared);
 
 }  // namespace cpuacc

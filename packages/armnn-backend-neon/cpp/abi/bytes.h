@@ -85,6 +85,10 @@ class Writer {
     put(padding.data(), padding.size());
     put(data, size);
   }
+  void room(size_t size) {
+    const std::string zeros(size, '\0');
+    put(zeros.data(), size);
+  }
   /* Ends what is written by a digest of all but the data. */
   void seal() {
     for (const uint64_t sum : std::array<uint64_t, 2>(digest_.sums())) number(sum);

@@ -121,9 +121,9 @@ void serialize(const armnn_program &program, const Write &write) {
              write);
 }
 
-armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size) {
+armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
   const uint64_t began_ns = now_ns();
-  StoredProgram stored = read_blob(data, size, backend.kernels.name, backend.packed);
+  StoredProgram stored = read_blob(blob, backend.kernels.name, backend.packed);
   ProgramWeights weights(backend.packed);
   for (size_t i = 0; i < stored.graph.values.size(); ++i) {
     const Value &value = stored.graph.values[i];

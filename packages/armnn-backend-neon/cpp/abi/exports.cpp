@@ -108,7 +108,23 @@ armnn_code serialize(armnn_program *program, armnn_write_fn write, void *arg, ar
 armnn_code deserialize(armnn_backend *backend, const armnn_device *, const void *data, uint64_t size,
                        armnn_program **program, armnn_error *error) {
   return cpuacc::guarded(
-      error, [&] { *program = cpuacc::deserialize(*backend, data, static_cast<size_t>(size)); });
+      error, [&] { *program = cpuacc::deserialize(*backend, {data, static_cast<size_t>(size), nullptr}); });
+}
+
+/* Gives memory back that the host lent. */
+struct Loan {
+  armnn_release_fn release;
+  void *arg;
+  ~Loan() { release(arg); }
+};
+
+armnn_code deserialize_mapped(armnn_backend *backend, const armnn_device *, const void *data, uint64_t size,
+                              armnn_release_fn release, void *arg, armnn_program **program,
+                              armnn_error *error) {
+  return cpuacc::guarded(error, [&] {
+    const std::shared_ptr<const void> mapping(new Loan{release, arg});
+    *program = cpuacc::deserialize(*backend, {data, static_cast<size_t>(size), mapping});
+  });
 }
 
 void program_destroy(armnn_program *program) { delete program; }
@@ -126,6 +142,7 @@ armnn_code execute(armnn_context *context, const armnn_execute_args *args, armnn
 const void *get_extension(const char *name) {
   if (std::strcmp(name, "armnn.async/1") == 0) return cpuacc::async_extension();
   if (std::strcmp(name, "armnn.memory/1") == 0) return cpuacc::memory_extension();
+  if (std::strcmp(name, "armnn.mapped/1") == 0) return cpuacc::mapped_extension();
   return nullptr;
 }
 
@@ -157,6 +174,15 @@ const armnn_backend_api kTable = [] {
 }();
 
 }  // namespace
+
+namespace cpuacc {
+
+const armnn_mapped *mapped_extension() {
+  static const armnn_mapped table = {ARMNN_HEADER(ARMNN_MAPPED), deserialize_mapped};
+  return &table;
+}
+
+}  // namespace cpuacc
 
 armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels,
                              const cpuacc::Options &defaults)

@@ -10,5 +10,7 @@ namespace cpuacc {
 const armnn_async *async_extension();
 /* armnn.memory/1 */
 const armnn_memory *memory_extension();
+/* armnn.mapped/1 */
+const armnn_mapped *mapped_extension();
 
 }  // namespace cpuacc

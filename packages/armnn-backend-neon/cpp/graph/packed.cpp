@@ -30,6 +30,14 @@ std::shared_ptr<void> MemorySource::get(size_t bytes) const {
 }
 
 std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Fill &fill) {
+  return get(key, bytes, [&]() -> std::shared_ptr<const void> {
+    const std::shared_ptr<void> memory = aligned_memory(bytes);
+    fill(memory.get());
+    return memory;
+  });
+}
+
+std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Make &make) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = entries_.find(key);
@@ -37,8 +45,7 @@ std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t by
       if (std::shared_ptr<const void> packed = found->second.memory.lock()) return packed;
     }
   }
-  const std::shared_ptr<void> memory = aligned_memory(bytes);
-  fill(memory.get());
+  const std::shared_ptr<const void> memory = make();
   const std::lock_guard<std::mutex> guard(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     entry = entry->second.memory.expired() ? entries_.erase(entry) : std::next(entry);

@@ -35,6 +35,7 @@ class MemorySource {
 };
 
 using Fill = std::function<void(void *)>;
+using Make = std::function<std::shared_ptr<const void>()>;
 
 /* What the programs of a backend packed, as long as one of them has it. */
 class PackedWeights {
@@ -45,6 +46,8 @@ class PackedWeights {
    * depends on.
    */
   std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Fill &fill);
+  /* The same, of memory that make returns. */
+  std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Make &make);
 
  private:
   struct Entry {

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import zlib
 
 import pytest
 
@@ -19,7 +20,8 @@ def signed(body: bytes) -> memoryview:
 
 def with_header(text: bytes, rest: bytes = b"", size: int | None = None) -> memoryview:
     length = len(text) if size is None else size
-    return signed(struct.pack("<8sIQ", MAGIC, VERSION, length) + text + rest)
+    prefix = struct.pack("<8sIIQ", MAGIC, VERSION, zlib.crc32(text), length)
+    return signed(prefix + text + rest)
 
 
 def test_an_entry_is_read_back_as_it_was() -> None:
@@ -43,15 +45,28 @@ def test_every_cut_and_every_flipped_bit_is_refused() -> None:
             unpack(memoryview(DATA[:index] + bytes([DATA[index] ^ 1]) + DATA[index + 1 :]))
 
 
+def test_a_file_that_is_known_is_hashed_in_its_header_only() -> None:
+    start = DATA.index(b"program")
+    changed = memoryview(DATA[:start] + b"P" + DATA[start + 1 :])
+    assert bytes(unpack(changed, is_known=True)[1][0]) == b"Program"
+    for index in range(DATA.index(b"}") + 1):
+        flipped = DATA[:index] + bytes([DATA[index] ^ 1]) + DATA[index + 1 :]
+        with pytest.raises(StaleEntryError):
+            unpack(memoryview(flipped), is_known=True)
+    for size in range(len(DATA) - 1):
+        with pytest.raises(StaleEntryError):
+            unpack(memoryview(DATA[:size]), is_known=True)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (memoryview(b""), "it has 0 bytes, expected more"),
         (memoryview(DATA[:5]), "it has 5 bytes, expected more"),
         (memoryview(b"\x89ARMNNP\n\1" + DATA[9:]), r"it is b'\\x89ARMNNP\\n' of version 1, expec"),
-        (memoryview(DATA[:8] + b"\1" + DATA[9:]), "of version 1, expected .*, 2"),
+        (memoryview(DATA[:8] + b"\1" + DATA[9:]), "of version 1, expected .*, 3"),
         (memoryview(DATA[:-1]), "its sha256 is not that of its content"),
-        (with_header(b"{}", size=3), "its header has 3 bytes, and the file 54"),
+        (with_header(b"{}", size=3), "its header has 3 bytes, and the file 58"),
         (with_header(b"{}", size=HEADER_LIMIT + 1), "its header has 67108865 bytes"),
         (with_header(b"{"), "its header cannot be read: JSONDecodeError"),
         (with_header(b"\xff"), "its header cannot be read: UnicodeDecodeError"),
@@ -61,6 +76,7 @@ def test_every_cut_and_every_flipped_bit_is_refused() -> None:
         (with_header(b'{"sizes": [-1]}', bytes(64)), "a block of -1 bytes does not fit"),
         (with_header(b'{"sizes": [99]}', bytes(64)), "a block of 99 bytes does not fit"),
         (with_header(b'{"sizes": []}', b"?"), "something follows its last block"),
+        (with_header(b"[" * 100_000), "its header cannot be read: RecursionError"),
     ],
 )
 def test_what_is_refused_is_refused_with_its_reason(data: memoryview, reason: str) -> None:

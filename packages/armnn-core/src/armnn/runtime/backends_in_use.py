@@ -110,14 +110,16 @@ class BackendsInUse:
     def described(self, participants: Participants) -> list[str]:
         """Return the participating backends: versions, origins, options."""
         entries = {entry.id: entry for entry in reversed(self.registry.entries())}
-        everyone = (*(candidate.id for candidate in participants.all), EVALUATOR)
-        known = [entries.get(backend_id) for backend_id in everyone]
-        return [
+        known = [entries.get(candidate.id) for candidate in participants.all]
+        described = [
             f"{entry.id} {entry.distribution} {entry.version} {entry.origin} {entry.api_version} "
             f"{dict(self._options.backend_options.get(entry.id, {}))}"
             for entry in known
             if entry is not None
         ]
+        evaluator = entries.get(EVALUATOR)  # not asked for more: it is not loaded, as a rule
+        version = "none" if evaluator is None else evaluator.version
+        return [*described, f"{EVALUATOR} {version}"]
 
     def contexts_of(self, participants: Participants) -> dict[str, BackendContext]:
         """Return the contexts of the participating backends by id."""

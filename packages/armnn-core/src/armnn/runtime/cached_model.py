@@ -14,6 +14,8 @@ from armnn.errors import ModelFileError
 from armnn.optimizer import phase
 from armnn.parsing import parse, parser_version
 from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork
+from armnn.storage.programs import ModelPrograms
+from armnn.storage.stamps import stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,16 +49,19 @@ def open_model(
         ModelFileError: The file cannot be read or understood, or changes meanwhile.
     """
     source, request, options = origin.source, origin.request, origin.request.options
-    participants = backends.participants(None, request, profiler, cache)
+    stamp, digest = stamp_of(file), cache.digests.of(file)
+    source.known_sha256[:] = [digest]
+    programs = ModelPrograms(cache)
+    participants = backends.participants(None, request, profiler, programs)
     described = backends.described(participants)
-    store = ModelStore(cache, _dependencies(file, origin, described))
+    store = ModelStore(cache, _dependencies(file, digest, origin, described), programs)
     facts = store.facts()
     if facts is not None:
         participants.compute_as(facts.quantized_arithmetic)
 
     def make() -> OptimizedNetwork:
         """Parse the model, for shapes that the cache lacks."""
-        if file_sha256(file) != source.sha256:
+        if file_sha256(file) != digest:
             raise ModelFileError(
                 f"the model {str(file)!r} has changed since it was loaded: load it again"
             )
@@ -71,6 +76,8 @@ def open_model(
 
     with phase(profiler, "parse"):
         network = parse(file, parser_options=origin.parser_options)
+    if stamp_of(file) != stamp:
+        raise ModelFileError(f"the model {str(file)!r} changed while it was loaded: load it again")
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
         participants = backends.participants(network, request, profiler, cache)
@@ -78,14 +85,17 @@ def open_model(
     participants.compute_as(network.quantized_arithmetic)
     made = OptimizedNetwork(network, participants, options, may_change=True)
     facts = ModelFacts.of(made, network.quantized_arithmetic)
-    store.keep_facts(facts)
+    if not facts.is_static:
+        store.keep_facts(facts)
     return StoredNetwork(store, facts, participants, options, lambda: made)
 
 
-def _dependencies(file: Path, origin: LoadRequest, backends: Sequence[str]) -> dict[str, Any]:
+def _dependencies(
+    file: Path, digest: str, origin: LoadRequest, backends: Sequence[str]
+) -> dict[str, Any]:
     """Return what the preparation of a model depends on."""
     return {
-        "model": origin.source.sha256,
+        "model": digest,
         "suffix": file.suffix,
         "core": __version__,
         "parser": parser_version(file.suffix),

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The file of an entry: JSON header and byte blocks.
 
-A file is: magic (8 bytes), version (uint32), size of the header (uint64), little-endian; the header
-as JSON; each block, of the size that the header's "sizes" says, at the next multiple of 64; the
-sha256 of everything before.
+A file is: magic (8 bytes), version (uint32), CRC-32 of the header (uint32), size of the header
+(uint64), little-endian; the header as JSON; each block, of the size that the header's "sizes" says,
+at the next multiple of 64; the sha256 of everything before.
+
+A file is mapped, and its blocks are read where they are; hashing all of it brings all of it into
+memory. So a reader that knows already that the file is what was written checks the header only, by
+its CRC.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import json
 import struct
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 from armnn._digest import DIGEST_SIZE, sha256
 from armnn.backends.cache import StaleEntryError
@@ -21,18 +26,19 @@ if TYPE_CHECKING:
     from armnn.backends.cache import Block, Entry
 
 MAGIC: Final = b"\x89ARMNNS\n"
-VERSION: Final = 2
+VERSION: Final = 3
 HEADER_LIMIT: Final = 1 << 26
 
-_PREFIX: Final = struct.Struct("<8sIQ")
+_PREFIX: Final = struct.Struct("<8sIIQ")
 _ALIGNMENT: Final = 64
 
 
 def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> list[bytes | memoryview]:
-    """Return the bytes of a file, in pieces."""
+    """Return a file in pieces; the last is its sha256."""
     sizes = [sum(map(len, block)) for block in blocks]
     text = json.dumps({**header, "sizes": sizes}).encode()
-    pieces: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, VERSION, len(text)), text]
+    prefix = _PREFIX.pack(MAGIC, VERSION, crc32(text), len(text))
+    pieces: list[bytes | memoryview] = [prefix, text]
     end = _PREFIX.size + len(text)
     for block, size in zip(blocks, sizes, strict=True):
         pieces += [bytes(-end % _ALIGNMENT), *block]
@@ -43,29 +49,42 @@ def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> list[bytes | mem
     return [*pieces, digest.digest()]
 
 
-def unpack(data: memoryview) -> Entry:
+def digest_of(data: memoryview) -> str:
+    """Return the sha256 that a file says it has."""
+    return bytes(data[-DIGEST_SIZE:]).hex()
+
+
+def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     """Return header and blocks of a file, without copying.
+
+    Args:
+        data: The file.
+        is_known: Whether its sha256 was checked since it changed last. Every offset is checked
+            nevertheless.
 
     Raises:
         StaleEntryError: It is not what :func:`pack` writes, byte by byte.
     """
-    body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
+    body = data[:-DIGEST_SIZE]
     if len(body) < _PREFIX.size:
         raise StaleEntryError(f"it has {len(data)} bytes, expected more")
-    magic, version, size = _PREFIX.unpack_from(body)
+    magic, version, checksum, size = _PREFIX.unpack_from(body)
     if (magic, version) != (MAGIC, VERSION):
         raise StaleEntryError(
             f"it is {magic!r} of version {version}, expected {MAGIC!r}, {VERSION}"
         )
-    if sha256(body).digest() != digest:
+    if not is_known and sha256(body).hexdigest() != digest_of(data):
         raise StaleEntryError("its sha256 is not that of its content")
     end = _PREFIX.size + size
     if size > HEADER_LIMIT or end > len(body):
         raise StaleEntryError(f"its header has {size} bytes, and the file {len(data)}")
+    text = bytes(body[_PREFIX.size : end])
+    if crc32(text) != checksum:
+        raise StaleEntryError("the CRC-32 of its header is not that of its content")
     try:
-        header = json.loads(bytes(body[_PREFIX.size : end]))
+        header = json.loads(text)
         sizes = [int(each) for each in header.pop("sizes")]
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise StaleEntryError(f"its header cannot be read: {error!r}") from error
     blocks = []
     for each in sizes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The folder of a cache: one file per key."""
+"""The folder of a cache: one mapped file per key."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._digest import sha256
-from armnn.backends.cache import ProgramCache
+from armnn.backends.cache import ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
-from armnn.storage.container import pack, unpack
+from armnn.storage.container import digest_of, pack, unpack
+from armnn.storage.stamps import KnownDigests, file_name, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.backends.cache import Block, Entry
 
-SUFFIX: Final = ".armnn-program"
+SUFFIX: Final = ".armnn-prepared"
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know
@@ -34,6 +34,7 @@ class CacheFolder(ProgramCache):
 
     Attributes:
         folder: Where it is.
+        digests: Those of the files in it, and of models.
         notes: What came of each program, in words, in the order in which they were asked for.
     """
 
@@ -48,6 +49,7 @@ class CacheFolder(ProgramCache):
             InvalidArgumentError: It cannot be made, or others may write to it.
         """
         self.folder = Path(folder).absolute()
+        self.digests = KnownDigests(self.folder)
         self.notes: list[str] = []
         self._profiler = profiler
         try:
@@ -64,27 +66,29 @@ class CacheFolder(ProgramCache):
             )
 
     def read(self, *key: str) -> Entry | None:
-        """Return the entry under a key; see :meth:`ProgramCache.read`."""
-        data = self._bytes(key)
-        return None if data is None else unpack(data)
+        """Return the entry under a key; see :meth:`ProgramCache.read`.
+
+        Its sha256 is checked when the file is read for the first time since it changed.
+        """
+        path = self._path(key)
+        now, stamp = time.time_ns(), stamp_of(path)
+        data = self._bytes(path)
+        if data is None:
+            return None
+        is_known = bool(data) and self.digests.known(path) == digest_of(data)
+        header, blocks = unpack(data, is_known=is_known)
+        if header.pop("key", None) != list(key):
+            raise StaleEntryError("it is the entry of another key")
+        if not is_known:
+            self.digests.keep(path, stamp, digest_of(data), now)
+        return header, blocks
 
     def write(self, header: Mapping[str, Any], blocks: Sequence[Block], *key: str) -> None:
         """Store an entry under a key; see :meth:`ProgramCache.write`."""
-        import tempfile  # imported late: with what it imports it takes longer than a read
-
-        path = self._path(key)
         try:
-            descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=self.folder)
+            write_file(self._path(key), pack({**header, "key": key}, blocks))
         except OSError as error:
-            _log.warning("a compiled program cannot be stored: %s", error)
-            return
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.writelines(pack(header, blocks))
-            os.replace(name, path)
-        except OSError as error:
-            Path(name).unlink(missing_ok=True)
-            _log.warning("a compiled program cannot be stored: %s", error)
+            _log.warning("a prepared model cannot be stored: %s", error)
 
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
         """Record an outcome; see :meth:`ProgramCache.note`."""
@@ -97,18 +101,49 @@ class CacheFolder(ProgramCache):
                 "cache", start_ns, end, category="cache", backend=backend_id, outcome=outcome
             )
 
-    def _bytes(self, key: tuple[str, ...]) -> memoryview | None:
+    def _bytes(self, path: Path) -> memoryview | None:
         try:
-            with self._path(key).open("rb") as file:
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return mapped(path)
         except FileNotFoundError:
             return None
-        except ValueError:  # mmap refuses an empty file
-            return memoryview(b"")
         except OSError as error:
-            _log.warning("a compiled program cannot be read: %s", error)
+            _log.warning("a prepared model cannot be read: %s", error)
             return None
 
     def _path(self, key: tuple[str, ...]) -> Path:
-        digest = sha256("\0".join(key).encode()).hexdigest()
-        return self.folder / f"{digest[:40]}{SUFFIX}"
+        return self.folder / (file_name("\0".join(key)) + SUFFIX)
+
+
+def mapped(path: Path) -> memoryview:
+    """Map a file; only what is read comes into memory.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        try:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except ValueError:  # mmap refuses an empty file
+            return memoryview(b"")
+
+
+def write_file(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
+    """Write a file completely or not at all.
+
+    It is on the disk before it has its name, as nothing checks all of it when it is read again.
+
+    Raises:
+        OSError: It cannot be written; nothing of it is left.
+    """
+    import tempfile  # imported late: with what it imports it takes longer than a read
+
+    descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(name, path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._digest import sha256
 from armnn.backends.cache import StaleEntryError
 from armnn.graph import Aliases
 from armnn.storage.container import VERSION
@@ -31,10 +30,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.backends.cache import ProgramCache
+    from armnn.backends.cache import Block, Entry, ProgramCache
     from armnn.graph import LayerGraph
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
     from armnn.optimizer.sharing import SharedConstants
+    from armnn.storage.programs import ModelPrograms
     from armnn.tensor import TensorInfo
 
 
@@ -92,31 +92,38 @@ class ModelFacts:
 
 
 class ModelStore:
-    """The entries of one model in a cache.
+    """The files of one model in a cache.
+
+    A model of one set of input shapes has one file: the facts, the prepared network, the programs
+    and the constants. One of several has a file of facts, and one per set that was met.
 
     Args:
         cache: The cache.
         dependencies: All that the preparation of the model depends on.
+        programs: Those that backends find while the model is prepared and loaded.
     """
 
-    def __init__(self, cache: ProgramCache, dependencies: Mapping[str, Any]) -> None:
+    def __init__(
+        self, cache: ProgramCache, dependencies: Mapping[str, Any], programs: ModelPrograms
+    ) -> None:
         self._cache = cache
-        text = json.dumps({**dependencies, "format": VERSION}, sort_keys=True)
-        self._key = sha256(text.encode()).hexdigest()
+        self._key = ("model", json.dumps({**dependencies, "format": VERSION}, sort_keys=True))
+        self._programs = programs
+        self._first: Entry | None = None
 
     def facts(self) -> ModelFacts | None:
         """Return the facts of the model, if they are stored."""
         start = time.perf_counter_ns()
         try:
-            entry = self._cache.read("model", self._key)
-            return None if entry is None else ModelFacts.from_json(entry[0])
+            self._first = self._cache.read(*self._key)
+            return None if self._first is None else facts_in(self._first)
         except StaleEntryError as error:
-            self._cache.note("model", self._key[:12], f"parsed again: {error}", start)
+            self._cache.note("model", "facts", f"parsed again: {error}", start)
             return None
 
     def keep_facts(self, facts: ModelFacts) -> None:
-        """Store the facts of the model."""
-        self._cache.write(facts.as_json(), (), "model", self._key)
+        """Store the facts of a model with open shapes."""
+        self._cache.write({"facts": facts.as_json()}, (), *self._key)
 
     def prepared(
         self,
@@ -129,14 +136,16 @@ class ModelStore:
         """Return the prepared network for input shapes, if stored."""
         start = time.perf_counter_ns()
         try:
-            entry = self._cache.read("prepared", self._key, *_spelled(shapes, values))
-            if entry is None:
+            entry, self._first = self._first, None
+            if not facts.is_static:
+                entry = self._cache.read(*self._key, *_spelled(shapes, values))
+            if entry is None or entry[0].get("network") is None:
                 return None
-            found = decoded(*entry, participants, options)
-            _check_ports(found.network, shapes, facts)
+            found = network_in(entry, self._programs, shapes, facts, participants, options)
         except StaleEntryError as error:
             self._cache.note("model", _title(shapes), f"prepared again: {error}", start)
             return None
+        self._programs.begin()
         self._cache.note("model", _title(shapes), "taken from the cache", start)
         return found
 
@@ -145,18 +154,77 @@ class ModelStore:
         shapes: Mapping[str, tuple[int, ...]],
         values: Mapping[str, NDArray[Any]],
         prepared: Prepared,
+        facts: ModelFacts,
     ) -> None:
         """Store the prepared network for input shapes, if possible."""
         start = time.perf_counter_ns()
         outcome = "prepared and stored"
+        blocks: list[Block]
         try:
-            header, arrays = encoded(prepared)
-        except UnstorableError as error:
+            header, blocks = file_of(facts, prepared, self._programs)
+        except (UnstorableError, StaleEntryError) as error:
             outcome = f"prepared, not stored: {error}"
-        else:
-            key = ("prepared", self._key, *_spelled(shapes, values))
-            self._cache.write(header, [[_bytes_of(array)] for array in arrays], *key)
+            header, blocks = {"facts": facts.as_json()}, []
+            self._programs.put_beside()
+        if facts.is_static:
+            self._cache.write(header, blocks, *self._key)
+        elif "network" in header:
+            self._cache.write(header, blocks, *self._key, *_spelled(shapes, values))
+        self._programs.begin()
         self._cache.note("model", _title(shapes), outcome, start)
+
+
+def file_of(
+    facts: ModelFacts, prepared: Prepared, programs: ModelPrograms
+) -> tuple[dict[str, Any], list[Block]]:
+    """Return a prepared network as a file's header and blocks.
+
+    Raises:
+        UnstorableError: It cannot be stored.
+        StaleEntryError: A program is gone.
+    """
+    network, arrays = encoded(prepared)
+    rows, blocks = programs.encoded()
+    constants: list[Block] = [[_bytes_of(array)] for array in arrays]
+    header = {"facts": facts.as_json(), "network": network, "constants": len(arrays)}
+    return {**header, "programs": rows}, [*constants, *blocks]
+
+
+def facts_in(entry: Entry) -> ModelFacts:
+    """Return the facts in a file.
+
+    Raises:
+        StaleEntryError: There are none.
+    """
+    stored = entry[0].get("facts")
+    if not isinstance(stored, dict):
+        raise StaleEntryError("it holds no facts of a model")
+    return ModelFacts.from_json(dict(stored))
+
+
+def network_in(
+    entry: Entry,
+    programs: ModelPrograms,
+    shapes: Mapping[str, tuple[int, ...]],
+    facts: ModelFacts,
+    participants: Participants,
+    options: OptimizerOptions,
+) -> Prepared:
+    """Return the prepared network in a file, sharing bytes.
+
+    Raises:
+        StaleEntryError: It is damaged, or does not fit any more.
+    """
+    header, blocks = entry
+    network, constants, rows = (header.get(name) for name in ("network", "constants", "programs"))
+    if not isinstance(network, dict) or not isinstance(rows, list):
+        raise StaleEntryError("it holds no prepared network")
+    if type(constants) is not int or not 0 <= constants <= len(blocks):
+        raise StaleEntryError(f"it has {constants!r} constants, and {len(blocks)} blocks")
+    programs.offer(rows, blocks[constants:])
+    found = decoded(network, blocks[:constants], participants, options)
+    _check_ports(found.network, shapes, facts)
+    return found
 
 
 class StoredNetwork:
@@ -232,7 +300,7 @@ class StoredNetwork:
         prepared = self._store.prepared(shapes, values, self.facts, self.participants, self.options)
         if prepared is None:
             prepared = self._optimized().specialise(shapes, values)
-            self._store.keep(shapes, values, prepared)
+            self._store.keep(shapes, values, prepared, self.facts)
         return prepared
 
     def _optimized(self) -> OptimizedNetwork:
@@ -267,8 +335,7 @@ def _spelled(
     """Return input shapes and values as parts of a key."""
     parts = [f"{name}={shape}" for name, shape in shapes.items()]
     for name, value in values.items():
-        digest = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        parts.append(f"{name} is {value.dtype} {digest}")
+        parts.append(f"{name} is {value.dtype} {np.ascontiguousarray(value).tobytes().hex()}")
     return tuple(parts)
 
 

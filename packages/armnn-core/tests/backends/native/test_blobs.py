@@ -75,8 +75,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def stored(tmp_path: Path) -> Path:
-    (path,) = folder(tmp_path).iterdir()
-    assert path.suffix == SUFFIX
+    (path,) = folder(tmp_path).glob(f"*{SUFFIX}")
     return path
 
 
@@ -128,7 +127,7 @@ def damage(header: dict[str, Any], payload: bytes) -> dict[str, bytes]:
         "its device_fingerprint is 'mock-2', expected 'mock-1'": packed(
             {**header, "device_fingerprint": "mock-2"}, payload
         ),
-        "its header has []": packed({}, payload),
+        "its header has []": packed({"key": header.get("key")}, payload),
         "it has 2 blocks, expected one": packed(header, payload, b""),
         "it has 0 blocks, expected one": packed(header),
         "not of this mock": packed(header, b"mick" + payload[4:]),

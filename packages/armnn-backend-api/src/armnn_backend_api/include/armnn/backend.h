@@ -238,6 +238,7 @@ typedef struct armnn_host_python armnn_host_python;
 typedef struct armnn_async armnn_async;
 typedef struct armnn_memory armnn_memory;
 typedef struct armnn_device_memory armnn_device_memory;
+typedef struct armnn_mapped armnn_mapped;
 
 /* The body of parallel_for: work on the indices from begin up to, not including, end. Must not
  * fail or throw.
@@ -249,6 +250,9 @@ typedef armnn_code (*armnn_write_fn)(void *arg, const void *data, uint64_t size)
 
 /* Takes or gives back one reference to a constant. Thread safe. */
 typedef void (*armnn_constant_fn)(void *constant);
+
+/* Gives memory back to who lent it; called once, on any thread. */
+typedef void (*armnn_release_fn)(void *arg);
 
 /* The beginning of every growable struct. Frozen. */
 struct armnn_header {
@@ -905,6 +909,24 @@ struct armnn_device_memory {
 #define armnn_device_memory_has_import_host(p) ARMNN_HAS_FN(p, armnn_device_memory, import_host)
 #define armnn_device_memory_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_device_memory, buffer_destroy)
 
+/* The extension armnn.mapped/1 of a backend, since 1.2: programs that read their constants where a
+ * file is mapped, so that processes share them and none is copied. Growable.
+ */
+struct armnn_mapped {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Makes a program from the bytes of serialize, as the function of that name in the table, which
+   * may go on reading them. The bytes are read-only and begin at a multiple of 64. Written: program.
+   * Owner: data: the host's, unchanged until release(arg), which the backend calls once, when
+   * nothing reads them any more: at the latest when the last program that shares them is destroyed,
+   * and also if the call fails; program: the host's, until program_destroy. Thread: any.
+   */
+  armnn_code (*deserialize)(armnn_backend *backend, const armnn_device *device, const void *data, uint64_t size, armnn_release_fn release, void *arg, armnn_program **program, armnn_error *error);
+};
+#define ARMNN_MAPPED_ID ARMNN_ID('A', 'M', 'A', 'P')
+#define ARMNN_MAPPED_SIZE ARMNN_END(armnn_mapped, deserialize)
+#define armnn_mapped_has_deserialize(p) ARMNN_HAS_FN(p, armnn_mapped, deserialize)
+
 /* Sizes on 64-bit machines. */
 #if UINTPTR_MAX == UINT64_MAX
 ARMNN_STATIC_ASSERT(sizeof(armnn_header) == 16, "armnn_header");
@@ -946,6 +968,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_memory, buffer_destroy) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory) == 80, "armnn_device_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory, buffer_destroy) == 80, "armnn_device_memory");
+ARMNN_STATIC_ASSERT(sizeof(armnn_mapped) == 24, "armnn_mapped");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_mapped, deserialize) == 24, "armnn_mapped");
 #endif
 /* armnn_tensor is DLPack 1.0's DLTensor; checked when dlpack.h was included first. */
 #ifdef DLPACK_DLPACK_H_

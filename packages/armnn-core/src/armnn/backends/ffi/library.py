@@ -15,7 +15,7 @@ from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
 from armnn_backend_api.floating_point import keeping_floating_point
-from armnn_backend_api.names import ASYNC_EXECUTION
+from armnn_backend_api.names import ASYNC_EXECUTION, MAPPED_PROGRAMS
 from armnn_backend_api.table import functions_of, read_text
 
 if TYPE_CHECKING:
@@ -96,6 +96,16 @@ class Library:
         """
         table: abi.Async | None = extension_table(self, ASYNC_EXECUTION, abi.Async)
         return table
+
+    @functools.cached_property
+    def deserialize_mapped(self) -> Callable[..., int] | None:
+        """The function for programs in mapped files, if any.
+
+        Raises:
+            BackendError: The extension's table is not what the header describes.
+        """
+        table: abi.Mapped | None = extension_table(self, MAPPED_PROGRAMS, abi.Mapped)
+        return None if table is None else keeping_floating_point(table.deserialize)
 
     def function(self, name: str) -> Callable[..., Any] | None:
         """Return a function of the table, None if missing."""

@@ -23,6 +23,7 @@ from armnn.backends.ffi.errors import attempt
 from armnn.backends.ffi.values import spelling_of
 from armnn.backends.footprint import Footprint
 from armnn.backends.native.devices import device_pointer, read_devices
+from armnn.backends.native.lending import GIVE_BACK, lend
 from armnn.backends.native.program import NativeProgram
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
@@ -41,6 +42,7 @@ _VERDICTS: Final = {
     abi.BLOB_UNUSABLE: "the backend cannot use it here",
 }
 _PAYLOAD_LIMIT: Final = 1 << 36
+_ALIGNMENT: Final = 64  # of what is deserialised where it is
 _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
 
 
@@ -231,15 +233,14 @@ def _read(
             raise StaleEntryError(_VERDICTS.get(verdict.value, unknown))
     pointer = ctypes.c_void_p()
     content = np.frombuffer(blocks[0], np.uint8)
+    given = backend.pointer, device, content.ctypes.data, len(content)
     with compile_details() as details:
-        failure = attempt(
-            library.required("deserialize"),
-            backend.pointer,
-            device,
-            content.ctypes.data,
-            len(content),
-            ctypes.byref(pointer),
-        )
+        in_place = library.deserialize_mapped
+        if in_place is None or content.ctypes.data % _ALIGNMENT:
+            failure = attempt(library.required("deserialize"), *given, ctypes.byref(pointer))
+        else:  # the program reads its constants where they are
+            lent = lend(content)
+            failure = attempt(in_place, *given, GIVE_BACK, lent, ctypes.byref(pointer))
     if failure is not None:
         raise StaleEntryError(failure.text or f"deserialize failed with code {failure.code}")
     return NativeProgram(backend, pointer.value, names, Footprint.from_details(details))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import itertools
 import weakref
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, struct, word
 
 if TYPE_CHECKING:
+    import hashlib
     from types import TracebackType
 
     from armnn.backends.views import SubgraphView

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Digests of files, known until these change.
+
+Hashing a model of 100 MB takes longer than everything else that loading it from a cache takes, and
+brings all of it into memory. So the digest of a file is kept with its stamp: device, inode, size,
+and the times of the last change of content (mtime) and of anything (ctime), in nanoseconds. No
+program can set the ctime, so a file with another content has another stamp, but where two changes
+fall into one tick of the file system's clock: a digest that was computed so soon after a change is
+computed again the next time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Final, TypeAlias
+from zlib import crc32
+
+from armnn._digest import file_sha256
+
+Stamp: TypeAlias = tuple[int, ...]
+"""What changes with a file; empty without one."""
+
+SUFFIX: Final = ".armnn-stamp"
+
+_TICK_NS: Final = 50_000_000
+_COARSE_TICK_NS: Final = 2_000_000_000
+"""Of file systems that keep whole seconds, FAT even two of them."""
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return the stamp of a file; empty without one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, *times
+
+
+def is_settled(stamp: Stamp, now_ns: int) -> bool:
+    """Return whether a change after ``now_ns`` changes the stamp."""
+    changed = max(stamp[-2:])
+    tick = _TICK_NS if changed % 1_000_000_000 else _COARSE_TICK_NS
+    return now_ns - changed > tick
+
+
+class KnownDigests:
+    """The digests that a folder keeps, one small file each."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep digests in a folder of its owner's."""
+        self._folder = folder
+
+    def of(self, path: Path) -> str:
+        """Return the sha256 of a file, known or computed.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        known = self.known(path)
+        if known:
+            return known
+        now, stamp = time.time_ns(), stamp_of(path)
+        digest = file_sha256(path)
+        self.keep(path, stamp, digest, now)
+        return digest
+
+    def known(self, path: Path) -> str:
+        """Return the sha256 of an unchanged file, else ""."""
+        try:
+            stored = self._record(path).read_text(encoding="ascii").split(maxsplit=6)
+            *numbers, digest, name = stored
+        except (OSError, ValueError):
+            return ""
+        is_same = name == ascii(str(path)) and [str(each) for each in stamp_of(path)] == numbers
+        return digest if is_same else ""
+
+    def keep(self, path: Path, stamp: Stamp, digest: str, now_ns: int) -> None:
+        """Keep a digest computed after ``now_ns``, if it is certain."""
+        if stamp_of(path) != stamp or not stamp or not is_settled(stamp, now_ns):
+            return
+        record = self._record(path)
+        written = record.with_name(f".{record.name}.{os.getpid()}")
+        text = " ".join([*map(str, stamp), digest, ascii(str(path))])
+        try:
+            written.write_text(text, encoding="ascii")
+            os.replace(written, record)
+        except OSError:  # a full disk or a read-only folder: it is computed again
+            written.unlink(missing_ok=True)
+
+    def _record(self, path: Path) -> Path:
+        return self._folder / f"{file_name(str(path))}{SUFFIX}"
+
+
+def file_name(text: str) -> str:
+    """Return a file name for a text.
+
+    It is a checksum, as importing OpenSSL takes longer than reading a small model: what is in the
+    file says whose it is.
+    """
+    data = text.encode("utf-8", "surrogateescape")
+    return f"{crc32(data):08x}{crc32(data[::-1]):08x}{len(data):04x}"
