@@ -64,7 +64,7 @@ def _cells(*, openvino: bool) -> Iterator[Any]:
 @nox.session(requires=["build"])
 def lint(session: nox.Session) -> None:
     """Check style, formatting, generated files and distributions' contents."""
-    _install(session, "armnn-core", group="lint")
+    _install(session, "armnn-core[onnx,tflite]", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     for script in SCRIPTS:
@@ -251,7 +251,7 @@ def fuzz_native(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def onnx_standard(session: nox.Session) -> None:
     """Run ONNX's node tests and check the recorded pass count."""
-    _install(session, "armnn-core[ref,onnx]")
+    _install(session, "armnn-core[ref,onnx]", group="onnx")
     script = "packages/armnn-parser-onnx/tools/onnx_standard.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -267,9 +267,17 @@ def armnn_files(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Parse tens of thousands of damaged files of each format."""
     _install(session, "armnn-core[onnx,ref,tflite]", "armnn-conformance", group="tflite")
+    session.install(*nox.project.dependency_groups(PROJECT, "onnx"))
     for seeds in sorted(Path("tools/fuzz").glob("seeds_*.py")):
         file_format = seeds.stem.removeprefix("seeds_")
         _run(session, "tools/fuzz/parsers.py", file_format, *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def fuzz_onnx_reader(session: nox.Session) -> None:
+    """Compare the ONNX reader with Protocol Buffers on damaged files."""
+    _install(session, "armnn-core[onnx]", group="models")
+    _run(session, "tools/fuzz/onnx_reader.py", "--public", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import armnn
+import armnn_parser_onnx.standard
 from armnn.errors import ParseError
 from tools.fuzz.mutants import Mutants
 
@@ -38,6 +39,8 @@ SECONDS = 5
 """How much time of a processor parsing may take."""
 PATIENCE = 60
 """How many seconds a worker that does not compute is waited for."""
+_SHIPPED = os.path.realpath(armnn_parser_onnx.standard.__path__[0])
+"""The folder of data that a parser reads on first use."""
 MUTANTS_PER_WORKER = 1000
 """After so many a worker is replaced, so that what it keeps does not count as memory of one."""
 
@@ -120,8 +123,8 @@ class _Watch:
         ):
             return
         path = os.path.realpath(os.fsdecode(arguments[0]))
-        imported = path.endswith((".py", ".pyc", ".so"))
-        if not imported and not path.startswith(self._folder + os.sep):
+        ours = path.endswith((".py", ".pyc", ".so")) or path.startswith(_SHIPPED)
+        if not ours and not path.startswith(self._folder + os.sep):
             self._opened = path
 
 

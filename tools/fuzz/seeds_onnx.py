@@ -31,16 +31,19 @@ _REALS = (float("nan"), float("inf"), -1.0, 0.0, 1e-30, 0.5, 1e30)
 def seeds() -> Mapping[str, bytes]:
     """Return the files by name."""
     found = {"handmade": _handmade(), "external": _handmade(external=True), "control": _control()}
+    return found | dict(node_tests()[::_NODE_CASES_EVERY])
+
+
+def node_tests() -> list[tuple[str, bytes]]:
+    """Return ONNX's node tests by name, sorted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
         np.random.seed(0)
         cases = sorted(load_model_tests(kind="node"), key=lambda case: str(case.name))
-    for case in cases[::_NODE_CASES_EVERY]:
-        if case.model is not None:
-            found[str(case.name)] = case.model.SerializeToString()
-    return found
+    named = [(str(case.name), case.model) for case in cases if case.model is not None]
+    return [(name, model.SerializeToString()) for name, model in named]
 
 
 def mutate(source: random.Random, data: bytes) -> bytes:

@@ -15,18 +15,22 @@ import armnn
 from armnn.errors import ParseError
 from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.parser import parse
+from armnn_parser_onnx.wire.messages import Entry, Tensor
+from armnn_parser_onnx.wire.writer import encoded
 
 DATA = np.arange(4, dtype=np.float32)
 
 
-def tensor(location: str | None = "data.bin", **entries: str) -> TensorProto:
-    result = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4])
-    result.data_location = TensorProto.EXTERNAL
+def tensor(location: str | None = "data.bin", **entries: str) -> Tensor:
     if location is not None:
         entries = {"location": location, **entries}
-    for key, value in entries.items():
-        result.external_data.add(key=key, value=value)
-    return result
+    return Tensor(
+        name="w",
+        data_type=TensorProto.FLOAT,
+        dims=[4],
+        data_location=TensorProto.EXTERNAL,
+        external_data=[Entry(key=key, value=value) for key, value in entries.items()],
+    )
 
 
 @pytest.fixture
@@ -42,6 +46,18 @@ def folder(tmp_path: Path) -> Path:
 def test_bytes_at_an_offset_are_read(folder: Path) -> None:
     data = ExternalData(folder).read(tensor(offset="4", length="16"), 16)
     assert data == DATA.tobytes()
+
+
+@pytest.mark.parametrize(("offset", "mapped"), [(0, True), (4112, True), (4097, False)])
+def test_much_data_is_mapped_where_its_address_is_aligned(
+    folder: Path, offset: int, mapped: bool
+) -> None:
+    data = np.random.default_rng(2).bytes(1 << 16)
+    (folder / "data.bin").write_bytes(bytes(offset) + data)
+    made = ExternalData(folder).read(tensor(offset=str(offset)), len(data))
+    assert isinstance(made, memoryview) == mapped
+    assert made == data
+    assert np.frombuffer(made, np.float32).flags.aligned
 
 
 def test_a_folder_below_the_model_is_read(folder: Path) -> None:
@@ -121,7 +137,7 @@ def test_a_length_that_does_not_fit_the_dimensions_is_refused(folder: Path) -> N
 @pytest.fixture
 def saved(folder: Path, model: Callable[..., onnx.ModelProto]) -> Path:
     made = model(helper.make_node("Add", ["x", "w"], ["y"]), {"x": DATA})
-    made.graph.initializer.append(tensor(offset="4"))
+    made.graph.initializer.append(TensorProto.FromString(encoded(tensor(offset="4"))))
     path = folder / "model.onnx"
     path.write_bytes(made.SerializeToString())
     return path

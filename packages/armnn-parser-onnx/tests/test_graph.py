@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytest
-from onnx import numpy_helper
 
 from armnn import Network, TensorInfo
 from armnn.errors import ParseError
+from armnn.types import DataType
 from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.graph import Graph
+from armnn_parser_onnx.tensors import onnx_type_of
+from armnn_parser_onnx.wire.messages import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def tensor(data: NDArray[Any], name: str = "") -> Tensor:
+    element = onnx_type_of(DataType.from_numpy(data.dtype))
+    return Tensor(name=name, dims=list(data.shape), data_type=element, raw_data=data.tobytes())
 
 
 @pytest.fixture
@@ -17,7 +29,7 @@ def graph() -> Graph:
 
 
 def test_an_initializer_becomes_one_constant_when_it_is_asked_for(graph: Graph) -> None:
-    graph.add_initializer(numpy_helper.from_array(np.arange(3), "w"))
+    graph.add_initializer(tensor(np.arange(3), "w"))
     assert "w" in graph
     assert len(graph.network) == 0
     first, second = graph.value("w"), graph.value("w")
@@ -35,10 +47,10 @@ def test_a_computed_value_is_no_constant(graph: Graph) -> None:
 
 
 def test_a_name_is_given_once(graph: Graph) -> None:
-    graph.add_initializer(numpy_helper.from_array(np.arange(3), "w"))
+    graph.add_initializer(tensor(np.arange(3), "w"))
     value = graph.network.add_input("x", TensorInfo((2,)))
     for again in (
-        lambda: graph.add_initializer(numpy_helper.from_array(np.arange(3), "w")),
+        lambda: graph.add_initializer(tensor(np.arange(3), "w")),
         lambda: graph.bind("w", value),
     ):
         with pytest.raises(ParseError, match=r"two inputs, initialisers or nodes make .* 'w'"):
@@ -47,7 +59,7 @@ def test_a_name_is_given_once(graph: Graph) -> None:
 
 def test_an_empty_name_is_refused(graph: Graph) -> None:
     with pytest.raises(ParseError, match="make a value named ''"):
-        graph.add_initializer(numpy_helper.from_array(np.arange(3)))
+        graph.add_initializer(tensor(np.arange(3)))
 
 
 def test_an_unknown_name_is_refused(graph: Graph) -> None:
@@ -56,7 +68,7 @@ def test_an_unknown_name_is_refused(graph: Graph) -> None:
 
 
 def test_a_derived_constant_is_made_once(graph: Graph) -> None:
-    graph.add_initializer(numpy_helper.from_array(np.arange(3), "w"))
+    graph.add_initializer(tensor(np.arange(3), "w"))
     calls = []
 
     def negated(array: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from onnx import helper
 import armnn_parser_onnx.model_file as model_file
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
 from armnn_parser_onnx.model_file import default_opset, read_model
+from tools.fuzz.onnx_reader import difference
 
 Model = Callable[..., onnx.ModelProto]
 X = np.zeros((2, 3), np.float32)
@@ -26,7 +28,7 @@ def test_a_file_and_its_bytes_give_the_same_model(relu: onnx.ModelProto, tmp_pat
     path = tmp_path / "m.onnx"
     path.write_bytes(relu.SerializeToString())
     for source in (path, str(path), relu.SerializeToString()):
-        assert read_model(source).proto == relu
+        assert difference(read_model(source).proto, relu) == ""
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -60,7 +62,7 @@ def test_a_file_that_cannot_be_read_on_is_refused(
         raise OSError("a worn disk")
 
     (tmp_path / "m.onnx").write_bytes(relu.SerializeToString())
-    monkeypatch.setattr(model_file, "shortened", failing)
+    monkeypatch.setattr(os, "pread", failing)
     with pytest.raises(ModelFileError, match="cannot be read: a worn disk"):
         read_model(tmp_path / "m.onnx")
 
@@ -82,7 +84,7 @@ def test_other_files_are_refused(data: bytes) -> None:
 def test_a_truncated_file_is_refused_wherever_it_ends(relu: onnx.ModelProto) -> None:
     def is_refused_or_complete(data: bytes) -> bool:
         try:
-            return read_model(data).proto.graph == relu.graph
+            return difference(read_model(data).graph, relu.graph) == ""
         except ParseError as error:
             return "not an ONNX file" in str(error)
 
@@ -101,7 +103,7 @@ def test_deep_nesting_ends_in_an_error() -> None:
         for field in (6, 5, 1):
             message = bytes([field << 3 | 2]) + _varint(len(message)) + message
     with pytest.raises(ParseError, match="is not an ONNX file or is cut short"):
-        read_model(b"\x3a" + _varint(len(message)) + message)
+        read_model(b"\x42\x02\x10\x15\x3a" + _varint(len(message)) + message)
 
 
 def _varint(number: int) -> bytes:

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import onnx
 import pytest
 from onnx import AttributeProto, NodeProto, helper
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.node import Node
+from armnn_parser_onnx.standard import table
+from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.wire.source import Span
 
 
 def node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Node:
@@ -16,7 +18,10 @@ def node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any)
 
 
 def checked(proto: NodeProto, opset: int = 15) -> Node:
-    return Node(proto, onnx.defs.get_schema(proto.op_type, opset, ""))
+    schema = table.find(proto.op_type, opset)
+    assert schema is not None
+    data = proto.SerializeToString()
+    return Node(messages.Node.at(Span(data, 0, len(data)), "m"), schema)
 
 
 def test_attributes_are_given_by_type() -> None:

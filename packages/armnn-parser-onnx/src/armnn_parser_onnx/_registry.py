@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
-
-import onnx
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 from armnn.errors import ParseError
+from armnn_parser_onnx._modules import MODULES
 
 if TYPE_CHECKING:
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
 
-OLDEST_OPSET = 7
+OLDEST_OPSET: Final = 7
 """Before it, operators broadcast by attributes."""
 
-_NEWEST_KNOWN_OPSET = 28
+NEWEST_OPSET: Final = 28
 """The newest opset whose operators were compared with the converters here."""
 
 Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
@@ -67,22 +67,25 @@ def operator(
 
 
 def find_converter(name: str, opset: int, domain: str = "") -> Converter | None:
-    """Return an operator's converter at an opset, None without one."""
+    """Return an operator's converter at an opset, None without one.
+
+    The module that has it is imported with the first of its operators.
+    """
+    module = MODULES.get(domain, {}).get(name)
+    if module is not None:
+        import_module(f"armnn_parser_onnx.{module}")
     known = [entry for entry in _CONVERTERS.get((domain, name), ()) if entry.since <= opset]
     return max(known, key=lambda entry: entry.since) if known else None
 
 
+def entered() -> set[tuple[str, str, str]]:
+    """Return domain, operator and module of the imported converters."""
+    return {(*key, entry.convert.__module__) for key, rows in _CONVERTERS.items() for entry in rows}
+
+
 def operator_names() -> tuple[str, ...]:
     """Return ONNX's own operators that have converters, sorted."""
-    return tuple(sorted(name for domain, name in _CONVERTERS if not domain))
-
-
-def newest_opset() -> int:
-    """Return the newest readable opset.
-
-    It depends on the installed onnx, too.
-    """
-    return min(_NEWEST_KNOWN_OPSET, onnx.defs.onnx_opset_version())
+    return tuple(sorted(MODULES[""]))
 
 
 def check_opset(opset: int) -> None:
@@ -96,8 +99,7 @@ def check_opset(opset: int) -> None:
             f"the model uses opset {opset}: expected {OLDEST_OPSET} or newer. "
             "onnx.version_converter can raise it"
         )
-    if opset > newest_opset():
+    if opset > NEWEST_OPSET:
         raise ParseError(
-            f"the model uses opset {opset}: the newest that can be read is {newest_opset()}, with "
-            f"onnx {onnx.__version__}"
+            f"the model uses opset {opset}: the newest that can be read is {NEWEST_OPSET}"
         )

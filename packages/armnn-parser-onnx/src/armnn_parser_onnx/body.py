@@ -9,16 +9,17 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, TypeAlias
 
-import onnx
-
 from armnn.errors import ParseError
 from armnn_parser_onnx.node import describe_node
 from armnn_parser_onnx.tensors import to_array
+from armnn_parser_onnx.wire.kinds import TENSOR
+from armnn_parser_onnx.wire.messages import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from armnn_parser_onnx.external_data import ExternalData
+    from armnn_parser_onnx.wire.messages import Node, Tensor, ValueInfo
 
 Bodies: TypeAlias = "dict[tuple[str, str], Body]"
 """The graphs in attributes of the nodes of a graph, by the node's first output and the attribute's
@@ -42,19 +43,20 @@ class Body:
         ParseError: A tensor is malformed, or two nodes make a value of one name.
     """
 
-    def __init__(self, proto: onnx.GraphProto, external_data: ExternalData) -> None:
+    def __init__(self, proto: Graph, external_data: ExternalData) -> None:
         if proto.sparse_initializer:
             raise ParseError(f"the graph {proto.name!r} has sparse initialisers: store them dense")
         self.name = proto.name
-        self.inputs = tuple(_copied(value) for value in proto.input)
-        self.outputs = tuple(_copied(value) for value in proto.output)
+        self.inputs: tuple[ValueInfo, ...] = tuple(proto.input)
+        self.outputs: tuple[ValueInfo, ...] = tuple(proto.output)
         self.arrays = {tensor.name: to_array(tensor, external_data) for tensor in proto.initializer}
         live = live_nodes(proto)
         self.bodies = bodies_of(live, external_data)
-        self.nodes: list[onnx.NodeProto] = []
+        self.nodes: list[Node] = []
         for node in live:
-            if is_tensor(node):
-                self.arrays[node.output[0]] = to_array(node.attribute[0].t, external_data)
+            tensor = tensor_of(node)
+            if tensor is not None:
+                self.arrays[node.output[0]] = to_array(tensor, external_data)
             else:
                 self.nodes.append(light_copy(node))
         self.captures = self._captures()
@@ -67,22 +69,22 @@ class Body:
         return tuple(dict.fromkeys(name for name in read if name and name not in made))
 
 
-def bodies_of(nodes: Iterable[onnx.NodeProto], external_data: ExternalData) -> Bodies:
+def bodies_of(nodes: Iterable[Node], external_data: ExternalData) -> Bodies:
     """Return the graphs in the attributes of nodes, decoded."""
     return {
         body_key(node, attribute.name): Body(attribute.g, external_data)
         for node in nodes
         for attribute in node.attribute
-        if attribute.HasField("g")
+        if attribute.g is not None
     }
 
 
-def body_key(node: onnx.NodeProto, attribute: str) -> tuple[str, str]:
+def body_key(node: Node, attribute: str) -> tuple[str, str]:
     """Return where :data:`Bodies` has a graph."""
     return next((name for name in node.output if name), ""), attribute
 
 
-def names_read(node: onnx.NodeProto, bodies: Bodies) -> Iterator[str]:
+def names_read(node: Node, bodies: Bodies) -> Iterator[str]:
     """Yield the names that a node and its graphs read."""
     yield from node.input
     for attribute in node.attribute:
@@ -91,7 +93,7 @@ def names_read(node: onnx.NodeProto, bodies: Bodies) -> Iterator[str]:
             yield from body.captures
 
 
-def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+def live_nodes(graph: Graph) -> list[Node]:
     """Return the nodes an output depends on, in executable order.
 
     The order is that of the file where possible. ONNX wants a node after those that it reads;
@@ -119,6 +121,12 @@ def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     return [graph.node[index] for index in _in_order(live)]
 
 
+def body_outputs(graph: Graph) -> list[str]:
+    """Return the names that a graph makes, or is given."""
+    made = [value.name for value in (*graph.input, *graph.initializer)]
+    return made + [name for node in graph.node for name in node.output]
+
+
 def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
     """Return the nodes ordered by what they read.
 
@@ -141,54 +149,40 @@ def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
     return order + sorted(reads.keys() - set(order))
 
 
-def described(node: onnx.NodeProto) -> str:
+def described(node: Node) -> str:
     """Return how messages name a node."""
     return describe_node(node.op_type, node.name, tuple(node.output))
 
 
-def light_copy(node: onnx.NodeProto) -> onnx.NodeProto:
+def light_copy(node: Node) -> Node:
     """Return a node's copy with empty graphs in its attributes."""
-    copy = onnx.NodeProto(
-        input=node.input,
-        output=node.output,
-        name=node.name,
-        op_type=node.op_type,
-        domain=node.domain,
-    )
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            copy.attribute.add(name=attribute.name, type=attribute.type, g=onnx.GraphProto())
-        else:
-            copy.attribute.add().CopyFrom(attribute)
-    return copy
+    attributes = [
+        attribute if attribute.g is None else attribute.replaced(g=Graph())
+        for attribute in node.attribute
+    ]
+    return node.replaced(attribute=attributes)
 
 
-def _mentioned(node: onnx.NodeProto) -> Iterator[str]:
+def _mentioned(node: Node) -> Iterator[str]:
     """Yield every name a node or its graphs could read."""
     yield from node.input
     for attribute in node.attribute:
-        if attribute.HasField("g"):
+        if attribute.g is not None:
             for inner in attribute.g.node:
                 yield from _mentioned(inner)
             yield from (value.name for value in attribute.g.output)
 
 
-def is_tensor(node: onnx.NodeProto) -> bool:
-    """Return whether a node is a valid Constant."""
+def tensor_of(node: Node) -> Tensor | None:
+    """Return a valid Constant's tensor, None for another node."""
     if node.op_type != "Constant" or node.domain or node.input or len(node.attribute) != 1:
-        return False
+        return None
     (attribute,) = node.attribute
-    return (
+    is_valid = (
         attribute.name == "value"
-        and attribute.type == onnx.AttributeProto.TENSOR
-        and attribute.HasField("t")
+        and attribute.type == TENSOR
         and not attribute.ref_attr_name
         and len(node.output) == 1
         and bool(node.output[0])
     )
-
-
-def _copied(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    copy = onnx.ValueInfoProto()
-    copy.CopyFrom(value)
-    return copy
+    return attribute.t if is_valid else None

@@ -17,18 +17,18 @@ from armnn.layers.plumbing import StandInDescriptor
 from armnn.tensor import TensorInfo
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.conversion import convert_nodes
+from armnn_parser_onnx.declared import dimensions_of
 from armnn_parser_onnx.element_types import body_output_types
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import onnx
-
     from armnn.graph import Network, Value
     from armnn_parser_onnx.body import Body
     from armnn_parser_onnx.external_data import ExternalData
     from armnn_parser_onnx.operation import Operation
+    from armnn_parser_onnx.wire import messages
 
 MOST_ITERATIONS = 4096
 """How often the body of one Loop or Scan is converted."""
@@ -210,14 +210,14 @@ class _Loop(NamedTuple):
         name = network.unique_name(f"{self.scope.prefix}{self.scope.body.outputs[index].name}")
         if row:
             return network.add_stack(list(row), axis=0, name=name)
-        declared = self.scope.body.outputs[1 + self.states + index].type.tensor_type
         types = body_output_types(self.scope.body, (), self.scope.opset, {})
         data_type = types[1 + self.states + index]
         if data_type is None:
             raise ParseError(
                 f"{self.node}: it makes nothing, and its body does not say of what type"
             )
-        dims = [max(0, dim.dim_value) for dim in declared.shape.dim]
+        declared = dimensions_of(self.scope.body.outputs[1 + self.states + index])
+        dims = [max(0, dim.dim_value or 0) for dim in declared or ()]
         return network.add_constant(np.zeros((0, *dims), data_type.numpy_dtype), name=name)
 
 
@@ -290,11 +290,11 @@ def _one(operation: Operation, what: str, numbers: list[int]) -> int:
     return numbers[0]
 
 
-def _number(network: Network, number: np.generic, like: onnx.ValueInfoProto, name: str) -> Value:
+def _number(network: Network, number: np.generic, like: messages.ValueInfo, name: str) -> Value:
     """Return a constant of one element, shaped like ``like``.
 
     It is a list if ``like`` says so.
     """
-    rank = len(like.type.tensor_type.shape.dim)
+    rank = len(dimensions_of(like) or ())
     data = np.full((1,) * min(rank, 1), number)
     return network.add_constant(data, name=network.unique_name(name))

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-import onnx
-
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import DeferredOperator, Operator
 from armnn.parsing.conversion import (
@@ -17,16 +15,15 @@ from armnn.parsing.conversion import (
     values_of,
 )
 from armnn.tensor import TensorInfo
-from armnn_parser_onnx import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_onnx._registry import Converter, find_converter
 from armnn_parser_onnx.body import (
     bodies_of,
     body_key,
     described,
-    is_tensor,
     light_copy,
     live_nodes,
     names_read,
+    tensor_of,
 )
 from armnn_parser_onnx.element_types import output_types
 from armnn_parser_onnx.functions import body_of, has_body
@@ -34,7 +31,10 @@ from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_types
+from armnn_parser_onnx.standard.schema import Schema
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
+from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.wire.making import make_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from armnn.graph import Network, Survey, Value
     from armnn_parser_onnx.body import Bodies
 
-Found: TypeAlias = tuple[onnx.defs.OpSchema, Converter | None]
+Found: TypeAlias = tuple[Schema, Converter | None]
 """The schema and the converter of a node; without the latter, ONNX defines it by other nodes."""
 
 
-def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
+def convert_model(main: messages.Graph, opset: int, graph: Graph) -> None:
     """Convert every node that an output of the model needs.
 
     Nodes that cannot be converted before more is known (the branches of an If) become StandIn
@@ -56,15 +56,15 @@ def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
         UnsupportedOperatorError: Some nodes cannot be converted; the message names all of them.
         ParseError: A node is malformed.
     """
-    live = live_nodes(model.graph)
+    live = live_nodes(main)
     graph.bodies.update(bodies_of(live, graph.external_data))
     if graph.survey is not None:
         note_operators(live, graph.bodies, opset, graph.survey)
-    convert_nodes(live, [output.name for output in model.graph.output], opset, graph)
+    convert_nodes(live, [output.name for output in main.output], opset, graph)
 
 
 def convert_nodes(
-    nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], opset: int, graph: Graph
+    nodes: Sequence[messages.Node], outputs: Iterable[str], opset: int, graph: Graph
 ) -> None:
     """Convert nodes of one graph.
 
@@ -87,9 +87,7 @@ def convert_nodes(
 class _DeferredNode(DeferredOperator):
     """A node that is converted later, with what it reads."""
 
-    def __init__(
-        self, proto: onnx.NodeProto, opset: int, graph: Graph, awaited: int | None
-    ) -> None:
+    def __init__(self, proto: messages.Node, opset: int, graph: Graph, awaited: int | None) -> None:
         self.operator = proto.op_type
         self._proto = light_copy(proto)
         self._opset = opset
@@ -121,9 +119,9 @@ class _DeferredNode(DeferredOperator):
         return [graph.value(name) for name in self.outputs]
 
 
-class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
+class _NodeConversion(Conversion[messages.Node, Found, str]):
     def __init__(
-        self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], opset: int, graph: Graph
+        self, nodes: Sequence[messages.Node], outputs: Iterable[str], opset: int, graph: Graph
     ) -> None:
         super().__init__(graph.network, graph.survey)
         self._graph = graph
@@ -131,41 +129,42 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         self._read = {name for node in nodes for name in self.keys_read(node)}
         self._read.update(outputs)
 
-    def operator_of(self, record: onnx.NodeProto) -> Operator:
+    def operator_of(self, record: messages.Node) -> Operator:
         return operator_of(record, self._graph.scope)
 
-    def place_of(self, record: onnx.NodeProto) -> str:
+    def place_of(self, record: messages.Node) -> str:
         return repr(record.name or (record.output[0] if record.output else ""))
 
-    def keys_read(self, record: onnx.NodeProto) -> Iterable[str]:
+    def keys_read(self, record: messages.Node) -> Iterable[str]:
         return names_read(record, self._graph.bodies)
 
-    def keys_made(self, record: onnx.NodeProto) -> Iterable[str]:
+    def keys_made(self, record: messages.Node) -> Iterable[str]:
         return (name for name in record.output if name)
 
-    def find(self, record: onnx.NodeProto) -> Found:
+    def find(self, record: messages.Node) -> Found:
         return found(record, self._opset)
 
-    def convert_part(self, record: onnx.NodeProto) -> None:
+    def convert_part(self, record: messages.Node) -> None:
         """Add a node's layers; a tensor needs no schema.
 
         Models have many tensors.
         """
-        if is_tensor(record):
-            self._add_tensor(record)
-        else:
+        tensor = tensor_of(record)
+        if tensor is None:
             super().convert_part(record)
+        else:
+            self._add_tensor(record, tensor)
 
-    def _add_tensor(self, proto: onnx.NodeProto) -> None:
+    def _add_tensor(self, proto: messages.Node, tensor: messages.Tensor) -> None:
         (name,) = proto.output
         try:
-            data = to_array(proto.attribute[0].t, self._graph.external_data)
+            data = to_array(tensor, self._graph.external_data)
         except ArmnnError as error:
             raise ParseError(f"{described(proto)}: {error}") from error
         layer_name = self._graph.unique_name(proto.name or name)
         self._graph.bind(name, self.network.add_constant(data, name=layer_name))
 
-    def add_layers(self, record: onnx.NodeProto, found: Found) -> None:
+    def add_layers(self, record: messages.Node, found: Found) -> None:
         schema, converter = found
         if converter is None:
             self._expand(record, schema)
@@ -176,7 +175,7 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         _check_quantized(operation, converter)
         self._bind(operation, values_of(operation, converter.convert))
 
-    def defer(self, record: onnx.NodeProto, found: Found, unknown: NotKnownYetError) -> None:
+    def defer(self, record: messages.Node, found: Found, unknown: NotKnownYetError) -> None:
         """Add a StandIn layer for a node not yet convertible.
 
         Raises:
@@ -199,11 +198,11 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         values = add_stand_in(self.network, deferred, inputs, unknown, infos, name)
         self._graph.bind_all(deferred.outputs, values)
 
-    def _expand(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
+    def _expand(self, proto: messages.Node, schema: Schema) -> None:
         """Convert the nodes that ONNX defines a node by."""
         operation = self._operation(proto, schema)
         types = [
-            _onnx_type(self._graph.value(name).info) if name else onnx.TypeProto()
+            _onnx_type(self._graph.value(name).info) if name else messages.Type()
             for name in proto.input
         ]
         try:
@@ -226,7 +225,7 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         """
         return isinstance(self._graph.value(name).producer.compiled, DeferredOperator)
 
-    def _operation(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> Operation:
+    def _operation(self, proto: messages.Node, schema: Schema) -> Operation:
         operation = Operation(proto, schema, self._graph, self._opset)
         for name in operation.inputs:
             if name and name not in self._graph:
@@ -247,14 +246,14 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
                 )
 
 
-def operator_of(node: onnx.NodeProto, scope: str) -> Operator:
+def operator_of(node: messages.Node, scope: str) -> Operator:
     """Return a node's description for other packages."""
     name = node.name or next((name for name in node.output if name), "")
     return Operator(node.op_type, f"{scope}{name}")
 
 
 def note_operators(
-    nodes: Iterable[onnx.NodeProto], bodies: Bodies, opset: int, survey: Survey, scope: str = ""
+    nodes: Iterable[messages.Node], bodies: Bodies, opset: int, survey: Survey, scope: str = ""
 ) -> None:
     """Record nodes, with their graphs', and those not computable."""
     for node in nodes:
@@ -271,7 +270,7 @@ def note_operators(
                 note_operators(body.nodes, body.bodies, opset, survey, inner)
 
 
-def found(proto: onnx.NodeProto, opset: int) -> Found:
+def found(proto: messages.Node, opset: int) -> Found:
     """Return a node's schema and converter.
 
     Without a converter, ONNX defines it by other operators.
@@ -286,9 +285,8 @@ def found(proto: onnx.NodeProto, opset: int) -> Found:
     return schema, converter
 
 
-def _onnx_type(info: TensorInfo) -> onnx.TypeProto:
-    shape = None if info.shape is None else list(info.shape)
-    return onnx.helper.make_tensor_type_proto(onnx_type_of(info.data_type), shape)
+def _onnx_type(info: TensorInfo) -> messages.Type:
+    return make_type(onnx_type_of(info.data_type), info.shape)
 
 
 def _check_quantized(operation: Operation, converter: Converter) -> None:

@@ -10,51 +10,52 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-import onnx
-
 from armnn.errors import ParseError
-from armnn_parser_onnx.microsoft_schemas import MICROSOFT
+from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.node_text import read_nodes
+from armnn_parser_onnx.wire.kinds import FLOAT, FLOATS, INT, INTS, STRING, STRINGS
+from armnn_parser_onnx.wire.messages import Function, Opset
 
 if TYPE_CHECKING:
-    from onnx.defs import OpSchema
-
-_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.wire.messages import Node
 
 _OPSET = 21
 """The version of the operators in the definitions."""
 
-Definition: TypeAlias = "str | Callable[[onnx.NodeProto], str]"
+Definition: TypeAlias = "str | Callable[[Node], str]"
 """The nodes, or a function that writes them for a node."""
 
 
-def has_definition(schema: OpSchema) -> bool:
+def has_definition(schema: Schema) -> bool:
     """Return whether an operator is defined here."""
-    return (schema.domain, schema.name) in _DEFINITIONS
+    return (schema.domain, schema.name) in DEFINITIONS
 
 
-def definition_of(node: onnx.NodeProto, schema: OpSchema) -> onnx.FunctionProto:
+def definition_of(node: Node, schema: Schema) -> Function:
     """Return what a node is defined by.
 
     Inputs have the names of the schema; ``@name`` in a node is the attribute of that name.
     """
-    definition = _DEFINITIONS[schema.domain, schema.name]
+    definition = DEFINITIONS[schema.domain, schema.name]
     body = definition if isinstance(definition, str) else definition(node)
-    inputs = ", ".join(parameter.name for parameter in schema.inputs)
-    if schema.inputs[-1].option is _VARIADIC:
-        fixed = [parameter.name for parameter in schema.inputs[:-1]]
-        more = [f"input_{index}" for index in range(len(node.input) - len(fixed))]
-        inputs = ", ".join([*fixed, *more])
-    outputs = ", ".join(parameter.name for parameter in schema.outputs)
-    head = f'<opset_import: ["": {_OPSET}, "{MICROSOFT}": 1], domain: "armnn">'
-    text = f"{head} definition ({inputs}) => ({outputs}) {{ {body} }}"
-    return onnx.parser.parse_function(text)
+    inputs = [parameter.name for parameter in schema.inputs]
+    if schema.inputs[-1].variadic:
+        count = len(node.input) - len(inputs) + 1
+        inputs[-1:] = [f"input_{index}" for index in range(count)]
+    return Function(
+        input=inputs,
+        output=[parameter.name for parameter in schema.outputs],
+        node=read_nodes(body),
+        opset_import=[Opset(version=_OPSET)],
+    )
 
 
-def _given(node: onnx.NodeProto, index: int) -> bool:
+def _given(node: Node, index: int) -> bool:
     return index < len(node.input) and bool(node.input[index])
 
 
-def _attributes(node: onnx.NodeProto, *names: str) -> str:
+def _attributes(node: Node, *names: str) -> str:
     """Return references to those attributes that a node has."""
     held = {attribute.name: attribute for attribute in node.attribute}
     listed = [f"{name}: {_KINDS[held[name].type]} = @{name}" for name in names if name in held]
@@ -62,22 +63,22 @@ def _attributes(node: onnx.NodeProto, *names: str) -> str:
 
 
 _KINDS = {
-    onnx.AttributeProto.INT: "int",
-    onnx.AttributeProto.INTS: "ints",
-    onnx.AttributeProto.FLOAT: "float",
-    onnx.AttributeProto.FLOATS: "floats",
-    onnx.AttributeProto.STRING: "string",
-    onnx.AttributeProto.STRINGS: "strings",
+    INT: "int",
+    INTS: "ints",
+    FLOAT: "float",
+    FLOATS: "floats",
+    STRING: "string",
+    STRINGS: "strings",
 }
 
 _WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 
 
-def _integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
+def _integer(node: Node, name: str, default: int = 0) -> int:
     return next((a.i for a in node.attribute if a.name == name), default)
 
 
-def _channels_last(node: onnx.NodeProto, body: str, rank: int = 4) -> str:
+def _channels_last(node: Node, body: str, rank: int = 4) -> str:
     """Transpose around a body that expects the channels last.
 
     The body reads ``real`` and makes ``made``.
@@ -94,7 +95,7 @@ def _channels_last(node: onnx.NodeProto, body: str, rank: int = 4) -> str:
     )
 
 
-def _q_linear_conv(node: onnx.NodeProto) -> str:
+def _q_linear_conv(node: Node) -> str:
     bias, added = "", ""
     if _given(node, 8):
         bias = "bias = DequantizeLinear <axis = 0> (B, bias_scale)"
@@ -117,7 +118,7 @@ _ONE = "real = DequantizeLinear (X, X_scale, X_zero_point) "
 _BACK = " Y = QuantizeLinear (made, Y_scale, Y_zero_point)"
 
 
-def _q_linear_softmax(node: onnx.NodeProto) -> str:
+def _q_linear_softmax(node: Node) -> str:
     """Define QLinearSoftmax; before opset 13, it flattens axes.
 
     An attribute says so; the axes from ``axis`` on are one then.
@@ -131,17 +132,17 @@ def _q_linear_softmax(node: onnx.NodeProto) -> str:
     return _ONE + softmax + _BACK
 
 
-def _q_linear_average_pool(node: onnx.NodeProto) -> str:
+def _q_linear_average_pool(node: Node) -> str:
     names = (*_WINDOW, "ceil_mode", "count_include_pad")
     pool = f"made = AveragePool {_attributes(node, *names)} (real)"
     return _ONE + _channels_last(node, pool) + _BACK
 
 
-def _q_linear_global_average_pool(node: onnx.NodeProto) -> str:
+def _q_linear_global_average_pool(node: Node) -> str:
     return _ONE + _channels_last(node, "made = GlobalAveragePool (real)") + _BACK
 
 
-def _q_linear_concat(node: onnx.NodeProto) -> str:
+def _q_linear_concat(node: Node) -> str:
     count = (len(node.input) - 2) // 3
     parts = [
         f"real_{index} = DequantizeLinear "
@@ -153,7 +154,7 @@ def _q_linear_concat(node: onnx.NodeProto) -> str:
     return f"{' '.join(parts)} {joined} Y = QuantizeLinear (made, Y_scale, Y_zero_point)"
 
 
-def _q_gemm(node: onnx.NodeProto) -> str:
+def _q_gemm(node: Node) -> str:
     """Define QGemm; the addend counts in steps of the product.
 
     Without a scale the output is real.
@@ -174,7 +175,7 @@ def _q_gemm(node: onnx.NodeProto) -> str:
     )
 
 
-def _nhwc_max_pool(node: onnx.NodeProto) -> str:
+def _nhwc_max_pool(node: Node) -> str:
     return (
         "first = Transpose <perm = [0, 3, 1, 2]> (x) "
         f"pooled = MaxPool {_attributes(node, *_WINDOW, 'ceil_mode')} (first) "
@@ -182,7 +183,7 @@ def _nhwc_max_pool(node: onnx.NodeProto) -> str:
     )
 
 
-def _mat_mul_integer_to_float(node: onnx.NodeProto) -> str:
+def _mat_mul_integer_to_float(node: Node) -> str:
     zeros = [
         name if _given(node, index) else ""
         for index, name in ((4, "a_zero_point"), (5, "b_zero_point"))
@@ -194,7 +195,7 @@ def _mat_mul_integer_to_float(node: onnx.NodeProto) -> str:
     )
 
 
-def _dynamic_quantize_mat_mul(node: onnx.NodeProto) -> str:
+def _dynamic_quantize_mat_mul(node: Node) -> str:
     zero = ", b_zero_point" if _given(node, 3) else ""
     return (
         "a, a_scale, a_zero_point = DynamicQuantizeLinear (A) "
@@ -203,13 +204,13 @@ def _dynamic_quantize_mat_mul(node: onnx.NodeProto) -> str:
     )
 
 
-def _scaled(node: onnx.NodeProto, bias: int) -> str:
+def _scaled(node: Node, bias: int) -> str:
     if not _given(node, bias):
         return "Y = Mul (whole, scale)"
     return "product = Mul (whole, scale) Y = Add (product, bias)"
 
 
-def _dynamic_quantize_lstm(node: onnx.NodeProto) -> str:
+def _dynamic_quantize_lstm(node: Node) -> str:
     """Define DynamicQuantizeLSTM, whose weights are transposed.
 
     Of the factors multiplied with them the hidden state stays real.
@@ -239,7 +240,7 @@ def _dynamic_quantize_lstm(node: onnx.NodeProto) -> str:
     )
 
 
-def _fused_conv(node: onnx.NodeProto) -> str:
+def _fused_conv(node: Node) -> str:
     names = ["X", "W"] + (["B"] if _given(node, 2) else [])
     convolution = f"product = Conv {_attributes(node, *_WINDOW, 'group')} ({', '.join(names)})"
     added = "sum = Add (product, Z)" if _given(node, 3) else "sum = Identity (product)"
@@ -249,14 +250,14 @@ def _fused_conv(node: onnx.NodeProto) -> str:
     return f"{convolution} {added} {_activated(node, 'sum', parameters)}"
 
 
-def _fused_gemm(node: onnx.NodeProto) -> str:
+def _fused_gemm(node: Node) -> str:
     names = ["A", "B"] + (["C"] if _given(node, 2) else [])
     held = _attributes(node, "alpha", "beta", "transA", "transB")
     alpha = next((a.f for a in node.attribute if a.name == "activation_alpha"), 0.01)
     return f"sum = Gemm {held} ({', '.join(names)}) {_activated(node, 'sum', (alpha,))}"
 
 
-def _activated(node: onnx.NodeProto, value: str, parameters: Sequence[float]) -> str:
+def _activated(node: Node, value: str, parameters: Sequence[float]) -> str:
     """Apply the function that an attribute names.
 
     Raises:
@@ -295,7 +296,7 @@ _PARAMETERS = {
 }
 """What the parameters of a fused activation are."""
 
-_DEFINITIONS: dict[tuple[str, str], Definition] = {
+DEFINITIONS: dict[tuple[str, str], Definition] = {
     ("", "QLinearConv"): _q_linear_conv,
     ("", "QLinearMatMul"): (
         "left = DequantizeLinear <axis = -2> (a, a_scale, a_zero_point) "

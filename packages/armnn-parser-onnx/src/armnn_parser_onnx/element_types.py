@@ -6,25 +6,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-import onnx
-
-from armnn.errors import ParseError
 from armnn.types import DataType
 from armnn_parser_onnx.body import Bodies, Body, body_key
-from armnn_parser_onnx.microsoft_schemas import MICROSOFT
-from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
-from armnn_parser_onnx.tensors import data_type_of, onnx_type_of
+from armnn_parser_onnx.declared import element_type_of
+from armnn_parser_onnx.domains import DEFAULT_DOMAINS, MICROSOFT
+from armnn_parser_onnx.standard import table
+from armnn_parser_onnx.type_inference import data_type_or_none, inferred_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.wire import messages
 
 Types: TypeAlias = Mapping[str, DataType]
 """Data types of values by name."""
 
 
 def output_types(
-    node: onnx.NodeProto,
-    schema: onnx.defs.OpSchema,
+    node: messages.Node,
+    schema: Schema,
     opset: int,
     bodies: Bodies,
     types: Types,
@@ -43,37 +44,13 @@ def output_types(
     elif schema.domain == MICROSOFT:
         found = _of_microsoft(node, types)
     else:
-        found = _inferred(node, schema, opset, types)
+        found = inferred_types(node, schema, types)
     made = [data_type for name, data_type in zip(node.output, found, strict=False) if name]
     known = [data_type for data_type in made if data_type is not None]
     return known if len(known) == sum(bool(name) for name in node.output) else None
 
 
-def _inferred(
-    node: onnx.NodeProto, schema: onnx.defs.OpSchema, opset: int, types: Types
-) -> list[DataType | None]:
-    given = {
-        name: onnx.helper.make_tensor_type_proto(onnx_type_of(types[name]), None)
-        for name in node.input
-        if name in types
-    }
-    try:
-        made = onnx.shape_inference.infer_node_outputs(
-            schema, node, given, opset_imports=[onnx.helper.make_opsetid("", opset)]
-        )
-    except Exception:  # its C++ exceptions have no common type of their own
-        return []
-    return [_data_type(made[name]) if name in made else None for name in node.output]
-
-
-def _data_type(given: onnx.TypeProto) -> DataType | None:
-    try:
-        return data_type_of(given.tensor_type.elem_type)
-    except ParseError:
-        return None
-
-
-def _of_microsoft(node: onnx.NodeProto, types: Types) -> list[DataType | None]:
+def _of_microsoft(node: messages.Node, types: Types) -> list[DataType | None]:
     """Return the output types of Microsoft's operators.
 
     Their schemas infer nothing: the outputs have the type of the first real input.
@@ -85,7 +62,7 @@ def _of_microsoft(node: onnx.NodeProto, types: Types) -> list[DataType | None]:
     return made
 
 
-def _of_if(node: onnx.NodeProto, opset: int, bodies: Bodies, types: Types) -> list[DataType | None]:
+def _of_if(node: messages.Node, opset: int, bodies: Bodies, types: Types) -> list[DataType | None]:
     branches = (
         body_output_types(bodies[body_key(node, name)], (), opset, types)
         for name in ("then_branch", "else_branch")
@@ -98,7 +75,7 @@ def _of_if(node: onnx.NodeProto, opset: int, bodies: Bodies, types: Types) -> li
 
 
 def _of_loop(
-    node: onnx.NodeProto, opset: int, bodies: Bodies, types: Types
+    node: messages.Node, opset: int, bodies: Bodies, types: Types
 ) -> list[DataType | None]:
     states = [types.get(name) for name in node.input[2:]]
     given = (DataType.SIGNED64, DataType.BOOLEAN, *states)
@@ -107,7 +84,7 @@ def _of_loop(
 
 
 def _of_scan(
-    node: onnx.NodeProto, opset: int, bodies: Bodies, types: Types
+    node: messages.Node, opset: int, bodies: Bodies, types: Types
 ) -> list[DataType | None]:
     body = bodies[body_key(node, "body")]
     given = [types.get(name) for name in node.input][-len(body.inputs) :]
@@ -128,16 +105,16 @@ def body_output_types(
         opset: The version of ONNX's operators.
         types: Of the values around it.
     """
-    said = [_data_type(output.type) for output in body.outputs]
+    said = [data_type_or_none(element_type_of(output)) for output in body.outputs]
     if all(data_type is not None for data_type in said):
         return said
     inside = {name: types[name] for name in body.captures if name in types}
     inside |= {name: DataType.from_numpy(data.dtype) for name, data in body.arrays.items()}
     inside |= _known(zip((value.name for value in body.inputs), given, strict=False))
     for node in body.nodes:
-        if not _is_known(node, opset):
+        schema = table.find(node.op_type, opset) if node.domain in DEFAULT_DOMAINS else None
+        if schema is None:
             continue
-        schema = onnx.defs.get_schema(node.op_type, opset, "")
         made = output_types(node, schema, opset, body.bodies, inside)
         if made is not None:
             inside |= dict(zip((name for name in node.output if name), made, strict=True))
@@ -146,9 +123,3 @@ def body_output_types(
 
 def _known(types: Iterable[tuple[str, DataType | None]]) -> dict[str, DataType]:
     return {name: data_type for name, data_type in types if data_type is not None}
-
-
-def _is_known(node: onnx.NodeProto, opset: int) -> bool:
-    return node.domain in DEFAULT_DOMAINS and onnx.defs.has(
-        node.op_type, max_inclusive_version=opset, domain=""
-    )

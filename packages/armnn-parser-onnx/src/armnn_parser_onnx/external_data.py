@@ -3,48 +3,42 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import open_beside, path_beside
-from armnn_parser_onnx.data_in_file import DataInFile, check_span
+from armnn_parser_onnx.wire.source import check_span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from onnx import TensorProto
+    from armnn_parser_onnx.wire.messages import Tensor
+
+_MAPPED = 1 << 16
+"""Bytes of a tensor from which on its file is mapped."""
+
+_ALIGNMENT = 16
+"""What divides the address of mapped data, as that of data that is read."""
 
 
 class ExternalData:
-    """Reads a model's tensor data from outside its message.
+    """Reads a model's tensor data from other files.
 
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
-        in_model_file: What was left in the model's file.
 
     Attributes:
         was_read: Whether a tensor was read from another file.
     """
 
-    def __init__(self, folder: Path | None, in_model_file: DataInFile | None = None) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._in_model_file = in_model_file
         self.was_read = False
 
-    def raw_data(self, tensor: TensorProto) -> bytes:
-        """Return a tensor's raw data, also from the model's file.
-
-        Raises:
-            ParseError: The file was cut short since it was opened.
-        """
-        data: bytes = tensor.raw_data
-        if self._in_model_file is None:
-            return data
-        return self._in_model_file.resolved(data, tensor.name)
-
-    def read(self, tensor: TensorProto, size: int) -> bytes:
-        """Return the ``size`` bytes of a tensor.
+    def read(self, tensor: Tensor, size: int) -> bytes | memoryview:
+        """Return a tensor's bytes; much data is mapped.
 
         Raises:
             ParseError: The entry is malformed, points out of the folder, or its file is too short.
@@ -60,11 +54,20 @@ class ExternalData:
         descriptor = open_beside(path, what)
         try:
             check_span(os.fstat(descriptor), offset, size, f"{what} in {str(path)!r}")
+            if size >= _MAPPED and offset % _ALIGNMENT == 0:
+                return _mapped(descriptor, offset, size)
             with open(descriptor, "rb", closefd=False) as file:
                 file.seek(offset)
                 return file.read(size)
         finally:
             os.close(descriptor)
+
+
+def _mapped(descriptor: int, offset: int, size: int) -> memoryview:
+    """Map bytes of a file for reading."""
+    before = offset % mmap.ALLOCATIONGRANULARITY
+    pages = mmap.mmap(descriptor, size + before, offset=offset - before, access=mmap.ACCESS_READ)
+    return memoryview(pages)[before:]
 
 
 def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:

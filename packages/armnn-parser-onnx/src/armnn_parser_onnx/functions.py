@@ -1,54 +1,43 @@
 # SPDX-License-Identifier: MIT
-"""Functions as nodes: a model's own, and ONNX's without converter."""
+"""Operators of the standard and onnxruntime, defined by others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
-
-import onnx
-from onnx import inliner
+from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
-from armnn_parser_onnx.definitions import definition_of, has_definition
+from armnn_parser_onnx.body import body_outputs
+from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.standard import table
+from armnn_parser_onnx.wire.making import make_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MOST_NODES = 2**18
-"""How many nodes the functions of a model may become in all."""
-
-_Calls = dict[tuple[str, str], list[tuple[str, str]]]
+    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.wire.messages import Attribute, Function, Graph, Node, Type
 
 
-def with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Replace calls of the model's functions by the functions' nodes.
-
-    Raises:
-        ParseError: A function calls itself, the nodes would be too many, or onnx cannot do it.
-    """
-    if not model.functions:
-        return model
-    _check_calls(model)
-    try:
-        return inliner.inline_local_functions(model)
-    except Exception as error:  # its C++ exceptions have no common type of their own
-        raise ParseError(f"the functions of the model cannot be inlined: {error}") from error
+_DEFINED_HERE = ("QLinearConv", "QLinearMatMul")
+"""The operators of ONNX that are defined here, as those of onnxruntime are."""
 
 
-def has_body(schema: Any) -> bool:
-    """Return whether an operator is defined by others.
+def has_body(schema: Schema) -> bool:
+    """Return whether an operator is defined by others."""
+    return bool(schema.body) or _is_defined_here(schema)
 
-    The schema's stub lacks the method for that.
-    """
-    return has_definition(schema) or bool(
-        schema.has_function or schema.has_context_dependent_function
-    )
+
+def _is_defined_here(schema: Schema) -> bool:
+    if schema.domain != MICROSOFT:
+        return schema.name in _DEFINED_HERE
+    from armnn_parser_onnx.definitions import has_definition
+
+    return has_definition(schema)
 
 
 def body_of(
-    node: onnx.NodeProto, schema: Any, types: Sequence[onnx.TypeProto], opset: int
-) -> tuple[list[onnx.NodeProto], int]:
+    node: Node, schema: Schema, types: Sequence[Type], opset: int
+) -> tuple[list[Node], int]:
     """Return the nodes that define a node, and their opset.
 
     Args:
@@ -60,16 +49,40 @@ def body_of(
     Raises:
         ParseError: ONNX has no definition for these attributes and types.
     """
-    try:
-        function = _definition(node, schema, types, opset)
-    except Exception as error:  # its C++ exceptions have no common type of their own
-        raise ParseError(f"ONNX does not define it for these inputs: {error}") from error
+    function = _definition(node, schema, types, opset)
     if not function.node:
         raise ParseError("ONNX does not define it for these inputs")
-    attributes = {attribute.name: attribute for attribute in node.attribute}
-    for name, declared in schema.attributes.items():
-        if declared.default_value.type and name not in attributes:
-            attributes[name] = declared.default_value
+    defaults = {
+        name: make_attribute(name, rule.default, rule.type)
+        for name, rule in schema.attributes.items()
+        if rule.default is not None
+    }
+    versions = [entry.version for entry in function.opset_import if not entry.domain]
+    return called(function, node, defaults), versions[0] if versions else opset
+
+
+def _definition(node: Node, schema: Schema, types: Sequence[Type], opset: int) -> Function:
+    if _is_defined_here(schema):
+        from armnn_parser_onnx.definitions import definition_of
+
+        return definition_of(node, schema)
+    if schema.body == "context":
+        from armnn_parser_onnx.context import context_function
+
+        return context_function(node, schema, types, opset)
+    found = table.functions(schema.name)
+    return max((each for each in found if each[0] <= opset), key=lambda each: each[0])[1]
+
+
+def called(function: Function, node: Node, defaults: Mapping[str, Attribute]) -> list[Node]:
+    """Return a function's nodes with a call's names and attributes.
+
+    Args:
+        function: The function.
+        node: The node that calls it.
+        defaults: The values of attributes that the node lacks.
+    """
+    attributes = {**defaults, **{attribute.name: attribute for attribute in node.attribute}}
     scope = next((name for name in node.output if name), node.op_type)
     names = {"": ""}
     names |= dict(zip(function.input, node.input, strict=False))
@@ -77,129 +90,50 @@ def body_of(
     names |= {
         inner: outer for inner, outer in zip(function.output, node.output, strict=False) if outer
     }
-    nodes = [_renamed(inner, names, attributes, scope) for inner in function.node]
-    versions = [entry.version for entry in function.opset_import if not entry.domain]
-    return nodes, versions[0] if versions else opset
-
-
-def _definition(
-    node: onnx.NodeProto, schema: Any, types: Sequence[onnx.TypeProto], opset: int
-) -> onnx.FunctionProto:
-    if has_definition(schema):
-        return definition_of(node, schema)
-    function = onnx.FunctionProto()
-    if schema.has_function:
-        versions = [v for v in schema.function_opset_versions if v <= opset]
-        text = (
-            schema.get_function_with_opset_version(max(versions))
-            if versions
-            else schema.function_body.SerializeToString()
-        )
-        function.ParseFromString(text)
-        return function
-    versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
-    text = schema.get_context_dependent_function_with_opset_version(
-        max(versions, default=opset),
-        node.SerializeToString(),
-        [each.SerializeToString() for each in types],
-    )
-    function.ParseFromString(text)
-    return function
+    return [_renamed(inner, names, attributes, scope) for inner in function.node]
 
 
 def _renamed(
-    node: onnx.NodeProto,
-    names: dict[str, str],
-    attributes: Mapping[str, onnx.AttributeProto],
-    scope: str,
-) -> onnx.NodeProto:
+    node: Node, names: Mapping[str, str], attributes: Mapping[str, Attribute], scope: str
+) -> Node:
     """Return a body's node with the caller's names.
 
     Values made in the body get names of their own.
     """
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
-    copy.name = f"{scope}/{node.name}" if node.name else ""
-    copy.input[:] = [names.get(name, f"{scope}/{name}") for name in node.input]
-    copy.output[:] = [names.get(name, f"{scope}/{name}") for name in node.output]
-    del copy.attribute[:]
-    for attribute in node.attribute:
-        given = attribute
-        if attribute.ref_attr_name:
-            if attribute.ref_attr_name not in attributes:
-                continue
-            given = attributes[attribute.ref_attr_name]
-        copy.attribute.append(given)
-        copy.attribute[-1].name = attribute.name
-        if given is attribute and attribute.HasField("g"):
-            _rename_captures(copy.attribute[-1].g, names, attributes, scope)
-    return copy
+    given = [_attribute(attribute, names, attributes, scope) for attribute in node.attribute]
+    return node.replaced(
+        name=f"{scope}/{node.name}" if node.name else "",
+        input=[names.get(name, f"{scope}/{name}") for name in node.input],
+        output=[names.get(name, f"{scope}/{name}") for name in node.output],
+        attribute=[attribute for attribute in given if attribute is not None],
+    )
 
 
-def _rename_captures(
-    graph: onnx.GraphProto,
-    names: dict[str, str],
-    attributes: Mapping[str, onnx.AttributeProto],
+def _attribute(
+    attribute: Attribute,
+    names: Mapping[str, str],
+    attributes: Mapping[str, Attribute],
     scope: str,
-) -> None:
-    """Give a nested graph the caller's names for captured values."""
-    made = [value.name for value in (*graph.input, *graph.initializer)]
-    made += [name for node in graph.node for name in node.output]
-    inside = names | {name: name for name in made}
-    nodes = []
-    for node in graph.node:
-        renamed = _renamed(node, inside, attributes, scope)
-        renamed.name = node.name
-        nodes.append(renamed)
-    del graph.node[:]
-    graph.node.extend(nodes)
-    for output in graph.output:
-        output.name = inside.get(output.name, f"{scope}/{output.name}")
+) -> Attribute | None:
+    """Return an attribute with the call's value, None without one."""
+    if attribute.ref_attr_name:
+        given = attributes.get(attribute.ref_attr_name)
+        return None if given is None else given.replaced(name=attribute.name)
+    if attribute.g is None:
+        return attribute
+    return attribute.replaced(g=_with_captures(attribute.g, names, attributes, scope))
 
 
-def _check_calls(model: onnx.ModelProto) -> None:
-    calls: _Calls = {
-        (function.domain, function.name): [
-            (node.domain, node.op_type) for node in _nodes(function.node)
-        ]
-        for function in model.functions
-    }
-    sizes: dict[tuple[str, str], int] = {}
-    for name in calls:
-        _count(name, calls, sizes, ())
-    total = sum(sizes.get((node.domain, node.op_type), 1) for node in _nodes(model.graph.node))
-    if total > _MOST_NODES:
-        raise ParseError(
-            f"the functions of the model become {total} nodes: expected at most {_MOST_NODES}"
-        )
-
-
-def _count(
-    name: tuple[str, str],
-    calls: Mapping[tuple[str, str], list[tuple[str, str]]],
-    sizes: dict[tuple[str, str], int],
-    callers: tuple[tuple[str, str], ...],
-) -> int:
-    """Return how many nodes a function becomes."""
-    if name not in calls:
-        return 1
-    if name in callers or len(callers) > _DEEPEST:
-        raise ParseError(
-            f"the function {name[1]!r} of the domain {name[0]!r} calls itself or is called "
-            f"through more than {_DEEPEST} others"
-        )
-    if name not in sizes:
-        sizes[name] = sum(_count(called, calls, sizes, (*callers, name)) for called in calls[name])
-    return sizes[name]
-
-
-_DEEPEST = 64
-
-
-def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yield nodes and those of the graphs in their attributes."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _nodes(graph.node)
+def _with_captures(
+    graph: Graph, names: Mapping[str, str], attributes: Mapping[str, Attribute], scope: str
+) -> Graph:
+    """Return a nested graph with the caller's names for captures."""
+    inside = {**names, **{name: name for name in body_outputs(graph)}}
+    nodes = [
+        _renamed(node, inside, attributes, scope).replaced(name=node.name) for node in graph.node
+    ]
+    outputs = [
+        output.replaced(name=inside.get(output.name, f"{scope}/{output.name}"))
+        for output in graph.output
+    ]
+    return graph.replaced(node=nodes, output=outputs)

@@ -13,13 +13,13 @@ from armnn.parsing.conversion import ValueTable
 from armnn_parser_onnx.tensors import to_array
 
 if TYPE_CHECKING:
-    import onnx
     from numpy.typing import NDArray
 
     from armnn.graph import Network, Survey, Value
     from armnn.tensor import Shape
     from armnn_parser_onnx.body import Bodies
     from armnn_parser_onnx.external_data import ExternalData
+    from armnn_parser_onnx.wire import messages
 
 
 class DerivedArrays:
@@ -64,13 +64,13 @@ class Graph(ValueTable[str]):
         self.bodies: Bodies = {} if bodies is None else bodies
         self.derived = derived
         self.scope = scope
-        self._initializers: dict[str, onnx.TensorProto | NDArray[Any]] = {}
+        self._initializers: dict[str, messages.Tensor | NDArray[Any]] = {}
         self._derived: dict[tuple[Value, str], Value] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.known or name in self._initializers
 
-    def add_initializer(self, tensor: onnx.TensorProto) -> None:
+    def add_initializer(self, tensor: messages.Tensor) -> None:
         """Make a tensor of the file known by its name.
 
         Raises:

@@ -10,16 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import onnx
-from onnx.defs import OpSchema
-
 from armnn.types import DataType
+from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.standard.schema import UNBOUNDED, AttributeRule, Parameter, Schema
 from armnn_parser_onnx.tensors import onnx_type_name
-
-MICROSOFT = "com.microsoft"
-
-_Formal = OpSchema.FormalParameter
-_Option = OpSchema.FormalParameterOption
+from armnn_parser_onnx.wire.kinds import FLOAT, FLOATS, INT, INTS, STRING, STRINGS
 
 _WINDOW: dict[str, Any] = {
     "auto_pad": "NOTSET",
@@ -145,43 +140,45 @@ _ROWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "NhwcMaxPool": ("x", "y", _POOL),
 }
 
-_TYPES = {
-    tuple: OpSchema.AttrType.INTS,
-    list: OpSchema.AttrType.FLOATS,
-    int: OpSchema.AttrType.INT,
-    float: OpSchema.AttrType.FLOAT,
-    str: OpSchema.AttrType.STRING,
-}
+_TYPES = {tuple: INTS, list: FLOATS, int: INT, float: FLOAT, str: STRING}
 
 
 @functools.cache
-def microsoft_schema(name: str) -> OpSchema | None:
+def microsoft_schema(name: str) -> Schema | None:
     """Return an operator's schema, None if it is not convertible."""
     if name not in _ROWS:
         return None
-    inputs, outputs, attributes = _ROWS[name]
-    takes = [_formal(word, index) for index, word in enumerate(inputs.split())]
-    makes = [_formal(word, 100 + index) for index, word in enumerate(outputs.split())]
-    everything = [onnx_type_name(data_type) for data_type in DataType if not data_type.is_quantized]
-    return OpSchema(
+    inputs, outputs, attributes = (_ROWS[name][0].split(), _ROWS[name][1].split(), _ROWS[name][2])
+    takes = tuple(_parameter(word, index) for index, word in enumerate(inputs))
+    makes = tuple(_parameter(word, 100 + index) for index, word in enumerate(outputs))
+    everything = tuple(onnx_type_name(each) for each in DataType if not each.is_quantized)
+    return Schema(
         name,
         MICROSOFT,
         1,
-        inputs=takes,
-        outputs=makes,
-        type_constraints=[(one.type_str, everything, "") for one in (*takes, *makes)],
-        attributes=[_attribute(key, value) for key, value in attributes.items()],
+        takes,
+        makes,
+        (*_counts(inputs), *_counts(outputs)),
+        types={each.type: everything for each in (*takes, *makes)},
+        attributes={key: _attribute(value) for key, value in attributes.items()},
     )
 
 
-def _formal(word: str, number: int) -> OpSchema.FormalParameter:
-    option = {"?": _Option.Optional, "*": _Option.Variadic}.get(word[-1], _Option.Single)
-    return _Formal(word.rstrip("?*"), f"T{number}", param_option=option, is_homogeneous=False)
+def _parameter(word: str, number: int) -> Parameter:
+    return Parameter(word.rstrip("?*"), f"T{number}", word.endswith("*"), homogeneous=False)
 
 
-def _attribute(name: str, value: Any) -> OpSchema.Attribute:
+def _counts(words: list[str]) -> tuple[int, int]:
+    """Return the least and the most number of parameters."""
+    needed = [index for index, word in enumerate(words, start=1) if word[-1] != "?"]
+    return max(needed, default=0), UNBOUNDED if words[-1].endswith("*") else len(words)
+
+
+def _attribute(value: Any) -> AttributeRule:
     if isinstance(value, list):
-        return OpSchema.Attribute(name, OpSchema.AttrType.STRINGS, "", required=False)
+        return AttributeRule(STRINGS)
     if isinstance(value, type):
-        return OpSchema.Attribute(name, _TYPES[value], "", required=False)
-    return OpSchema.Attribute(name, onnx.helper.make_attribute(name, value))
+        return AttributeRule(_TYPES[value])
+    return AttributeRule(
+        _TYPES[type(value)], default=value.encode() if isinstance(value, str) else value
+    )

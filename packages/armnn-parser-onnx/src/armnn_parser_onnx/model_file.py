@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""A ``ModelProto`` with a graph, from a path or bytes."""
+"""A model with a graph, from a path or bytes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
-
-import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import check_model_file, unreadable
-from armnn_parser_onnx._registry import newest_opset
-from armnn_parser_onnx.data_in_file import DataInFile
+from armnn_parser_onnx._registry import NEWEST_OPSET
+from armnn_parser_onnx.domains import DEFAULT_DOMAINS
 from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.shortened_file import MalformedError, shortened
+from armnn_parser_onnx.wire.messages import Model
+from armnn_parser_onnx.wire.source import SourceFile, Span
+
+if TYPE_CHECKING:
+    from armnn_parser_onnx.wire import messages
 
 _MAX_BYTES = 2**31 - 1
 """The largest message of Protocol Buffers."""
-
-DEFAULT_DOMAINS = ("", "ai.onnx")
-"""The two spellings of the domain of ONNX's own operators."""
 
 
 class ModelFile(NamedTuple):
@@ -31,11 +29,13 @@ class ModelFile(NamedTuple):
     Attributes:
         name: What error messages call the model.
         proto: The model.
-        external_data: Reads the tensor data that is not in the message.
+        graph: Its graph.
+        external_data: Reads the tensor data that is not in the file.
     """
 
     name: str
-    proto: onnx.ModelProto
+    proto: messages.Model
+    graph: messages.Graph
     external_data: ExternalData
 
 
@@ -49,11 +49,21 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
     """
     name = "<bytes>" if isinstance(source, bytes) else str(Path(source))
     proto, external_data = read_message(source)
-    _check(proto, name)
-    return ModelFile(name, proto, external_data)
+    if proto.is_empty:
+        raise ParseError(f"the model {name!r} is empty")
+    if proto.graph is None or not proto.opset_import:
+        raise ParseError(
+            f"the model {name!r} is not an ONNX file: it has no graph or does not say its opset"
+        )
+    for function in proto.functions:
+        _decode((function, *function.opset_import))
+        _decode_nodes(function.node)
+    _decode((*proto.opset_import, *proto.metadata_props))
+    _decode_graph(proto.graph)
+    return ModelFile(name, proto, proto.graph, external_data)
 
 
-def read_message(source: str | os.PathLike[str] | bytes) -> tuple[onnx.ModelProto, ExternalData]:
+def read_message(source: str | os.PathLike[str] | bytes) -> tuple[messages.Model, ExternalData]:
     """Return a model's message and the reader of external data.
 
     Raises:
@@ -62,13 +72,13 @@ def read_message(source: str | os.PathLike[str] | bytes) -> tuple[onnx.ModelProt
         ParseError: It holds no message of ONNX, or a part of one.
     """
     if isinstance(source, bytes):
-        return _decoded(source, "<bytes>"), ExternalData(None)
+        return _decoded(Span(source, 0, len(source)), "<bytes>"), ExternalData(None)
     path = Path(source)
-    data = DataInFile(_opened(path))  # which closes the file
-    return _decoded(_message(data), str(path)), ExternalData(path.parent, data)
+    file = _opened(path)
+    return _decoded(Span(file, 0, file.size()), str(path)), ExternalData(path.parent)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> SourceFile:
     check_model_file(path)
     size = path.stat().st_size
     if size > _MAX_BYTES:
@@ -77,73 +87,43 @@ def _opened(path: Path) -> BinaryIO:
             f"({_MAX_BYTES}): save it with external data"
         )
     try:
-        return path.open("rb")
+        return SourceFile(path.open("rb"))
     except OSError as error:
         raise unreadable(str(path), error) from error
 
 
-def _message(data: DataInFile) -> bytes:
-    """Return a file's message without data left in the file."""
-    file = data.file
-    try:
-        try:
-            return shortened(file, os.fstat(file.fileno()).st_size, data.leave)
-        except MalformedError:
-            file.seek(0)
-            return file.read()
-    except OSError as error:
-        raise unreadable(file.name, error) from error
+def _decoded(span: Span, name: str) -> messages.Model:
+    model = Model.at(span, name)
+    _decode([model])
+    return model
 
 
-def _decoded(data: bytes, name: str) -> onnx.ModelProto:
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(data)
-    except DecodeError as error:
-        raise ParseError(f"the model {name!r} is not an ONNX file or is cut short") from error
-    return proto
+def _decode(parts: Iterable[Any]) -> None:
+    """Decode messages now, so that malformed ones are found.
+
+    Raises:
+        ParseError: One is malformed.
+    """
+    for part in parts:
+        part.decode()
 
 
-def _check(proto: onnx.ModelProto, name: str) -> None:
-    if not proto.ByteSize():
-        raise ParseError(f"the model {name!r} is empty")
-    if not proto.HasField("graph") or not proto.opset_import:
-        raise ParseError(
-            f"the model {name!r} is not an ONNX file: it has no graph or does not say its opset"
-        )
-    if not all(isinstance(text, str) for text in _texts(proto)):
-        raise ParseError(f"the model {name!r} has a name that is not text in UTF-8")
-
-
-def _texts(proto: onnx.ModelProto) -> Iterator[str | bytes]:
-    """Yield a model's names; those not in UTF-8 are bytes."""
-    yield from (proto.producer_name, proto.producer_version)
-    for entry in proto.metadata_props:
-        yield from (entry.key, entry.value)
-    yield from (entry.domain for entry in proto.opset_import)
-    yield from _texts_of_graph(proto.graph)
-    for function in proto.functions:
-        yield from (function.name, function.domain, *function.input, *function.output)
-        yield from function.attribute
-        yield from _texts_of_nodes(function.node)
-
-
-def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str | bytes]:
-    yield graph.name
-    yield from (tensor.name for tensor in graph.initializer)
+def _decode_graph(graph: messages.Graph) -> None:
+    _decode((graph, *graph.initializer))
     for value in (*graph.input, *graph.output):
-        yield value.name
-        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
-    yield from _texts_of_nodes(graph.node)
+        value.check()
+    _decode_nodes(graph.node)
 
 
-def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[str | bytes]:
+def _decode_nodes(nodes: Iterable[messages.Node]) -> None:
     for node in nodes:
-        yield from (node.op_type, node.domain, node.name, *node.input, *node.output)
         for attribute in node.attribute:
-            yield from (attribute.name, attribute.ref_attr_name)
-            if attribute.HasField("g"):
-                yield from _texts_of_graph(attribute.g)
+            if attribute.g is not None:
+                _decode_graph(attribute.g)
+            for graph in attribute.graphs:
+                _decode_graph(graph)
+            if attribute.t is not None:
+                attribute.t.decode()
 
 
 def default_opset(model: ModelFile) -> int:
@@ -155,9 +135,9 @@ def default_opset(model: ModelFile) -> int:
     versions: set[int] = {
         entry.version for entry in model.proto.opset_import if entry.domain in DEFAULT_DOMAINS
     }
-    uses = any(node.domain in DEFAULT_DOMAINS for node in model.proto.graph.node)
+    uses = any(node.domain in DEFAULT_DOMAINS for node in model.graph.node)
     if not versions and not uses:
-        return newest_opset()
+        return NEWEST_OPSET
     if len(versions) != 1:
         raise ParseError(
             f"the model {model.name!r} says {len(versions)} versions of ONNX's operators: "

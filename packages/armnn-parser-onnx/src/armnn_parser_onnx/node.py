@@ -5,25 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import onnx
-
 from armnn.errors import ParseError
+from armnn_parser_onnx.wire.kinds import FIELDS, KIND_NAMES
+from armnn_parser_onnx.wire.messages import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_KINDS = {
-    onnx.AttributeProto.FLOAT: "f",
-    onnx.AttributeProto.INT: "i",
-    onnx.AttributeProto.STRING: "s",
-    onnx.AttributeProto.TENSOR: "t",
-    onnx.AttributeProto.FLOATS: "floats",
-    onnx.AttributeProto.INTS: "ints",
-    onnx.AttributeProto.STRINGS: "strings",
-}
-"""The field of the message that holds an attribute of a type."""
-
-_KIND_NAMES = {number: name for name, number in onnx.AttributeProto.AttributeType.items()}
+    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.wire import messages
 
 
 class Node:
@@ -39,7 +29,7 @@ class Node:
         ParseError: The node does not agree with the schema.
     """
 
-    def __init__(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
+    def __init__(self, proto: messages.Node, schema: Schema) -> None:
         self.op_type = proto.op_type
         self.name = proto.name
         self.inputs = tuple(proto.input)
@@ -117,29 +107,28 @@ class Node:
         value = self._attributes.get(name)
         return None if value is None else tuple(text.decode("utf-8", "replace") for text in value)
 
-    def tensor(self, name: str) -> onnx.TensorProto | None:
+    def tensor(self, name: str) -> Tensor | None:
         """Return a tensor, None without the attribute."""
         value = self._attributes.get(name)
-        return value if isinstance(value, onnx.TensorProto) else None
+        return value if isinstance(value, Tensor) else None
 
     def _value(self, name: str, default: Any) -> Any:
         if name in self._attributes:
             return self._attributes[name]
         declared = self.schema.attributes.get(name)
-        if declared is not None and declared.default_value.type in _KINDS:
-            return getattr(declared.default_value, _KINDS[declared.default_value.type])
-        return default
+        return default if declared is None or declared.default is None else declared.default
 
     def _check_counts(self) -> None:
+        counts = self.schema.counts
         for count, least, most, what in (
-            (len(self.inputs), self.schema.min_input, self.schema.max_input, "inputs"),
-            (len(self.outputs), self.schema.min_output, self.schema.max_output, "outputs"),
+            (len(self.inputs), *counts[:2], "inputs"),
+            (len(self.outputs), *counts[2:], "outputs"),
         ):
             if not least <= count <= most:
                 expected = f"{least}" if least == most else f"{least} to {most}"
                 raise self.error(f"got {count} {what}, expected {expected}")
 
-    def _checked(self, attribute: onnx.AttributeProto) -> Any:
+    def _checked(self, attribute: messages.Attribute) -> Any:
         declared = self.schema.attributes.get(attribute.name)
         if declared is None:
             raise self.error(f"the operator has no attribute {attribute.name!r}")
@@ -147,16 +136,14 @@ class Node:
             raise self.error(
                 f"the attribute {attribute.name!r} is there twice or refers to another one"
             )
-        declared_type: Any = declared.type  # its stub lacks the members of an enumeration
-        expected = int(declared_type.value)
-        if attribute.type != expected:
-            kinds = [_KIND_NAMES.get(kind, str(kind)) for kind in (attribute.type, expected)]
+        if attribute.type != declared.type:
+            kinds = [KIND_NAMES[kind] for kind in (attribute.type, declared.type)]
             raise self.error(
                 f"the attribute {attribute.name!r} is of type {kinds[0]}: expected {kinds[1]}"
             )
         # Graphs and sparse tensors are kept as they are: no converter reads them.
-        kind = _KINDS.get(attribute.type)
-        return attribute if kind is None else getattr(attribute, kind)
+        field = FIELDS.get(attribute.type)
+        return attribute if field is None else getattr(attribute, field)
 
 
 def describe_node(op_type: str, name: str, outputs: tuple[str, ...]) -> str:

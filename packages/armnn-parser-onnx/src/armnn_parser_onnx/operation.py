@@ -10,12 +10,13 @@ from armnn.tensor import MAX_RANK, format_shape
 from armnn_parser_onnx.node import Node
 
 if TYPE_CHECKING:
-    import onnx
     from numpy.typing import NDArray
 
     from armnn.graph import Value
     from armnn_parser_onnx.body import Body
     from armnn_parser_onnx.graph import Graph
+    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.wire import messages
 
 
 class Operation(Node, ConvertedOperation):
@@ -27,9 +28,7 @@ class Operation(Node, ConvertedOperation):
         opset: The version of ONNX's operators.
     """
 
-    def __init__(
-        self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, graph: Graph, opset: int
-    ) -> None:
+    def __init__(self, proto: messages.Node, schema: Schema, graph: Graph, opset: int) -> None:
         super().__init__(proto, schema)
         self.graph = graph
         self.opset = opset

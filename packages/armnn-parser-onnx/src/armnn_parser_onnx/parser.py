@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import Network
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
-from armnn_parser_onnx import control_flow, scan  # noqa: F401  (importing registers operators)
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
-from armnn_parser_onnx.functions import with_functions_inlined
+from armnn_parser_onnx.declared import dimensions_of, element_type_of
 from armnn_parser_onnx.graph import Graph
 from armnn_parser_onnx.model_file import ModelFile, default_opset, read_model
 from armnn_parser_onnx.tensors import checked_count, data_type_of, onnx_type_name
 
 if TYPE_CHECKING:
-    import onnx
-
     from armnn.graph import Survey
+    from armnn_parser_onnx.wire import messages
 
 _ANONYMOUS = "?"
 """What some exporters call every dimension that they do not know."""
@@ -51,10 +49,10 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
     model = read_model(source)
     opset = default_opset(model)
     check_opset(opset)
-    network = Network(model.proto.graph.name, _metadata(model.proto, opset))
+    network = Network(model.graph.name, _metadata(model.proto, opset))
     graph = Graph(network, model.external_data, survey=survey)
     _add_inputs(model, graph)
-    convert_model(with_functions_inlined(model.proto), opset, graph)
+    convert_model(_main_graph(model), opset, graph)
     _add_outputs(model, graph)
     network.is_self_contained = not model.external_data.was_read
     if survey is None or not survey.refused:
@@ -62,7 +60,16 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
     return network
 
 
-def _metadata(model: onnx.ModelProto, opset: int) -> dict[str, str]:
+def _main_graph(model: ModelFile) -> messages.Graph:
+    """Return the model's graph without calls of its own functions."""
+    if not model.proto.functions:
+        return model.graph
+    from armnn_parser_onnx.inlining import with_functions_inlined
+
+    return with_functions_inlined(model.proto, model.graph)
+
+
+def _metadata(model: messages.Model, opset: int) -> dict[str, str]:
     said = {
         "producer_name": model.producer_name,
         "producer_version": model.producer_version,
@@ -78,9 +85,9 @@ def _add_inputs(model: ModelFile, graph: Graph) -> None:
 
     An input with an initialiser is a constant.
     """
-    proto = model.proto.graph
+    proto = model.graph
     if proto.sparse_initializer:
-        names = [tensor.values.name for tensor in proto.sparse_initializer]
+        names = [each.values.name if each.values else "" for each in proto.sparse_initializer]
         raise ParseError(f"the sparse initialisers {names} are not supported: store them dense")
     for tensor in proto.initializer:
         graph.add_initializer(tensor)
@@ -90,17 +97,15 @@ def _add_inputs(model: ModelFile, graph: Graph) -> None:
             graph.add_input(given.name, _checked_info(given))
 
 
-def _checked_info(given: onnx.ValueInfoProto) -> TensorInfo:
-    kind = given.type.WhichOneof("value")
-    if kind != "tensor_type":
-        raise ParseError(
-            f"the input {given.name!r} is of the kind {kind or 'unknown'!r}: expected a tensor"
-        )
-    tensor = given.type.tensor_type
+def _checked_info(given: messages.ValueInfo) -> TensorInfo:
+    tensor = None if given.type is None else given.type.tensor_type
+    if tensor is None:
+        kind = (given.type and given.type.kind) or "unknown"
+        raise ParseError(f"the input {given.name!r} is of the kind {kind!r}: expected a tensor")
     what = f"the input {given.name!r}"
     try:
         data_type = data_type_of(tensor.elem_type)
-        if not tensor.HasField("shape"):
+        if tensor.shape is None:
             return TensorInfo(None, data_type)
         shape = [_dimension(dim) for dim in tensor.shape.dim]
         checked_count(tuple(dim for dim in shape if isinstance(dim, int)), what)
@@ -109,24 +114,24 @@ def _checked_info(given: onnx.ValueInfoProto) -> TensorInfo:
         raise ParseError(f"{what}: {error}") from error
 
 
-def _dimension(dim: onnx.TensorShapeProto.Dimension) -> Dimension:
+def _dimension(dim: messages.Dimension) -> Dimension:
     """Return a dimension.
 
     Some exporters write -1 or "?" for an unknown one.
     """
-    if dim.HasField("dim_value"):
+    if dim.dim_value is not None:
         return None if dim.dim_value == -1 else dim.dim_value
     return None if dim.dim_param in ("", _ANONYMOUS) else dim.dim_param
 
 
 def _add_outputs(model: ModelFile, graph: Graph) -> None:
-    if not model.proto.graph.output:
+    if not model.graph.output:
         raise ParseError(f"the model {model.name!r} has no output")
-    for wanted in model.proto.graph.output:
+    for wanted in model.graph.output:
         if graph.survey is not None and graph.survey.refused and wanted.name not in graph:
             continue
         value = graph.value(wanted.name)
-        declared = wanted.type.tensor_type.elem_type
+        declared = element_type_of(wanted)
         made = value.info.data_type
         if declared and onnx_type_name(data_type_of(declared)) != onnx_type_name(made):
             raise ParseError(
@@ -137,8 +142,8 @@ def _add_outputs(model: ModelFile, graph: Graph) -> None:
             graph.network.add_output(wanted.name, value)
         except ArmnnError as error:
             raise ParseError(f"the output {wanted.name!r}: {error}") from error
-        dims = wanted.type.tensor_type.shape.dim
-        if wanted.type.tensor_type.HasField("shape") and len(dims) <= MAX_RANK:
+        dims = dimensions_of(wanted)
+        if dims is not None and len(dims) <= MAX_RANK:
             shape = tuple(_dimension(dim) for dim in dims)
             if all(not isinstance(dim, int) or dim >= 0 for dim in shape):
                 graph.network.declared_shapes[wanted.name] = shape

@@ -5,25 +5,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import onnx
-
 from armnn.parsing.conversion import RefusedError
 from armnn_parser_onnx._registry import find_converter
+from armnn_parser_onnx.domains import DEFAULT_DOMAINS, MICROSOFT, PREVIEW
 from armnn_parser_onnx.functions import has_body
-from armnn_parser_onnx.microsoft_schemas import MICROSOFT, microsoft_schema
-from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
+from armnn_parser_onnx.standard import table
 
 if TYPE_CHECKING:
-    from onnx.defs import OpSchema
-
-_PREVIEW = "ai.onnx.preview"
-"""Operators that may come into ONNX's own domain; their bodies consist of those that are there."""
+    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.wire import messages
 
 _OF_MICROSOFT_WITHOUT_DOMAIN = ("SimplifiedLayerNormalization",)
 """Operators of onnxruntime that it writes without the domain."""
 
 
-def find_schema(node: onnx.NodeProto, opset: int) -> OpSchema:
+def find_schema(node: messages.Node, opset: int) -> Schema:
     """Return the schema of a node's operator.
 
     Args:
@@ -33,33 +29,35 @@ def find_schema(node: onnx.NodeProto, opset: int) -> OpSchema:
     Raises:
         RefusedError: The operator, its domain or its version is not supported.
     """
-    if node.domain == _PREVIEW and onnx.defs.has(node.op_type, domain=_PREVIEW):
-        return onnx.defs.get_schema(node.op_type, _PREVIEW)
+    found = table.find(node.op_type, opset, PREVIEW) if node.domain == PREVIEW else None
+    if found is not None:
+        return found
     default = node.domain in DEFAULT_DOMAINS
     if node.domain == MICROSOFT or (default and node.op_type in _OF_MICROSOFT_WITHOUT_DOMAIN):
+        from armnn_parser_onnx.microsoft_schemas import microsoft_schema
+
         schema = microsoft_schema(node.op_type)
         if schema is None:
             raise RefusedError(f"of the operators of {MICROSOFT} this one is not supported")
         return schema
     if not default:
         raise RefusedError(f"the operators of the domain {node.domain!r} are not supported")
-    if not onnx.defs.has(node.op_type, max_inclusive_version=opset, domain=""):
+    found = table.find(node.op_type, opset)
+    if found is None:
         raise RefusedError(f"ONNX has no such operator at opset {opset}")
-    found = onnx.defs.get_schema(node.op_type, opset, "")
     if found.deprecated:
-        raise RefusedError(f"ONNX has withdrawn it at opset {found.since_version}")
+        raise RefusedError(f"ONNX has withdrawn it at opset {found.since}")
     if find_converter(node.op_type, opset) is None and not has_body(found):
         raise RefusedError(_why_not(found))
     return found
 
 
-def _why_not(schema: OpSchema) -> str:
+def _why_not(schema: Schema) -> str:
     """Return why no layers are made of an operator."""
     if "seed" in schema.attributes:
         return "it draws random numbers"
-    kinds = {row.type_param_str: row.allowed_type_strs for row in schema.type_constraints}
     parameters = [*schema.inputs, *schema.outputs]
-    types = [kinds.get(parameter.type_str, [parameter.type_str]) for parameter in parameters]
+    types = [schema.types.get(each.type, (each.type,)) for each in parameters]
     for start, what in (("seq(", "sequences"), ("optional(", "optionals"), ("map(", "maps")):
         if any(all(name.startswith(start) for name in names) for names in types):
             return f"networks have no {what}"

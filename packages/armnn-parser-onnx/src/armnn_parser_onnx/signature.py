@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import onnx
-
 from armnn_parser_onnx.tensors import onnx_type_name
 
 if TYPE_CHECKING:
-    from armnn_parser_onnx.operation import Operation
+    from collections.abc import Mapping
 
-_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    from armnn.types import DataType
+    from armnn_parser_onnx.node import Node
+    from armnn_parser_onnx.operation import Operation
 
 
 def check_types(operation: Operation) -> None:
@@ -21,20 +21,29 @@ def check_types(operation: Operation) -> None:
     Raises:
         ParseError: A type is not allowed, or inputs that must have one type have two.
     """
-    schema = operation.schema
-    allowed = {row.type_param_str: row.allowed_type_strs for row in schema.type_constraints}
+    names = [name for name in operation.inputs if name]
+    types = {name: operation.graph.value(name).info.data_type for name in names}
+    check_input_types(operation, types)
+
+
+def check_input_types(node: Node, types: Mapping[str, DataType]) -> None:
+    """Check a node's input types as far as known.
+
+    Raises:
+        ParseError: A type is not allowed, or inputs that must have one type have two.
+    """
+    schema = node.schema
     bound: dict[str, str] = {}
-    for index, name in enumerate(operation.inputs):
-        if not name:
+    for index, name in enumerate(node.inputs):
+        if name not in types:
             continue
         parameter = schema.inputs[min(index, len(schema.inputs) - 1)]
-        got = onnx_type_name(operation.graph.value(name).info.data_type)
-        expected = allowed.get(parameter.type_str, [parameter.type_str])
-        same_for_all = parameter.option is not _VARIADIC or parameter.is_homogeneous
-        if same_for_all and bound.setdefault(parameter.type_str, got) != got:
-            expected = [bound[parameter.type_str]]
+        got = onnx_type_name(types[name])
+        expected = schema.types.get(parameter.type, (parameter.type,))
+        if parameter.homogeneous and bound.setdefault(parameter.type, got) != got:
+            expected = (bound[parameter.type],)
         if got not in expected:
-            raise operation.error(
+            raise node.error(
                 f"the input {parameter.name!r} is {got}: expected "
                 f"{expected[0] if len(expected) == 1 else 'one of ' + ', '.join(sorted(expected))}"
             )

@@ -15,12 +15,13 @@ import numpy as np
 from armnn.errors import ParseError
 from armnn.parsing.conversion import type_of_number
 from armnn.types import DataType
+from armnn_parser_onnx.wire.source import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from onnx import TensorProto
 
     from armnn_parser_onnx.external_data import ExternalData
+    from armnn_parser_onnx.wire.messages import Tensor
 
 # The numbers of TensorProto.DataType. Literals, as older releases of onnx lack the newer names.
 _DATA_TYPES = {
@@ -66,7 +67,9 @@ _TYPE_NAMES = {
     "float8_e8m0fnu": "float8e8m0",
     "float4_e2m1fn": "float4e2m1",
 }
-_EXTERNAL = 1
+EXTERNAL = 1
+"""The ``data_location`` of tensors whose data is in another file."""
+
 _MAX_ELEMENTS = 2**48
 _TYPED_FIELDS = {
     DataType.FLOAT32: "float_data",
@@ -111,7 +114,7 @@ def checked_count(dims: tuple[int, ...], what: str) -> int:
     return math.prod(dims)
 
 
-def to_array(tensor: TensorProto, external_data: ExternalData) -> NDArray[Any]:
+def to_array(tensor: Tensor, external_data: ExternalData) -> NDArray[Any]:
     """Return a tensor's data.
 
     Types narrower than a byte have one byte each.
@@ -127,26 +130,43 @@ def to_array(tensor: TensorProto, external_data: ExternalData) -> NDArray[Any]:
     what = f"the tensor {tensor.name!r}"
     data_type = _tensor_data_type(tensor, what)
     dims = tuple(tensor.dims)
-    count = checked_count(dims, what)
-    if tensor.HasField("segment"):
+    checked_count(dims, what)
+    if tensor.segment is not None:
         raise ParseError(f"{what} is stored in segments, which are not supported")
-    size = -(-count * data_type.bits // 8)
-    if tensor.data_location == _EXTERNAL:
-        return _from_bytes(external_data.read(tensor, size), data_type, dims, what)
-    if tensor.HasField("raw_data"):
-        return _from_bytes(external_data.raw_data(tensor), data_type, dims, what)
+    if tensor.data_location == EXTERNAL:
+        return _from_bytes(external_bytes(tensor, external_data), data_type, dims, what)
+    if tensor.raw_data is not None:
+        return _from_bytes(_raw_data(tensor), data_type, dims, what)
     field = _TYPED_FIELDS.get(data_type, "int32_data")
     return _from_numbers(getattr(tensor, field), data_type, dims, f"{field} of {what}")
 
 
-def _tensor_data_type(tensor: TensorProto, what: str) -> DataType:
+def external_bytes(tensor: Tensor, external_data: ExternalData) -> bytes | memoryview:
+    """Return the data of a tensor in another file.
+
+    Raises:
+        ParseError: Networks have no such type, the tensor is too large, or the file lacks the data.
+    """
+    what = f"the tensor {tensor.name!r}"
+    count = checked_count(tuple(tensor.dims), what)
+    return external_data.read(tensor, -(-count * _tensor_data_type(tensor, what).bits // 8))
+
+
+def _raw_data(tensor: Tensor) -> bytes:
+    raw = tensor.raw_data
+    return raw.read(f"the data of {tensor.name!r}") if isinstance(raw, Span) else raw or b""
+
+
+def _tensor_data_type(tensor: Tensor, what: str) -> DataType:
     try:
         return data_type_of(tensor.data_type)
     except ParseError as error:
         raise ParseError(f"{what}: {error}") from None
 
 
-def _from_bytes(data: bytes, data_type: DataType, dims: tuple[int, ...], what: str) -> NDArray[Any]:
+def _from_bytes(
+    data: bytes | memoryview, data_type: DataType, dims: tuple[int, ...], what: str
+) -> NDArray[Any]:
     count = math.prod(dims)
     size = -(-count * data_type.bits // 8)
     if len(data) != size:

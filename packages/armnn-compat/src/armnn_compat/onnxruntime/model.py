@@ -17,13 +17,12 @@ from armnn_compat.onnxruntime.errors import (
 )
 from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 from armnn_compat.onnxruntime.values import element_number, type_name
-from armnn_parser_onnx.description import read_declarations
+from armnn_parser_onnx.description import read_declarations, whole_model
 
 if TYPE_CHECKING:
-    import onnx
-
     from armnn import TensorInfo
     from armnn.graph import Network
+    from armnn_parser_onnx.description import Dimension, Model, ValueInfo
 
 NO_VERSION = 2**63 - 1
 """What onnxruntime gives as the version of a model that has none."""
@@ -123,9 +122,9 @@ def describe(source: str | bytes, sizes: Sizes) -> Description:
         InvalidArgument: It has no graph.
     """
     model = _decoded(source)
-    if not model.HasField("graph"):
-        raise InvalidArgument("No graph was found in the protobuf.")
     graph = model.graph
+    if graph is None:
+        raise InvalidArgument("No graph was found in the protobuf.")
     initializers = {tensor.name for tensor in graph.initializer}
     given = [_node_arg(value, sizes) for value in graph.input]
     can_override = model.ir_version >= _OVERRIDABLE_SINCE
@@ -139,7 +138,7 @@ def describe(source: str | bytes, sizes: Sizes) -> Description:
             domain=model.domain,
             description=model.doc_string,
             graph_description=graph.doc_string,
-            version=model.model_version if model.HasField("model_version") else NO_VERSION,
+            version=NO_VERSION if model.model_version is None else model.model_version,
             custom_metadata_map={entry.key: entry.value for entry in model.metadata_props},
         ),
     )
@@ -155,24 +154,24 @@ def write(source: str | bytes, path: str) -> None:
         path: Where it goes.
 
     Raises:
-        Fail: The file cannot be written, or the model is too large for one.
+        Fail: The file cannot be written, or data in other files cannot be read.
     """
-    import onnx
-
-    loaded = _decoded(source) if isinstance(source, bytes) else onnx.load(source)
     try:
-        onnx.save(loaded, path)
-    except (OSError, ValueError) as error:
+        data = whole_model(source)
+        with open(path, "wb") as file:
+            file.write(data)
+    except (OSError, ModelFileError) as error:
         raise Fail(f"the optimized model cannot be written to {path!r}: {error}") from error
 
 
 def operators(source: str | bytes) -> dict[str, Operator]:
     """Return a model's nodes by the names of their layers."""
+    graph = _decoded(source).graph
     return {
         node.name or next(iter(node.output), ""): Operator(
             node.name or f"{node.op_type}_{index}", node.op_type, index
         )
-        for index, node in enumerate(_decoded(source).graph.node)
+        for index, node in enumerate(() if graph is None else graph.node)
     }
 
 
@@ -213,7 +212,7 @@ def _completed(declared: NodeArg, info: TensorInfo) -> NodeArg:
     return NodeArg(declared.name, type_name(number), shape)
 
 
-def _decoded(source: str | bytes) -> onnx.ModelProto:
+def _decoded(source: str | bytes) -> Model:
     where = "model" if isinstance(source, bytes) else f"model from {source}"
     if isinstance(source, bytes):
         head = source[:8]
@@ -236,22 +235,23 @@ def _decoded(source: str | bytes) -> onnx.ModelProto:
         raise InvalidProtobuf(f"Load {where} failed: Protobuf parsing failed.") from error
 
 
-def _node_arg(value: onnx.ValueInfoProto, sizes: Sizes) -> NodeArg:
-    kind = value.type.WhichOneof("value") or "tensor_type"
-    if kind != "tensor_type":
-        return NodeArg(value.name, kind.removesuffix("_type"), [])
-    tensor = value.type.tensor_type
-    shape = [_dimension(dim, sizes) for dim in tensor.shape.dim]
+def _node_arg(value: ValueInfo, sizes: Sizes) -> NodeArg:
+    kind = "" if value.type is None else value.type.kind
+    tensor = None if value.type is None else value.type.tensor_type
+    if tensor is None:
+        return NodeArg(value.name, kind.removesuffix("_type") or type_name(0), [])
+    dims = () if tensor.shape is None else tensor.shape.dim
+    shape = [_dimension(dim, sizes) for dim in dims]
     return NodeArg(value.name, type_name(tensor.elem_type), shape)
 
 
-def _dimension(dim: onnx.TensorShapeProto.Dimension, sizes: Sizes) -> int | str | None:
-    if dim.HasField("dim_value"):
+def _dimension(dim: Dimension, sizes: Sizes) -> int | str | None:
+    if dim.dim_value is not None:
         return dim.dim_value if dim.dim_value >= 0 else None
     for said, sizes_said in (
         (dim.denotation, sizes.by_denotation),
         (dim.dim_param, sizes.by_name),
     ):
-        if said in sizes_said:
+        if said is not None and said in sizes_said:
             return sizes_said[said]
     return dim.dim_param or None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conversion of a network, or a view, to a ``ModelProto``."""
+"""Conversion of a network or a view to ONNX."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from armnn.backends import SUPPORTED, SubgraphView, Support
 from armnn_parser_onnx.export import layers  # noqa: F401  # importing them registers them
 from armnn_parser_onnx.export.operation import EXPORTERS, Operation
 from armnn_parser_onnx.export.writer import GraphWriter, NotExportableError
+from armnn_parser_onnx.wire.writer import encoded
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -41,7 +42,7 @@ def to_onnx(part: Network | SubgraphView) -> bytes:
     for layer in layers_of:
         if layer.type not in _NO_NODES:
             _add_layer(writer, layer)
-    return bytes(writer.model(network.name, inputs, outputs).SerializeToString())
+    return encoded(writer.model(network.name, inputs, outputs))
 
 
 def export_support(layer: Layer) -> Support:
@@ -52,9 +53,7 @@ def export_support(layer: Layer) -> Support:
     writer = GraphWriter([layer.name])
     try:
         _add_layer(writer, layer)
-        inputs = {value.name: value for value in layer.inputs if value}
-        outputs = {f"{layer.name}/output {value.index}": value for value in layer.outputs}
-        writer.check(inputs, outputs)
+        writer.check({value.name: value for value in layer.inputs if value})
     except NotExportableError as error:
         return Support.no(str(error))
     return SUPPORTED

@@ -7,28 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import onnx
-import onnx.shape_inference
-from onnx import helper
 
-from armnn.errors import ArmnnError
-from armnn.tensor import TensorInfo
+from armnn.errors import ArmnnError, ParseError
 from armnn.types import DataType
+from armnn_parser_onnx.export.type_check import check_types
 from armnn_parser_onnx.tensors import onnx_type_of
+from armnn_parser_onnx.wire.making import make_attribute, make_value_info
+from armnn_parser_onnx.wire.messages import Graph, Model, Node, Opset, Tensor, ValueInfo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Value
+    from armnn.tensor import TensorInfo
 
 OPSET: Final = 20
 """The version of the default operator set that models are written for."""
 
 IR_VERSION: Final = 10
 """The version of the file format; that of the opset's time."""
-
-_SMALL = 64
-"""How many elements a constant may have to count when shapes are checked."""
 
 _LARGEST = 2**31 - 1
 """Protobuf takes no message that is longer."""
@@ -52,7 +49,7 @@ class GraphWriter:
             reserved: Names that its new values must not have.
         """
         self.names: dict[Value, str] = {}
-        self._nodes: list[onnx.NodeProto] = []
+        self._nodes: list[Node] = []
         self._constants: dict[str, NDArray[Any]] = {}
         self._reserved = frozenset(reserved)
         self._count = 0
@@ -73,8 +70,10 @@ class GraphWriter:
         while given and not given[-1]:
             given.pop()
         names = tuple(self._new_name(f"{layer}/{op_type}") for _ in range(outputs))
-        node = helper.make_node(op_type, given, names, name=names[0], **attributes)
-        self._nodes.append(node)
+        made = [make_attribute(key, value) for key, value in sorted(attributes.items())]
+        self._nodes.append(
+            Node(op_type=op_type, input=given, output=names, name=names[0], attribute=made)
+        )
         return names
 
     def add_constant(self, layer: str, array: NDArray[Any]) -> str:
@@ -83,71 +82,51 @@ class GraphWriter:
         self._constants[name] = array
         return name
 
-    def model(
-        self, name: str, inputs: Mapping[str, Value], outputs: Mapping[str, Value]
-    ) -> onnx.ModelProto:
+    def model(self, name: str, inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> Model:
         """Return the model.
 
         Raises:
-            NotExportableError: It is larger than a message of protobuf can be, or ONNX refuses it.
+            NotExportableError: It is larger than a message of protobuf can be, or an operator does
+                not take what a layer does.
         """
-        self.check(inputs, outputs)
+        self.check(inputs)
         size = sum(array.nbytes for array in self._constants.values())
         if size > _LARGEST:
             raise NotExportableError(
                 f"network {name!r} has {size} bytes of constants: expected at most {_LARGEST}, as "
                 "an ONNX model in one piece cannot hold more."
             )
-        return self._model(name, inputs, outputs, self._constants)
-
-    def check(self, inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
-        """Let ONNX check types and shapes.
-
-        It sees large constants as inputs.
-
-        Raises:
-            NotExportableError: An operator does not take what a layer does.
-        """
-        small = {name: array for name, array in self._constants.items() if array.size <= _SMALL}
-        try:
-            model = self._model("check", inputs, outputs, small)
-            onnx.shape_inference.infer_shapes(
-                model, check_type=True, strict_mode=True, data_prop=True
-            )
-        except onnx.shape_inference.InferenceError as error:
-            raise NotExportableError(f"ONNX refuses it: {error}") from error
-
-    def _model(
-        self,
-        name: str,
-        inputs: Mapping[str, Value],
-        outputs: Mapping[str, Value],
-        constants: Mapping[str, NDArray[Any]],
-    ) -> onnx.ModelProto:
         # The outputs' names are the caller's, and one value may be several outputs.
         identities = [
-            helper.make_node("Identity", [self.name_of(value)], [output])
+            Node(op_type="Identity", input=[self.name_of(value)], output=[output])
             for output, value in outputs.items()
         ]
-        declared = [_declared(given, value.info) for given, value in inputs.items()]
-        declared += [
-            _declared(constant, _info_of(array))
-            for constant, array in self._constants.items()
-            if constant not in constants
-        ]
-        graph = helper.make_graph(
-            [*self._nodes, *identities],
-            name,
-            declared,
-            [_declared(output, value.info) for output, value in outputs.items()],
-            [_tensor(constant, array) for constant, array in constants.items()],
+        graph = Graph(
+            node=[*self._nodes, *identities],
+            name=name,
+            initializer=[_tensor(constant, array) for constant, array in self._constants.items()],
+            input=[_declared(given, value.info) for given, value in inputs.items()],
+            output=[_declared(output, value.info) for output, value in outputs.items()],
         )
-        return helper.make_model(
-            graph,
-            producer_name="armnn",
+        return Model(
             ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            producer_name="armnn",
+            graph=graph,
+            opset_import=[Opset(version=OPSET)],
         )
+
+    def check(self, inputs: Mapping[str, Value]) -> None:
+        """Check that the operators take the types of their inputs.
+
+        Raises:
+            NotExportableError: One does not.
+        """
+        types = {name: value.info.data_type for name, value in inputs.items()}
+        types |= {name: DataType.from_numpy(data.dtype) for name, data in self._constants.items()}
+        try:
+            check_types(self._nodes, types, OPSET)
+        except ParseError as error:
+            raise NotExportableError(f"ONNX refuses it: {error}") from error
 
     def name_of(self, value: Value) -> str:
         """Return a value's name, made if it has none."""
@@ -165,15 +144,14 @@ class GraphWriter:
                 return name
 
 
-def _declared(name: str, info: TensorInfo) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, onnx_type_of(info.data_type), info.static_shape)
+def _declared(name: str, info: TensorInfo) -> ValueInfo:
+    return make_value_info(name, onnx_type_of(info.data_type), info.static_shape)
 
 
-def _info_of(array: NDArray[Any]) -> TensorInfo:
-    return TensorInfo(array.shape, DataType.from_numpy(array.dtype))
-
-
-def _tensor(name: str, array: NDArray[Any]) -> onnx.TensorProto:
-    data_type = onnx_type_of(DataType.from_numpy(array.dtype))
-    data = np.ascontiguousarray(array).tobytes()
-    return helper.make_tensor(name, data_type, array.shape, data, raw=True)
+def _tensor(name: str, array: NDArray[Any]) -> Tensor:
+    return Tensor(
+        name=name,
+        dims=list(array.shape),
+        data_type=onnx_type_of(DataType.from_numpy(array.dtype)),
+        raw_data=np.ascontiguousarray(array).tobytes(),
+    )

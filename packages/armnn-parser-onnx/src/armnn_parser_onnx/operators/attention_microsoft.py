@@ -11,7 +11,7 @@ import numpy as np
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, compare, reshape
 from armnn.types import BinaryOperation, ComparisonOperation, DataType
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.microsoft_schemas import MICROSOFT
+from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.attention import merged_heads, split_heads
 from armnn_parser_onnx.shapes import reshape_to_groups

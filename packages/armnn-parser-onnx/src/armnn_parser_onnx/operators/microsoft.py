@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast
 from armnn.types import ActivationFunction, BinaryOperation, DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.microsoft_schemas import MICROSOFT
+from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.operators.activation import activation, binary
 
 if TYPE_CHECKING:

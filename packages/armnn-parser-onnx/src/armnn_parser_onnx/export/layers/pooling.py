@@ -29,6 +29,9 @@ def pooling(op: Operation) -> str:
         more = max((op.output_shape[axis] - 1) * stride + wanted - low - high - length, 0)
         if low >= wanted or high + more >= wanted:
             op.refuse("a window of it reads nothing but padding")
+        counted = (low + length + high + more - wanted) // max(stride, 1) + 1
+        if counted != op.output_shape[axis]:
+            op.refuse(f"it has {op.output_shape[axis]} windows where ONNX counts {counted}")
         if more and counts_padding and d.pool_type is not PoolingAlgorithm.MAX:
             op.refuse("a window of it reaches beyond the padding that counts")
         window.append(wanted)

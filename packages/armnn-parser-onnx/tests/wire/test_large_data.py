@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 from armnn.errors import ParseError
 from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import parse
-from armnn_parser_onnx.shortened_file import LARGE, MalformedError, shortened
+from armnn_parser_onnx.tensors import to_array
+from armnn_parser_onnx.wire.source import LARGE, Span
 
-Model = Callable[..., onnx.ModelProto]
 WEIGHTS = np.random.default_rng(1).random((64, 128), np.float32)
 BIAS = np.arange(128, dtype=np.float32)
 
@@ -43,10 +41,6 @@ def product(tmp_path: Path) -> Path:
     return path
 
 
-def _none(offset: int, length: int) -> bytes:
-    raise AssertionError(f"{length} bytes at {offset} are left in the file")
-
-
 def test_large_data_is_read_from_the_file(product: Path) -> None:
     network = parse(product)
     data = {layer.name: layer.data for layer in network.layers if layer.data is not None}
@@ -56,28 +50,22 @@ def test_large_data_is_read_from_the_file(product: Path) -> None:
     assert network.is_self_contained
 
 
-def test_the_message_holds_no_large_data(product: Path) -> None:
+def test_large_data_is_left_in_the_file(product: Path) -> None:
     assert product.stat().st_size > 2 * LARGE
-    proto = read_model(product).proto
-    assert proto.ByteSize() < 1000
-    weights, small = proto.graph.initializer
+    weights, small = read_model(product).graph.initializer
     assert (weights.name, list(weights.dims)) == ("w", [64, 128])
-    assert not weights.external_data
-    assert small == numpy_helper.from_array(BIAS, "small")
-
-
-def test_a_file_without_large_data_stays_as_it_is(model: Model, tmp_path: Path) -> None:
-    node = helper.make_node("Relu", ["x"], ["y"])
-    whole = model(node, {"x": np.zeros((2, 3), np.float32)}).SerializeToString()
-    assert shortened(io.BytesIO(whole), len(whole), _none) == whole
+    assert isinstance(weights.raw_data, Span)
+    assert len(weights.raw_data) == WEIGHTS.nbytes
+    assert small.raw_data == BIAS.tobytes()
 
 
 def test_the_file_may_be_replaced_while_it_is_parsed(product: Path) -> None:
     model = read_model(product)
     product.rename(product.with_name("old.onnx"))
     product.write_bytes(b"another one")
-    weights = model.proto.graph.initializer[0]
-    assert model.external_data.raw_data(weights) == WEIGHTS.tobytes()
+    np.testing.assert_array_equal(
+        to_array(model.graph.initializer[0], model.external_data), WEIGHTS
+    )
 
 
 def test_a_file_that_was_cut_short_meanwhile_is_refused(product: Path) -> None:
@@ -85,7 +73,7 @@ def test_a_file_that_was_cut_short_meanwhile_is_refused(product: Path) -> None:
     with product.open("r+b") as file:
         file.truncate(100)
     with pytest.raises(ParseError, match=r"the data of 'w' in .* but the file has 100"):
-        model.external_data.raw_data(model.proto.graph.initializer[0])
+        to_array(model.graph.initializer[0], model.external_data)
 
 
 def test_data_of_another_size_than_the_dimensions_is_refused(product: Path) -> None:
@@ -102,13 +90,3 @@ def test_a_file_cut_short_is_refused_wherever_it_ends(product: Path) -> None:
         product.write_bytes(whole[:size])
         with pytest.raises(ParseError):
             parse(product)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [b"\x3b", b"\x3a\x05", b"\x80", b"\xff" * 11, b"\x3a\xff\xff\xff\xff\x0f"],
-    ids=["group", "too short", "no end", "endless number", "too long"],
-)
-def test_what_is_no_message_is_malformed(message: bytes) -> None:
-    with pytest.raises(MalformedError):
-        shortened(io.BytesIO(message), len(message), _none)

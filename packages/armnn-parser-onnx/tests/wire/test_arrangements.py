@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""A path gives the tensors that Protocol Buffers decodes.
-
-The file's fields may be in any arrangement.
-"""
+"""Fields in any arrangement are read as by Protocol Buffers."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from google.protobuf.message import DecodeError
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-import armnn_parser_onnx.shortened_file as shortened_file
+import armnn_parser_onnx.wire.message as wire_message
+import armnn_parser_onnx.wire.source as source
 from armnn.errors import ParseError
 from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.model_file import read_model
+from armnn_parser_onnx.model_file import read_message, read_model
 from armnn_parser_onnx.parser import parse
 from armnn_parser_onnx.tensors import to_array
+from armnn_parser_onnx.wire.messages import Model, Tensor
+from armnn_parser_onnx.wire.source import Span
+from tools.fuzz.onnx_reader import difference
 
 LARGE = 16
 """Stands in for the size from which on data is left in the file, so that files are small."""
@@ -35,7 +36,9 @@ OTHER = np.arange(8, 16, dtype=np.float32)
 @pytest.fixture(scope="module", autouse=True)
 def _small_data_is_large() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shortened_file, "LARGE", LARGE)
+        patch.setattr(source, "LARGE", LARGE)
+        patch.setattr(source, "_FIRST_WINDOW", 24)
+        patch.setattr(wire_message, "LARGE", LARGE)
         yield
 
 
@@ -84,8 +87,8 @@ def model_of(*tensors: bytes) -> bytes:
 
 def weights_of(path: Path) -> list[float]:
     """Return the constant ``w`` that was left in the file."""
-    (left,) = (each for each in read_model(path).proto.graph.initializer if each.name == "w")
-    assert left.raw_data not in (DATA.tobytes(), OTHER.tobytes())
+    (left,) = (each for each in read_model(path).graph.initializer if each.name == "w")
+    assert isinstance(left.raw_data, Span)
     data = parse(path).find("w").data
     assert data is not None
     values: list[float] = data.tolist()
@@ -196,17 +199,6 @@ MODELS = message(
 WHOLE = b"".join([field(8, integer(2, 21)), field(7, field(2, b"graph"))])
 
 
-def resolved(proto: Any, data: ExternalData) -> Any:
-    """Return the message with the data left in the file."""
-    for descriptor, value in proto.ListFields():
-        if descriptor.message_type is not None:
-            for each in [value] if hasattr(value, "ListFields") else value:
-                resolved(each, data)
-    if isinstance(proto, TensorProto) and proto.HasField("raw_data"):
-        proto.raw_data = data.raw_data(proto)
-    return proto
-
-
 def examples(most: int) -> settings:
     return settings(
         deadline=None,
@@ -218,7 +210,7 @@ def examples(most: int) -> settings:
 
 @examples(60)
 @given(MODELS, st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), max_size=3))
-def test_a_path_gives_what_protocol_buffers_decodes_or_its_refusal(
+def test_a_path_and_bytes_give_what_protocol_buffers_decodes_or_its_refusal(
     tmp_path: Path, made: bytes, damage: list[tuple[int, int]]
 ) -> None:
     content = bytearray(WHOLE + made)
@@ -226,15 +218,25 @@ def test_a_path_gives_what_protocol_buffers_decodes_or_its_refusal(
         content[place % len(content)] = byte
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
-    assert message_or_error(path) == message_or_error(bytes(content))
-
-
-def message_or_error(source: Path | bytes) -> object:
     try:
-        model = read_model(source)
+        theirs = onnx.ModelProto.FromString(bytes(content))
+    except DecodeError:
+        theirs = None
+    for model in (whole(path), whole(bytes(content))):
+        assert (model is None) == (theirs is None)
+        if model is not None and theirs is not None:
+            assert difference(model, theirs) == ""
+
+
+def whole(given: Path | bytes) -> Model | None:
+    """Return a model that was decoded to the last field."""
+    try:
+        model, _ = read_message(given)
+        model.check()
     except ParseError as error:
-        return str(error).replace(str(source), "<bytes>")
-    return resolved(model.proto, model.external_data)
+        assume("UTF-8" not in str(error))  # what ours refuses, too
+        return None
+    return model
 
 
 @examples(100)
@@ -244,12 +246,16 @@ def test_a_tensor_has_the_array_of_its_decoded_message(tmp_path: Path, fields: b
     path.write_bytes(model_of(fields))
     (tmp_path / "data.bin").write_bytes(OTHER.tobytes())
     model = read_model(path)
-    ours = array_or_error(model.proto.graph.initializer[0], model.external_data)
-    whole = TensorProto.FromString(fields)
-    assert ours == array_or_error(whole, ExternalData(tmp_path))
+    ours = array_or_error(model.graph.initializer[0], model.external_data)
+    theirs = TensorProto.FromString(fields)  # merged, in the order of the fields' numbers
+    data = theirs.SerializeToString()
+    merged = Tensor.at(Span(data, 0, len(data)), "merged")
+    assert ours == array_or_error(merged, ExternalData(tmp_path))
+    if theirs.data_location == TensorProto.DEFAULT and isinstance(ours, tuple):
+        assert ours[1] == onnx.numpy_helper.to_array(theirs).tolist()
 
 
-def array_or_error(tensor: TensorProto, data: ExternalData) -> object:
+def array_or_error(tensor: Tensor, data: ExternalData) -> object:
     try:
         array = to_array(tensor, data)
     except ParseError as error:

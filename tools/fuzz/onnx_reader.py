@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Compares the reader of ONNX files with Protocol Buffers.
+
+It reads models, ONNX's node tests, and damaged files. Both have to refuse a file, or to read the
+same fields. The reader may refuse one more kind: files with names that are not text. Mutants are
+numbered as for the other fuzzers; all are read in one process, which may grow by 1 GiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+
+from armnn.errors import ParseError
+from armnn_parser_onnx.model_file import read_message
+from armnn_parser_onnx.wire.messages import Model
+from armnn_parser_onnx.wire.source import Span
+from tools.fuzz.mutants import Mutants
+from tools.fuzz.seeds_onnx import node_tests
+from tools.models.fetch import MODELS, default_cache, fetch
+
+MEMORY = 2**30
+"""How many bytes the process may grow by."""
+
+
+def verdict(data: bytes) -> str:
+    """Return "same", "both refuse", "no text", or the difference."""
+    ours = Model.at(Span(data, 0, len(data)), "mutant")
+    try:
+        theirs = onnx.ModelProto.FromString(data)
+    except DecodeError:
+        theirs = None
+    try:
+        ours.check()
+    except ParseError as error:
+        if theirs is None:
+            return "both refuse"
+        return "no text" if "UTF-8" in str(error) else f"only ours refuses: {error}"
+    return "only theirs refuses" if theirs is None else difference(ours, theirs) or "same"
+
+
+def difference(ours: Any, theirs: Message, place: str = "model") -> str:
+    """Return the first field whose value differs, "" without one.
+
+    Args:
+        ours: A message of the reader.
+        theirs: The same message, decoded by Protocol Buffers.
+        place: What the message is called.
+    """
+    for field in theirs.DESCRIPTOR.fields:
+        mine, other = getattr(ours, field.name), getattr(theirs, field.name)
+        where = f"{place}.{field.name}"
+        if field.message_type is not None:
+            if field.is_repeated:
+                pairs = list(zip(mine, other, strict=False))
+                same = len(mine) == len(other)
+            else:
+                pairs = [] if mine is None else [(mine, other)]
+                same = (mine is not None) == theirs.HasField(field.name)
+            inner = (difference(*pair, f"{where}[{i}]") for i, pair in enumerate(pairs))
+            found = next(filter(None, inner), "") if same else where
+        elif field.is_repeated:
+            found = "" if _same_numbers(mine, other) else where
+        else:
+            found = "" if _same_value(mine, other, field.default_value) else where
+        if found:
+            return found
+    return ""
+
+
+def _same_numbers(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, np.ndarray):
+        return np.array_equal(ours, np.array(theirs, ours.dtype), ours.dtype.kind == "f")
+    pairs = zip(ours, theirs, strict=False)
+    return len(ours) == len(theirs) and all(a == b or (a != a and b != b) for a, b in pairs)
+
+
+def _same_value(ours: Any, theirs: Any, default: Any) -> bool:
+    if isinstance(ours, Span):
+        ours = ours.read("the data")
+    if isinstance(ours, str) and isinstance(theirs, bytes):
+        theirs = theirs.decode("utf-8", "replace")  # as notes for people are read
+    value = default if ours is None else ours
+    return bool(value == theirs or (value != value and theirs != theirs))
+
+
+def main() -> int:
+    """Compare mutants; return 1 if one is read differently."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("models", nargs="*", type=Path, help="valid files to read, too")
+    arguments.add_argument("--public", action="store_true", help="read the catalogue's models, too")
+    arguments.add_argument("--mutants", type=int, default=100_000, help="how many (100000)")
+    arguments.add_argument("--first", type=int, default=0, help="the number of the first one (0)")
+    arguments.add_argument("--seed", type=int, default=0, help="another one makes other mutants")
+    options = arguments.parse_args()
+    different = [*whole_files([*options.models, *(public_models() if options.public else ())])]
+    for name, found in different:
+        print(f"  {name}: {found}")
+    mutants = Mutants("onnx", options.seed)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    counts: Counter[str] = Counter()
+    for number in range(options.first, options.first + options.mutants):
+        found = verdict(mutants[number])
+        counts[found if found in _CLEAN else "different"] += 1
+        if found not in _CLEAN:
+            print(f"  mutant {number}: {found}")
+    listed = ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
+    print(f"onnx reader: {options.mutants} mutants: {listed}")
+    return int(counts["different"] > 0 or bool(different))
+
+
+def public_models() -> Iterator[Path]:
+    """Yield the paths of the catalogue's models."""
+    for name, model in MODELS.items():
+        if model.suffix == ".onnx":
+            yield fetch(name, default_cache())
+
+
+def whole_files(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield name and verdict of valid files read differently.
+
+    They are ONNX's node tests and the given models.
+    """
+    count = 0
+    for name, data in node_tests():
+        count += 1
+        found = verdict(data)
+        if found != "same":
+            yield name, found
+    for path in paths:
+        theirs = onnx.load(path, load_external_data=False)
+        for source in (path, path.read_bytes()):
+            found = difference(read_message(source)[0], theirs)
+            if found:
+                yield str(path), found
+        count += 1
+    print(f"onnx reader: {count} whole files")
+
+
+_CLEAN = ("same", "both refuse", "no text")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
