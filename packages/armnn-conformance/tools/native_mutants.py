@@ -44,6 +44,7 @@ FLAGS = ("-std=c11", "-O2", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-W
 _FLOAT32 = "not (Float16 or Float64 or Signed or Unsigned or Boolean or QAsymm or QSymm)"
 """The tests of data types that no source claims take time; CpuAcc's are kernels, not its ABI."""
 
+_OWN_HEADER = re.compile(r'^#include "(mutated_\w+\.h)"\n', re.MULTILINE)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) test_conformance\.py::(.+?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -83,9 +84,17 @@ class Mutant:
         """All replacements."""
         return ((self.old, self.new), *self.also)
 
+    def sound(self) -> str:
+        """Return the source without the fault, headers beside it included."""
+
+        def included(line: re.Match[str]) -> str:
+            return self.path.with_name(line[1]).read_text(encoding="utf-8")
+
+        return _OWN_HEADER.sub(included, self.path.read_text(encoding="utf-8"))
+
     def applied(self) -> str:
         """Return the source with the fault."""
-        text = self.path.read_text(encoding="utf-8")
+        text = self.sound()
         for old, new in self.replacements:
             text = text.replace(old, new)
         return text
@@ -113,7 +122,7 @@ def inapplicable(mutants: Sequence[Mutant]) -> list[str]:
     """Return a sentence for each mutant that does not apply."""
     problems = []
     for mutant in mutants:
-        text = mutant.path.read_text(encoding="utf-8")
+        text = mutant.sound()
         for old, new in mutant.replacements:
             if text.count(old) != 1:
                 problems.append(f"{mutant}: {old!r} occurs {text.count(old)} times, expected once")
@@ -179,7 +188,10 @@ def faults_of_sound_sources(mutants: Sequence[Mutant]) -> list[str]:
 def run_cpuacc(mutants: Sequence[Mutant]) -> list[str]:
     """Return the first failing tests of mutants of CpuAcc.
 
-    One copy of its sources is compiled file by file.
+    One copy of its sources is compiled file by file, first without a fault.
+
+    Raises:
+        RuntimeError: A mutant does not compile, or CpuAcc itself fails.
     """
     if not mutants:
         return []
@@ -188,6 +200,9 @@ def run_cpuacc(mutants: Sequence[Mutant]) -> list[str]:
         ignored = shutil.ignore_patterns("tests", "__pycache__", "*.so")
         for package in (CPUACC, PACKAGES / "armnn-backend-api"):  # which has the headers
             shutil.copytree(package, Path(folder, package.name), ignore=ignored)
+        sound = replace(mutants[0], what="no fault", new=mutants[0].old, also=())
+        if test := _run_cpuacc(sound, copy):
+            raise RuntimeError(f"CpuAcc itself fails {test}")
         return [_run_cpuacc(mutant, copy) for mutant in mutants]
 
 
