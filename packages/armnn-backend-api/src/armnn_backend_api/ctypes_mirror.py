@@ -254,6 +254,7 @@ class Support(ctypes.Structure):
     input: int
     reason: String
     cost_us: float
+    layout: int
 
 
 class Device(ctypes.Structure):
@@ -607,6 +608,7 @@ Support._fields_ = [
     ("input", ctypes.c_int32),
     ("reason", String),
     ("cost_us", ctypes.c_double),
+    ("layout", ctypes.c_int32),
 ]
 
 Device._fields_ = [

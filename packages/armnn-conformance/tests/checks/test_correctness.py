@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from armnn.backends import ModelContext, Support
 from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
 from armnn.layers.selecting import TopKDescriptor
-from armnn.types import DataType
+from armnn.types import DataLayout, DataType
 from armnn_conformance import DeviceBackend, fakes
-from armnn_conformance.cases import LayerCase, case
+from armnn_conformance.cases import LayerCase, case, cases_of
 from armnn_conformance.checks.correctness import (
     Outcome,
     Verdict,
@@ -28,6 +29,9 @@ from armnn_conformance.fakes import misbehaving
 from armnn_conformance.operands import values
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import PROPAGATES_NAN, Subject
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
 
 MakeSubject = Callable[[type], Subject]
 
@@ -50,6 +54,42 @@ def addition(*, constant: bool = False) -> LayerCase:
 )
 def test_a_good_backend_passes(make_subject: MakeSubject, good: LayerCase) -> None:
     assert check_case(make_subject(misbehaving.SmallBackend), good) == Outcome(Verdict.PASSED)
+
+
+def image(layout: DataLayout) -> LayerCase:
+    (case, *_) = (
+        each
+        for each in cases_of("Pooling2d", DataType.FLOAT32)
+        if each.descriptor.data_layout is layout
+    )
+    return case
+
+
+def test_a_backend_of_one_layout_refuses_images_in_another(make_subject: MakeSubject) -> None:
+    class OneLayout(fakes.OneLayoutBackend):
+        def __init__(self) -> None:
+            super().__init__(default=True)
+
+    outcome = check_case(make_subject(OneLayout), image(DataLayout.NCHW))
+    assert outcome == Outcome(Verdict.NOT_SUPPORTED, "it computes in NHWC, not NCHW")
+
+
+@pytest.mark.parametrize(
+    ("layout", "detail"),
+    [
+        (DataLayout.NCHW, "it wishes the layout NHWC, and refuses the layer in it: never"),
+        (DataLayout.NHWC, "it wishes the layout NHWC, in which the layer is"),
+    ],
+)
+def test_a_wish_that_the_backend_does_not_take_is_caught(
+    make_subject: MakeSubject, layout: DataLayout, detail: str
+) -> None:
+    class Wishing(misbehaving.SmallBackend):
+        def supports(self, layer: Layer, model: ModelContext) -> Support:
+            return Support.no("never", DataLayout.NHWC)
+
+    outcome = check_case(make_subject(Wishing), image(layout))
+    assert outcome == Outcome(Verdict.FAILED, detail)
 
 
 def test_a_refusal_with_a_reason_is_no_failure(make_subject: MakeSubject) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -179,6 +180,17 @@ def test_a_planted_fault_is_caught(build: Build, defect: str) -> None:
         source = source.replace("    free(context->scratch[i]);", "    (void)i;")
     with pytest.raises(NonconformityError, match=message):
         play(build(source), trick)
+
+
+def test_a_leak_is_seen_while_other_garbage_waits(build: Build) -> None:
+    trick, right, wrong, message = DEFECTS["a program is leaked"]
+    library = build(SAMPLE.replace(right, wrong))
+    gc.collect()
+    for _ in range(100):
+        cycle: list[object] = [bytearray(100_000)]
+        cycle.append(cycle)
+    with pytest.raises(NonconformityError, match=message):
+        play(library, trick)
 
 
 KEEPS = (

@@ -10,6 +10,7 @@ from armnn.graph import Layer, Network
 from armnn.graph.layer import make_outputs
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.optimizer.layouts import order_to, transposed, twin_of
 from armnn.optimizer.specialise import state_target_shape
 from armnn.runtime.handles import ComputedHandle
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from armnn.backends import Backend, ModelContext, Support
     from armnn.graph import Value
     from armnn.layers import Descriptor, LayerSpec
+    from armnn.types import DataLayout
 
 
 def prepare(network: Network, name: str) -> Layer:
@@ -64,4 +66,14 @@ def optimized_types(network: Network, backend: Backend) -> tuple[str, ...]:
     return tuple(layer.type for layer in optimized.network.layers)
 
 
-__all__ = ["ComputedHandle", "foreign_layer", "optimized_types", "prepare", "supports"]
+def in_layout(layer: Layer, layout: DataLayout) -> Layer | None:
+    """Return what a layer is in a wished layout.
+
+    It is in a network of its own. None if it has no such form: it is in the layout already, or its
+    tensors are no images.
+    """
+    form = transposed(layer, layout)
+    return None if form is None else twin_of(layer, form, order_to(layout), Network(), {})
+
+
+__all__ = ["ComputedHandle", "foreign_layer", "in_layout", "optimized_types", "prepare", "supports"]

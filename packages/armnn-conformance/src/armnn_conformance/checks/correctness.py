@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.backends import Support
+from armnn.single_layer import in_layout
 from armnn_conformance.cases import LayerCase, cases_of
 from armnn_conformance.comparison import difference
 from armnn_conformance.running import (
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer
-    from armnn.types import DataType
+    from armnn.types import DataLayout, DataType
     from armnn_conformance.subject import Subject
 
 
@@ -102,6 +103,8 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
     try:
         layer = layer_of(case)
         answer = answer_of(subject, layer)
+        if answer.layout is not None:
+            check_wish(subject, layer, answer.layout)
         if not answer:
             return Outcome(Verdict.NOT_SUPPORTED, answer.reason)
         if expects_nan(case) and not subject.propagates_nan:
@@ -133,6 +136,22 @@ def answer_of(subject: Subject, layer: Layer) -> Support:
     if subject.supports(layer) != answer:
         raise NonconformityError("supports() gave two answers to one question")
     return answer
+
+
+def check_wish(subject: Subject, layer: Layer, layout: DataLayout) -> None:
+    """Check that a backend takes the layout that it wishes.
+
+    Raises:
+        NonconformityError: It refuses the layer so, or the layer is in that layout already.
+    """
+    if getattr(layer.descriptor, "data_layout", None) is layout:
+        raise NonconformityError(f"it wishes the layout {layout.name}, in which the layer is")
+    wished = in_layout(layer, layout)
+    answer = Support(True) if wished is None else subject.supports(wished)
+    if not answer:
+        raise NonconformityError(
+            f"it wishes the layout {layout.name}, and refuses the layer in it: {answer.reason}"
+        )
 
 
 def check_workload(subject: Subject, layer: Layer, case: LayerCase) -> None:

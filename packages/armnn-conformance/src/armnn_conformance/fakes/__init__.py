@@ -8,6 +8,7 @@ contract in one way each; they prove that the conformance kit notices.
 from __future__ import annotations
 
 from armnn_conformance.fakes.device import DeviceBackend
+from armnn_conformance.fakes.layouts import OneLayoutBackend
 from armnn_conformance.fakes.ordinary import (
     FailingBackend,
     NullBackend,
@@ -19,6 +20,7 @@ __all__ = [
     "DeviceBackend",
     "FailingBackend",
     "NullBackend",
+    "OneLayoutBackend",
     "RecordingBackend",
     "SelectiveBackend",
 ]

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armnn.types import DataLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,24 +18,32 @@ class Support:
         supported: Whether the backend runs the layer.
         reason: Why not, for people: what is not supported, on which input, and what is. Empty if
             supported.
+        layout: The layout in which the backend takes the layer, where it refuses it as it is or is
+            faster so; None without a wish. The optimizer transposes where that pays. Since Backend
+            API 1.2.
     """
 
     supported: bool
     reason: str = ""
+    layout: DataLayout | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return self.supported
 
     @classmethod
-    def no(cls, reason: str) -> Support:
+    def no(cls, reason: str, layout: DataLayout | None = None) -> Support:
         """Return a refusal.
+
+        Args:
+            reason: Not empty; see the attribute.
+            layout: The layout in which it would be no refusal, if there is one.
 
         Raises:
             ValueError: The reason is empty.
         """
         if not reason:
             raise ValueError("a refusal needs a reason")
-        return cls(False, reason)
+        return cls(False, reason, layout)
 
 
 SUPPORTED = Support(True)

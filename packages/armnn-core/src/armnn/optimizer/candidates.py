@@ -136,6 +136,14 @@ class NetworkAnswers:
         answers_of_backend[layer] = offer, answer
         return answer
 
+    def adopt(self, candidate: Candidate, layer: Layer, answer: Support) -> None:
+        """Note a backend's earlier answer about an equal layer."""
+        self._answers[candidate.id][layer] = _offer_of(layer), answer
+
+    def ask_about(self, layers: Iterable[Layer]) -> None:
+        """Ask backends that were not asked before about these layers."""
+        self._layers = tuple(layers)
+
 
 _Offer: TypeAlias = (
     "tuple[Descriptor, tuple[tuple[TensorInfo, Value | None] | None, ...], tuple[TensorInfo, ...]]"

@@ -22,6 +22,7 @@ from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.fuse import fuse_add_mul_add
 from armnn.optimizer.infer import demand_shapes, infer_shapes
 from armnn.optimizer.islands import hand_back_islands
+from armnn.optimizer.layouts import choose_layouts, kernels_of
 from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.parts import parts_of
 from armnn.optimizer.prepared import Prepared, Segments, phase
@@ -145,8 +146,9 @@ def prepare_specialisation(
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
-        layers = head.topological_order()
-        assignment = _assigned(head, conversions, participants, options, trial)
+        assignment, layers = _assigned(head, conversions, participants, options, trial)
+        if label:  # weights in another layout are as large as the others
+            constants.share(head)
         multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
     if trace is not None:
         trace.learn(head)
@@ -194,14 +196,19 @@ def _assigned(
     participants: Participants,
     options: OptimizerOptions,
     trial: FoldTrial | None = None,
-) -> Assignment:
-    """Assign backends; convert, observe and fuse layers by that."""
-    layers = network.topological_order()
-    kernels = [each for each in layers if each.type not in UNASSIGNED]
+) -> tuple[Assignment, tuple[Layer, ...]]:
+    """Assign backends; convert, observe and fuse layers by that.
+
+    Returns:
+        The assignment, and the layers that were assigned, in topological order.
+    """
+    kernels = kernels_of(network)
     answers = NetworkAnswers(network, kernels)
     if trial is not None:
         trial.confirm(kernels, answers)
     assignment = Assignment(answers, conversions, participants.candidates, participants.named)
+    choose_layouts(network, assignment, options)
+    layers = network.topological_order()
     assign_backends(layers, assignment, options)
     if options.min_part > 1:
         hand_back_islands(network, assignment, options.min_part)
@@ -209,7 +216,7 @@ def _assigned(
         insert_debug(network)
     if options.rewrite:
         fuse_add_mul_add(network, assignment)
-    return assignment
+    return assignment, layers
 
 
 def _cut(

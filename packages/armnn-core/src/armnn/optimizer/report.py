@@ -42,7 +42,8 @@ class ReportRow:
         compiled_into: The name of the layer that a backend put in its place, if it did.
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
         footprint: The memory of what it was compiled into, None if the backend does not say.
-        conversion: Why it computes in Float32 between conversions; "" if it does not.
+        conversion: Why it computes in Float32 between conversions, or in another layout between
+            transposes; "" if it does neither.
         multiply_adds: The multiplications whose products it adds up; None where they depend on a
             shape that only a run knows.
     """

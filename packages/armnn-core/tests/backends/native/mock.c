@@ -179,6 +179,8 @@ static armnn_code query(armnn_backend *backend, const armnn_device *device,
     }
     if (backend->fail_query[0] == 'l') support->level = 7;
     if (backend->fail_query[0] == 'n') support->node_id = 99;
+    if (backend->fail_query[0] == 'w') support->layout = ARMNN_DATA_LAYOUT_NHWC;
+    if (backend->fail_query[0] == 'W') support->layout = 99;
     if (backend->fail_query[0] == 'g') {
       support->level = ARMNN_NOT_SUPPORTED;
       support->reason = (armnn_string){NULL, 1000};

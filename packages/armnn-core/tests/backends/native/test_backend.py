@@ -13,7 +13,13 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, DataType, Network, Runtime, TensorInfo
-from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, SubgraphView
+from armnn.backends import (
+    Allocator,
+    ArrayHandle,
+    HostAllocator,
+    ModelContext,
+    SubgraphView,
+)
 from armnn.backends.native import NativeBackend, NativeDevice, NativeLibrary, NativeLoadError
 from armnn.errors import (
     BackendError,
@@ -295,6 +301,7 @@ def test_options_are_given_once(mock: NativeLibrary) -> None:
         ("c13", r"say which layers it takes layer 'add': asked too much \(ARMNN_INTERNAL\)"),
         ("level", r"about layer 'add' with level 7 for node 0: expected one of the levels"),
         ("node", r"about layer 'add' with level 2 for node 99: expected one of the levels"),
+        ("Wish", r"wishes layer 'add' in the layout 99: expected one of \[0, 1, 2, 3, 4\], where"),
     ],
 )
 def test_a_query_that_fails_or_lies_is_an_error(

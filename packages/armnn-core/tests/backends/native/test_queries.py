@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from armnn import Network, Runtime, TensorInfo
+from armnn import DataLayout, Network, Runtime, TensorInfo
+from armnn.backends import ModelContext, Support
+from armnn.backends.native import NativeBackend
 
 if TYPE_CHECKING:
     from armnn.backends.native import NativeLibrary
@@ -130,3 +132,13 @@ def test_the_host_answers_for_what_c_cannot_take(
     (row,) = loaded.report.fallbacks
     assert (row.layer, asked()) == ("indices", Asked(queries=1, nodes=2, compiled=2))
     assert "'indices' is known only when it is computed" in row.reason
+
+
+def test_an_answer_may_wish_a_layout(
+    mock: NativeLibrary, counts: Any, no_options: ModelContext
+) -> None:
+    layer = network("add").find("add")
+    assert NativeBackend(mock).supports(layer, no_options).layout is None
+    backend = NativeBackend(mock)
+    backend.start({"FailQuery": "wish"})
+    assert backend.supports(layer, no_options) == Support(True, layout=DataLayout.NHWC)

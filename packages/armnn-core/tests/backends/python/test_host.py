@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn import Network, Runtime, TensorInfo
+from armnn import DataLayout, Network, Runtime, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext, Support
 from armnn.backends.ffi.constants import constants
 from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
@@ -77,6 +77,18 @@ def test_its_refusals_have_reasons(library: NativeLibrary) -> None:
     assert "not today" in answer.reason
     with pytest.raises(BackendError, match="not today"):
         backend.create_workload(layer, ModelContext({}))
+
+
+def test_its_wishes_come_through(library: NativeLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, layer = NativeBackend(library), network().find("add")
+    prototype = sys.modules["armnn_test_prototype"].Prototype
+    for wish in (
+        Support.no("only NHWC", DataLayout.NHWC),
+        Support(True, layout=DataLayout.NCHW),
+        Support(True),
+    ):
+        monkeypatch.setattr(prototype, "supports", lambda *_, answer=wish: answer)
+        assert backend.supports(layer, ModelContext({})) == wish
 
 
 def test_a_layer_that_it_cannot_read_back_is_refused(library: NativeLibrary) -> None:

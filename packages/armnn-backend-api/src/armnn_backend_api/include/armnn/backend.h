@@ -545,9 +545,21 @@ struct armnn_support {
   armnn_string reason;
   /* Expected time in microseconds; 0: not known. Written by the callee. */
   double cost_us;
+  /* The ARMNN_DATA_LAYOUT_ number of the layout in which the backend takes the node, where it
+   * refuses it as it is or is faster so; 0: no wish. The host transposes where that pays, and asks
+   * about the node in that layout. Written by the callee. Since 1.2.
+   */
+  int32_t layout;
 };
 #define ARMNN_SUPPORT_ID ARMNN_ID('A', 'S', 'U', 'P')
+#if ARMNN_BACKEND_TARGET_MINOR >= 2
+#define ARMNN_SUPPORT_SIZE ARMNN_END(armnn_support, layout)
+#elif ARMNN_BACKEND_TARGET_MINOR >= 0
 #define ARMNN_SUPPORT_SIZE ARMNN_END(armnn_support, cost_us)
+#endif
+#if ARMNN_BACKEND_TARGET_MINOR >= 2
+#define armnn_support_has_layout(p) ARMNN_HAS(p, armnn_support, layout)
+#endif
 
 /* A device that a backend can run on. Growable. */
 struct armnn_device {
@@ -946,8 +958,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_node) == 104, "armnn_node");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_node, num_attributes) == 104, "armnn_node");
 ARMNN_STATIC_ASSERT(sizeof(armnn_graph) == 128, "armnn_graph");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_graph, drop) == 128, "armnn_graph");
-ARMNN_STATIC_ASSERT(sizeof(armnn_support) == 56, "armnn_support");
-ARMNN_STATIC_ASSERT(ARMNN_END(armnn_support, cost_us) == 56, "armnn_support");
+ARMNN_STATIC_ASSERT(sizeof(armnn_support) == 64, "armnn_support");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_support, layout) == 60, "armnn_support");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device) == 112, "armnn_device");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device, num_info) == 112, "armnn_device");
 ARMNN_STATIC_ASSERT(sizeof(armnn_io_requirement) == 32, "armnn_io_requirement");

@@ -31,6 +31,7 @@ from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, Substitution
 from armnn.errors import BackendError
+from armnn.types import DataLayout
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, shown_text, struct
 
@@ -250,6 +251,7 @@ def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeP
 
 
 _LEVELS: Final = (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED)
+_LAYOUTS: Final = {0: None, **{int(layout): layout for layout in DataLayout}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +265,7 @@ class _Answer:
     level: int
     input: int
     reason: str
+    layout: int
 
 
 def query(
@@ -276,13 +279,21 @@ def query(
     """
     rows = _query(backend, device, graph)
     library = backend.library
-    answers = [_Answer(row.node_id, row.level, row.input, shown_text(row.reason)) for row in rows]
+    answers = [
+        _Answer(row.node_id, row.level, row.input, shown_text(row.reason), row.layout)
+        for row in rows
+    ]
     for number, (answer, layer) in enumerate(zip(answers, graph.layers, strict=True)):
         if answer.level not in _LEVELS or answer.node_id != number:
             raise BackendError(
                 f"backend {library.id!r} ({library.path}) answered about layer {layer.name!r} with "
                 f"level {answer.level} for node {answer.node_id}: expected one of the levels "
                 f"{_LEVELS} for node {number}"
+            )
+        if answer.layout not in _LAYOUTS:
+            raise BackendError(
+                f"backend {library.id!r} ({library.path}) wishes layer {layer.name!r} in the "
+                f"layout {answer.layout}: expected one of {sorted(_LAYOUTS)}, where 0 is no wish"
             )
     return tuple(
         _support_of(answer, layer) for answer, layer in zip(answers, graph.layers, strict=True)
@@ -309,12 +320,13 @@ def _query(backend: NativeObject, device: NativeDevice | None, graph: NativeGrap
 
 
 def _support_of(answer: _Answer, layer: Layer) -> Support:
+    layout = _LAYOUTS[answer.layout]
     if answer.level != abi.NOT_SUPPORTED:
-        return SUPPORTED
+        return SUPPORTED if layout is None else Support(True, layout=layout)
     reason = answer.reason or "gave no reason"
     number = answer.input - 1
     value = layer.inputs[number] if 0 <= number < len(layer.inputs) else None
     if value is None:
-        return Support.no(reason)
+        return Support.no(reason, layout)
     slot = layer.spec.input_slot(number).name
-    return Support.no(f"{reason} (input {number}, {slot!r}: {value.info})")
+    return Support.no(f"{reason} (input {number}, {slot!r}: {value.info})", layout)

@@ -25,9 +25,12 @@ from armnn.backends.python.program import PythonContext, PythonProgram
 from armnn.backends.support import Support
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import Arena, struct, text_of
+from armnn_backend_api.structs import Arena, end_of, struct, text_of
 
 _Function: TypeAlias = Callable[..., int]
+
+_LAYOUT_END: Final = end_of(abi.Support, "layout")
+"""The least size of an answer that holds a wished layout."""
 
 
 @dataclass(slots=True, eq=False)
@@ -159,6 +162,8 @@ def _query(
         row.level = abi.SUPPORTED if answer else abi.NOT_SUPPORTED
         if not answer:
             row.reason = arena.text(answer.reason)
+        if answer.layout is not None and row.header.struct_size >= _LAYOUT_END:
+            row.layout = int(answer.layout)
 
 
 def _answers(backend: Backend, graph: abi.Graph) -> list[Support]:
