@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from armnn.backends import ArrayHandle, ModelContext, TensorHandle
+import armnn
+from armnn.backends import ALIGNMENT, ArrayHandle, ModelContext, TensorHandle
 from armnn.graph import Layer, Network
 from armnn.layers.convolution import Convolution2dDescriptor
 from armnn.layers.indexing import GatherDescriptor
@@ -192,3 +193,42 @@ def test_invalid_values_raise_no_warning(run_layer: RunLayer) -> None:
     x = np.array([[np.inf, -np.inf]], np.float32)
     (y,) = run_layer("Softmax", [x])
     np.testing.assert_array_equal(y, [[np.nan, np.nan]])
+
+
+def test_inputs_are_decoded_into_scratch_memory() -> None:
+    network = Network("test")
+    infos = [TensorInfo((3,), DataType.QASYMM_U8, 0.5, 4), TensorInfo((3,), DataType.QSYMM_S8, 2.0)]
+    x, y = (network.add_input(name, info) for name, info in zip("xy", infos, strict=True))
+    info = TensorInfo((3,), DataType.QASYMM_S8, 0.25, -1)
+    layer = network.add("Addition", [x, y], outputs=[info])
+    workload = RefWorkload(layer, ModelContext({}))
+    assert workload.scratch_bytes == 2 * ALIGNMENT
+    scratch = np.full(workload.scratch_bytes, 255, np.uint8)
+    output = handle(info, 0, 0, 0)
+    inputs = [handle(infos[0], 0, 4, 7), handle(infos[1], 1, -2, 3)]
+    step = workload.bind_with_scratch(inputs, [output], scratch)
+    for _ in range(2):
+        step()
+        assert scratch[:12].view(np.float32).tolist() == [-2, 0, 1.5]
+        assert scratch[ALIGNMENT : ALIGNMENT + 12].view(np.float32).tolist() == [2, -4, 6]
+        assert output.map().tolist() == [-1, -17, 29]
+        scratch[...] = 255  # other layers use it meanwhile
+
+
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.SIGNED32])
+def test_what_is_stored_as_it_is_needs_no_scratch_memory(data_type: DataType) -> None:
+    network = Network("test")
+    x = network.add_input("x", TensorInfo((3,), data_type))
+    layer = network.add_addition(x, x).producer
+    assert RefWorkload(layer, ModelContext({})).scratch_bytes == 0
+
+
+def test_scratch_memory_is_in_the_arena() -> None:
+    network = Network("test")
+    x = network.add_input("x", TensorInfo((1000,), DataType.QASYMM_U8, 0.5, 4))
+    network.add_output("y", network.add_activation(x, function="TanH", a=1.0, b=1.0))
+    model = armnn.load_model(network, ["CpuRef"])
+    assert model.arena_bytes == 2 * 1024 + 4032
+    stored = np.arange(1000).astype(np.uint8)
+    expected = np.clip(np.rint(np.tanh((stored - 4.0) / 2) * 2) + 4, 0, 255)
+    assert np.abs(model.run({"x": stored})["y"] - expected).max() <= 1

@@ -4,23 +4,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn.quantization import dequantize, quantization_arrays, quantize
+from armnn.quantization import quantization_arrays, quantize
 from armnn.types import DataType
 from armnn_backend_ref.ops import Array
 
 if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
-Decoder: TypeAlias = Callable[[Array], Array]
-"""From stored values to real values."""
-
 Encoder: TypeAlias = Callable[[Array, Array], None]
 """Writes into the first array, of stored values, the real values of the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """From stored values to real values.
+
+    Attributes:
+        dtype: The type of the real values.
+        decode_into: Writes into the first array the real values of the second, of stored ones.
+    """
+
+    dtype: np.dtype[Any]
+    decode_into: Callable[[Array, Array], None]
+
+    def __call__(self, stored: Array) -> Array:
+        """Return the real values in a new array."""
+        values: Array = np.empty(stored.shape, self.dtype)
+        self.decode_into(values, stored)
+        return values
+
 
 HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 """Types that CpuRef computes in float32."""
@@ -37,9 +55,14 @@ def decoder(info: TensorInfo, *, wide: bool = False) -> Decoder | None:
             needs them: float32 rounds the product of a step and a scale.
     """
     if info.is_quantized:
-        return partial(_dequantize_wide if wide else _dequantize, info)
+        scales, zero_points = quantization_arrays(info)
+        if not wide:
+            return Decoder(np.dtype(np.float32), partial(_dequantize, scales, zero_points))
+        exact, wide_zeros = np.array(info.scales), zero_points.astype(np.int64)
+        exact = exact.reshape(zero_points.shape)
+        return Decoder(np.dtype(np.float64), partial(_dequantize, exact, wide_zeros))
     if info.data_type in HALVES:
-        return _widen
+        return Decoder(np.dtype(np.float32), _widen)
     return None
 
 
@@ -48,7 +71,8 @@ def scaler(steps: Array, *, wide: bool = False) -> Decoder:
 
     There is one step, or one per element.
     """
-    return partial(_scale, steps.astype(np.float64 if wide else np.float32))
+    dtype = np.dtype(np.float64 if wide else np.float32)
+    return Decoder(dtype, partial(_scale, steps.astype(dtype)))
 
 
 def encoder(info: TensorInfo) -> Encoder:
@@ -59,23 +83,17 @@ def encoder(info: TensorInfo) -> Encoder:
     return partial(_quantize, info) if info.is_quantized else store
 
 
-def _dequantize(info: TensorInfo, stored: Array) -> Array:
-    return dequantize(stored, info)
+def _dequantize(scales: Array, zero_points: Array, values: Array, stored: Array) -> None:
+    np.subtract(stored, zero_points, out=values, dtype=zero_points.dtype)
+    np.multiply(values, scales, out=values)
 
 
-def _dequantize_wide(info: TensorInfo, stored: Array) -> Array:
-    _, zero_points = quantization_arrays(info)
-    scales = np.array(info.scales).reshape(zero_points.shape)
-    values: Array = (stored - zero_points.astype(np.int64)) * scales
-    return values
+def _widen(values: Array, stored: Array) -> None:
+    np.copyto(values, stored)
 
 
-def _widen(stored: Array) -> Array:
-    return stored.astype(np.float32)
-
-
-def _scale(steps: Array, stored: Array) -> Array:
-    return stored.astype(steps.dtype) * steps
+def _scale(steps: Array, values: Array, stored: Array) -> None:
+    np.multiply(stored, steps, out=values, dtype=steps.dtype)
 
 
 def _quantize(info: TensorInfo, stored: Array, values: Array) -> None:

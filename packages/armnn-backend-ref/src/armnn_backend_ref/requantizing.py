@@ -19,11 +19,12 @@ import numpy as np
 
 from armnn.quantization import quantization_arrays, round_half_away
 from armnn.types import BinaryOperation, DataType, PaddingMethod, PoolingAlgorithm
+from armnn_backend_ref.encoding import Decoder
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
-    from armnn_backend_ref.encoding import Decoder, Encoder
+    from armnn_backend_ref.encoding import Encoder
     from armnn_backend_ref.ops import Array
 
 Scale: TypeAlias = "Callable[[Array, FixedPoint], Array]"
@@ -164,16 +165,15 @@ def _scale(info: TensorInfo) -> float:
 
 def _offset(info: TensorInfo, real: type[np.floating[Any]] = np.float64) -> Decoder:
     _, zero_points = quantization_arrays(info)
-    return partial(_steps, zero_points, real)
+    return Decoder(np.dtype(real), partial(_steps, zero_points))
 
 
-def _steps(zero_points: Array, real: type[np.floating[Any]], stored: Array) -> Array:
-    """Return steps minus the zero point as fast floats.
+def _steps(zero_points: Array, values: Array, stored: Array) -> None:
+    """Write steps minus the zero point as fast floats.
 
     Products of real numbers are faster than those of integers.
     """
-    steps: Array = (stored - zero_points).astype(real)
-    return steps
+    np.subtract(stored, zero_points, out=values, dtype=zero_points.dtype)
 
 
 def _store_scaled(
@@ -211,7 +211,7 @@ def _products(layer: Layer, data: TensorInfo, output: TensorInfo) -> IntegerForm
     real = np.float32 if _largest_sum(layer, data, axis) < _EXACT_IN_FLOAT32 else np.float64
     decoders: dict[int, Decoder] = {0: _offset(data, real), 1: _offset(weights, real)}
     if bias is not None:
-        decoders[2] = partial(_whole, real)
+        decoders[2] = Decoder(np.dtype(real), _whole)
     return IntegerForm(decoders, encoder, real=real)
 
 
@@ -241,8 +241,8 @@ def _along(by: FixedPoint, axis: int, rank: int) -> FixedPoint:
     return FixedPoint(by.factor.reshape(shape), by.exponent.reshape(shape))
 
 
-def _whole(real: type[np.floating[Any]], stored: Array) -> Array:
-    return stored.astype(real)
+def _whole(values: Array, stored: Array) -> None:
+    np.copyto(values, stored, casting="unsafe")  # float32 where it holds the integers exactly
 
 
 def _store_sums(

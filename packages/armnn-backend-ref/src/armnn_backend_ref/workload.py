@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.backends import ModelContext, Step, TensorHandle, Workload
+from armnn.backends import ALIGNMENT, ModelContext, Step, TensorHandle, Workload
 from armnn.layers import LAYERS
 from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
 from armnn_backend_ref.ops import Array, operation_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Layer, Value
     from armnn.tensor import TensorInfo
     from armnn_backend_ref.requantizing import IntegerForm
@@ -61,7 +63,7 @@ class RefWorkload(Workload):
         model: What CpuRef knows of the network; decoded constants are shared there.
     """
 
-    __slots__ = ("_arguments", "_encoders", "_function")
+    __slots__ = ("_arguments", "_decoded", "_encoders", "_function", "_scratch_bytes")
 
     def __init__(self, layer: Layer, model: ModelContext) -> None:
         op = operation_of(layer.type)
@@ -75,6 +77,7 @@ class RefWorkload(Workload):
             self._function = form.function or function
             self._encoders = [form.encoder]
             self._arguments = [_whole_argument(layer, at, form, model) for at in _places(layer)]
+            self._plan_scratch(layer)
             return
         alike = LAYERS[layer.type].moves_data and _store_alike(
             layer.input_infos, layer.output_infos
@@ -82,39 +85,66 @@ class RefWorkload(Workload):
         as_stored = op.stored or alike
         self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
         self._arguments = [_argument(layer, place, as_stored, model) for place in _places(layer)]
+        self._plan_scratch(layer)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The memory of the decoded values of inputs."""
+        return self._scratch_bytes
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         """Return the step that runs the layer on these tensors."""
-        known = [argument.constant for argument in self._arguments]
-        values = [None if constant is None else constant.values for constant in known]
-        pending: list[tuple[int, Decoder, Array]] = []
-        for index, argument in enumerate(self._arguments):
+        return self.bind_with_scratch(inputs, outputs, np.empty(self._scratch_bytes, np.uint8))
+
+    def bind_with_scratch(
+        self,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        scratch: NDArray[np.uint8],
+    ) -> Step:
+        """Return the step that decodes inputs into scratch memory."""
+        values: list[Array | None] = []
+        pending: list[tuple[Callable[[Array, Array], None], Array, Array]] = []
+        for argument, offset in zip(self._arguments, self._decoded, strict=True):
             handle = inputs[argument.place] if argument.place < len(inputs) else None
-            if handle is None or argument.constant is not None:
-                continue
-            if argument.decode is None:
-                values[index] = handle.map()
+            if argument.constant is not None:
+                values.append(argument.constant.values)
+            elif handle is None or argument.decode is None:
+                values.append(None if handle is None else handle.map())
             else:
-                pending.append((index, argument.decode, handle.map()))
+                stored, dtype = handle.map(), argument.decode.dtype
+                size = stored.size * dtype.itemsize
+                decoded = scratch[offset : offset + size].view(dtype).reshape(stored.shape)
+                values.append(decoded)
+                pending.append((argument.decode.decode_into, decoded, stored))
         writers = [
             _writer(encode, handle) for encode, handle in zip(self._encoders, outputs, strict=True)
         ]
         function = self._function
 
         def step() -> None:
-            arguments = values
             with np.errstate(all="ignore"):  # NaN and infinity are values like any other
-                if pending:
-                    arguments = values.copy()
-                    for index, decode, stored in pending:
-                        arguments[index] = decode(stored)
-                results = function(*arguments)
+                for decode_into, decoded, stored in pending:
+                    decode_into(decoded, stored)
+                results = function(*values)
                 if not isinstance(results, tuple):
                     results = (results,)
                 for write, result in zip(writers, results, strict=True):
                     write(result)
 
         return step
+
+    def _plan_scratch(self, layer: Layer) -> None:
+        """Place the decoded inputs in scratch memory."""
+        self._decoded = []
+        end = 0
+        for argument in self._arguments:
+            self._decoded.append(end)
+            value = layer.inputs[argument.place] if argument.place < len(layer.inputs) else None
+            if value is not None and argument.constant is None and argument.decode is not None:
+                size = value.info.num_elements * argument.decode.dtype.itemsize
+                end += -(-size // ALIGNMENT) * ALIGNMENT
+        self._scratch_bytes = end
 
 
 def _integer_form(layer: Layer) -> IntegerForm | None:
