@@ -72,6 +72,7 @@ PUBLIC = [
     "armnn.backends.crashes",
     "armnn.backends.discovery",
     "armnn.backends.extensions",
+    "armnn.backends.journal",
     "armnn.backends.locking",
     "armnn.backends.native",
     "armnn.backends.sources",

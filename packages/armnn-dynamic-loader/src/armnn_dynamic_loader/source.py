@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from armnn.backends import BackendEntry, BackendSource, BackendState, SourceRecord
+from armnn.backends.journal import Downfall, downfalls, forget_downfall, noted_load
 from armnn.backends.locking import Lock, sha256_of
 from armnn.backends.sources import LOAD_EVENT, Selection, describe_error
 from armnn.errors import BackendUnavailableError
@@ -64,7 +66,7 @@ class DynamicBackends(BackendSource):
         """Return a record for each file, in order of precedence."""
         folders = search_path(options)
         warn_of(folders)
-        gate = _Gate(options)
+        gate = _Gate(options, downfalls(functools.partial(_trial_load, options.probe_timeout)))
         records = [gate.checked(record) for record in examine_folders(folders)]
         _warn_of_namesakes(records)
         if options.probe == "off":
@@ -97,7 +99,8 @@ class DynamicBackends(BackendSource):
             raise _ChangedFileError(
                 f"the file {record.path!r}{what} has changed since it was examined"
             )
-        library = NativeLibrary.open(record.path, id=record.id)
+        with noted_load(record.path):
+            library = NativeLibrary.open(record.path, id=record.id)
         library.is_dropped_file = True
         return NativeBackend(library)
 
@@ -131,7 +134,11 @@ def _warn_of_namesakes(records: Iterable[FileRecord]) -> None:
 class _Gate:
     """The lock file, switches and audit hooks that permit runs."""
 
-    def __init__(self, options: CreationOptions) -> None:
+    def __init__(self, options: CreationOptions, downfalls: Mapping[str, Downfall]) -> None:
+        self._downfalls = {} if options.probe == "again" else downfalls
+        if options.probe == "again":
+            for path in downfalls:
+                forget_downfall(path)
         self._lock = Lock.of(options)
         self._selection = Selection.of(options)
         self._is_probing = options.probe != "off"
@@ -144,6 +151,14 @@ class _Gate:
         """
         if not record.is_open_question:
             return record
+        down = self._downfalls.get(record.path)
+        if down is not None:
+            return _refused(
+                record,
+                "load",
+                f"took a process down while it was loaded on {down.day}: {down.ending}",
+                f"{VENDOR}; 'armnn doctor --reprobe' lets it be loaded again",
+            )
         if not record.id and not self._is_probing and self._selection.is_by_id:
             return _refused(
                 record,
@@ -228,6 +243,12 @@ def _tried_out(
     ]
 
 
+def _trial_load(seconds: float, path: str) -> str:
+    from armnn.backends.native import trial_load  # late, as the probe below
+
+    return trial_load(path, seconds)
+
+
 def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
     # Late, like the core's adapter above: a third of the time that a runtime takes to start on
     # files that are known, and nothing of it is needed for that.
@@ -273,7 +294,8 @@ def _opened(record: FileRecord, gate: _Gate) -> FileRecord:
     if not record.is_open_question:
         return record
     try:
-        library = NativeLibrary.open(record.path)
+        with noted_load(record.path):
+            library = NativeLibrary.open(record.path)
     except NativeLoadError as error:
         return _refused(record, error.stage, f"cannot be opened: {error.reason}", VENDOR)
     return replace(record, id=library.id, version=library.version, api_version=library.api_version)

@@ -15,11 +15,12 @@ from armnn.backends import (
     CreationOptions,
     OptionValue,
 )
+from armnn.backends.native import trial_load
 from armnn.cli import lock_backends, new_backend
 from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
 from armnn.cli.self_descriptions import stated_capabilities
-from armnn.errors import BackendError
+from armnn.errors import BackendError, BackendUnavailableError
 
 _EXAMPLES = f"""\
 examples:
@@ -97,9 +98,17 @@ def list_backends(arguments: argparse.Namespace) -> int:
 
 
 def load_all(registry: BackendRegistry) -> None:
-    """Load all usable backends; their entries record the outcome."""
+    """Load all usable backends; their entries record the outcome.
+
+    A file is loaded by a child process first: one that ends it is left out.
+    """
     for entry in registry.entries():
         if entry.state is BackendState.KNOWN:
+            ending = "" if entry.is_static else trial_load(entry.origin)
+            if ending:
+                reason = f"{entry.origin!r} ends the process that loads it: {ending}"
+                registry.leave_out(entry.id, BackendUnavailableError(reason))
+                continue
             try:
                 registry.get(entry.id)
             except BackendError:

@@ -10,6 +10,7 @@ from armnn.backends.native.devices import NativeDevice
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.host import host_extension
 from armnn.backends.native.library import NativeLibrary
+from armnn.backends.native.trial import trial_load
 
 __all__ = [
     "NativeBackend",
@@ -20,4 +21,5 @@ __all__ = [
     "attributes_of",
     "host_extension",
     "tensor_of",
+    "trial_load",
 ]

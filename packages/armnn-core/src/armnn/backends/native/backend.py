@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import threading
@@ -13,6 +14,7 @@ from armnn.backends.base import BackendContext, CachingBackend, ModelContext, Ne
 from armnn.backends.ffi.errors import attempt, call
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
+from armnn.backends.journal import noted_load
 from armnn.backends.memory import HOST_FACTORY_ID
 from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.compiling import compile_layer, compile_view, query
@@ -276,13 +278,14 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     def _create(self, options: Mapping[str, OptionValue]) -> NativeObject:
         library, arena, pointer = self.library, Arena(), ctypes.c_void_p()
-        failure = attempt(
-            library.required("create"),
-            library.host.table,
-            option_array(options, arena),
-            len(options),
-            ctypes.byref(pointer),
-        )
+        with noted_load(library.path) if library.is_dropped_file else contextlib.nullcontext():
+            failure = attempt(
+                library.required("create"),
+                library.host.table,
+                option_array(options, arena),
+                len(options),
+                ctypes.byref(pointer),
+            )
         if failure is not None:
             error = failure.exception(library, "be created")
             if options and isinstance(error, InvalidArgumentError):

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Notes of loads, which outlive the processes they end.
+
+The next start finds the notes of processes that are gone. A fault that Python wrote down with the
+note counts, and so does a load that ends another process, too. SIGKILL, SIGINT and a reboot leave
+notes as well, and never count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import hashlib
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from armnn.backends.crashes import crash_file
+from armnn_backend_api.files import FileState, who_else_may_write
+
+__all__ = ["Downfall", "downfalls", "forget_downfall", "noted_load"]
+
+_FAULTS: Final = {
+    "Segmentation fault": "SIGSEGV",
+    "Aborted": "SIGABRT",
+    "Bus error": "SIGBUS",
+    "Floating point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
+_FATAL: Final = "Fatal Python error: "
+_MOST: Final = 200
+_numbers: Final = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Downfall:
+    """A file that took a process down.
+
+    Attributes:
+        path: The file.
+        state: Its device, inode, size and modification time then.
+        ending: How the process ended, "SIGABRT" for one.
+        day: When, as YYYY-MM-DD.
+    """
+
+    path: str
+    state: list[int]
+    ending: str
+    day: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file is still the same."""
+        return _state_of(self.path) == self.state
+
+
+@contextlib.contextmanager
+def noted_load(path: str) -> Iterator[None]:
+    """Keep a note while a file is loaded, if possible.
+
+    Args:
+        path: The file.
+    """
+    with contextlib.ExitStack() as undo:
+        with contextlib.suppress(OSError):
+            _write_note(path, undo)
+        yield
+
+
+def _write_note(path: str, undo: contextlib.ExitStack) -> None:
+    folder = _folder()
+    if folder is None:
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    note = folder / f"{os.getpid()}-{next(_numbers)}.note"
+    undo.callback(note.unlink, missing_ok=True)
+    host = {"pid": os.getpid(), "began": _beginning_of(os.getpid()), "boot": _boot()}
+    note.write_text(json.dumps({"path": path, "state": _state_of(path), **host}) + "\n")
+    if not faulthandler.is_enabled():
+        file = undo.enter_context(note.open("a"))
+        faulthandler.enable(file, all_threads=False)
+        undo.callback(faulthandler.disable)
+
+
+def downfalls(judge: Callable[[str], str]) -> dict[str, Downfall]:
+    """Return the files that took a process down, by path.
+
+    Args:
+        judge: Loads a file in a process; returns how that ended, empty if nothing happened.
+    """
+    folder = _folder()
+    try:
+        if folder is None or not all(map(_is_ours_alone, (folder, folder.parent))):
+            return {}
+        notes = sorted(folder.glob("*.note"))[:_MOST]
+        for note in notes:
+            _judge_note(note, judge)
+        rows = [_read(path) for path in sorted(folder.glob("*.down"))[:_MOST]]
+    except OSError:
+        return {}
+    found = [row for row in rows if row is not None and row.is_current]
+    return {each.path: each for each in found}
+
+
+def forget_downfall(path: str) -> None:
+    """Let a file be loaded again."""
+    folder = _folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            _row_of(folder, path).unlink(missing_ok=True)
+
+
+def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
+    head, _, faults = note.read_text(encoding="utf-8", errors="replace").partition("\n")
+    try:
+        row: dict[str, Any] = json.loads(head)
+        path, state = str(row["path"]), [int(each) for each in row["state"]]
+        if row["boot"] == _boot() and row["began"] == _beginning_of(int(row["pid"])):
+            return  # it is being loaded
+        is_judged = row["boot"] == _boot() and state == _state_of(path)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        is_judged, path, state = False, "", []
+    note.unlink(missing_ok=True)
+    if is_judged:
+        ending = _fault_in(faults) or judge(path)
+        if ending:
+            down = Downfall(path, state, ending, time.strftime("%Y-%m-%d"))
+            _row_of(note.parent, path).write_text(json.dumps(asdict(down)), encoding="utf-8")
+
+
+def _fault_in(text: str) -> str:
+    if not text.startswith(_FATAL):
+        return ""
+    fault = text.removeprefix(_FATAL).partition("\n")[0]
+    return _FAULTS.get(fault, fault)
+
+
+def _read(path: Path) -> Downfall | None:
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        state = [int(each) for each in row["state"]]
+        return Downfall(str(row["path"]), state, str(row["ending"]), str(row["day"]))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _folder() -> Path | None:
+    """Return the folder of the notes, beside the kit's crashes."""
+    crashes = crash_file()
+    return None if crashes is None else crashes.with_name("loads")
+
+
+def _row_of(folder: Path, path: str) -> Path:
+    return folder / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.down"
+
+
+def _state_of(path: str) -> list[int]:
+    try:
+        return list(FileState.of(os.stat(path)).content)
+    except OSError:
+        return []
+
+
+def _beginning_of(pid: int) -> str:
+    """Return when a process began, in ticks since the boot."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _is_ours_alone(path: Path) -> bool:
+    status = path.stat()
+    return status.st_uid == os.geteuid() and not who_else_may_write(status)

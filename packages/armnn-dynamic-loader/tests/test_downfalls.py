@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Files that pass the probe and end the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HOSTILE = Path(__file__).with_name("hostile_backend.c")
+START = """\
+import sys
+import numpy
+from armnn import CreationOptions, Runtime
+from armnn.backends import BackendRegistry
+options = CreationOptions(dynamic_backends_path=sys.argv[1], enable_static_backends=False)
+if sys.argv[2] == "default":
+    import signal
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+with Runtime(options) as runtime:
+    (entry,) = [each for each in runtime.registry.entries() if not each.is_static]
+    print(entry.stage, entry.reason)
+    if not entry.reason:
+        backend = runtime.registry.get(entry.id)
+        backend.start()
+"""
+
+Start = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def place(compiled: Callable[..., Path], tmp_path: Path) -> Callable[[str], Path]:
+    """Return a function that places a hostile file."""
+
+    def place_one(name: str) -> Path:
+        folder = tmp_path / "backends"
+        folder.mkdir(mode=0o755, exist_ok=True)
+        path = folder / f"Mock_{name}_backend.so"
+        shutil.copyfile(compiled("-Wno-infinite-recursion", "-lm", source=HOSTILE), path)
+        return path
+
+    return place_one
+
+
+def start(path: Path, *, ends: str = "") -> subprocess.CompletedProcess[str]:
+    """Start a process that loads all files of the folder.
+
+    Args:
+        path: One of them.
+        ends: Whether the file plays a user who kills or interrupts the process.
+    """
+    command = [sys.executable, "-c", START, str(path.parent), "default"]
+    environment = {**os.environ, **({"KILL": ends} if ends else {})}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "ending"),
+    [
+        ("AbortsBesideNumpy", -signal.SIGABRT, "SIGABRT"),
+        ("CrashesBesideNumpy", -signal.SIGSEGV, "SIGSEGV"),
+        ("ExitsBesideNumpy", 3, "exit code 3"),
+    ],
+)
+def test_a_file_that_took_the_process_down_is_refused_by_the_next(
+    place: Callable[[str], Path], name: str, status: int, ending: str
+) -> None:
+    path = place(name)
+    assert start(path).returncode == status
+    second = start(path)
+    assert second.returncode == 0, second.stderr
+    assert second.stdout.startswith("load took a process down while it was loaded on 20")
+    assert second.stdout.endswith(f": {ending}\n")
+    path.unlink()
+    os.utime(place(name), (1, 1))
+    assert start(path).returncode == status  # another state of the file is tried again
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("KilledInCreate", -signal.SIGKILL), ("InterruptedInCreate", -signal.SIGINT)],
+)
+def test_a_process_that_was_killed_or_interrupted_does_not_count(
+    place: Callable[[str], Path], name: str, status: int
+) -> None:
+    path = place(name)
+    assert start(path, ends="now").returncode == status
+    second = start(path)
+    assert (second.returncode, second.stdout) == (0, " \n")
+
+
+def test_a_load_that_goes_well_leaves_no_note(
+    place: Callable[[str], Path], own_cache: Path
+) -> None:
+    path = place("Good")
+    assert start(path).stdout == " \n"
+    assert list((own_cache.parent / "loads").iterdir()) == []
+
+
+def test_notes_of_a_former_boot_do_not_count(place: Callable[[str], Path], own_cache: Path) -> None:
+    path = place("AbortsBesideNumpy")
+    assert start(path).returncode == -signal.SIGABRT
+    (note,) = (own_cache.parent / "loads").glob("*.note")
+    head, _, faults = note.read_text().partition("\n")
+    note.write_text(json.dumps({**json.loads(head), "boot": "another"}) + "\n" + faults)
+    assert start(path).returncode == -signal.SIGABRT
+
+
+@pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"path": 1}', "[" * 100000])
+def test_a_damaged_note_keeps_no_runtime_from_starting(
+    place: Callable[[str], Path], own_cache: Path, content: str
+) -> None:
+    folder = own_cache.parent / "loads"
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / "1-1.note").write_text(content)
+    (folder / "1.down").write_text(content)
+    assert start(place("Good")).returncode == 0
+
+
+def test_doctor_names_a_file_that_would_take_it_down(place: Callable[[str], Path]) -> None:
+    path = place("AbortsBesideNumpy")
+    command = [sys.executable, "-m", "armnn", "doctor", "--json"]
+    asked = ["--dynamic-backends-path", str(path.parent)]
+    ran = subprocess.run([*command, *asked], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    texts = [finding["text"] for finding in json.loads(ran.stdout)["findings"]]
+    assert any("ends the process that loads it: SIGABRT" in text for text in texts), texts
