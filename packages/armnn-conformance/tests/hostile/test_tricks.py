@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from armnn.errors import BackendUnavailableError
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.hostile.tricks import FREES_DROPPED, TRICKS
 from armnn_conformance.running import NonconformityError
@@ -68,7 +69,7 @@ DEFECTS = {
             "for (uint64_t e = 0; e < s->elements; ++e)\n"
             "  out[e] = a[e] + b[e], ((float *)a)[e] *= e <= 99;"
         ),
-        "execute changed an input",
+        "execute changed an input|where its tensors .* are read-only",
     ),
     "an output is too long": (
         FREES,
@@ -77,7 +78,7 @@ DEFECTS = {
             "program->elements[index] * sizeof(float) + 4 * (program->elements[index] > 99));\n"
             "  }\n  return ARMNN_OK;"
         ),
-        "execute wrote around the elements of an output",
+        "execute wrote around the elements of an output|writes behind the end of output",
     ),
     "the offset is ignored": (
         FREES,
@@ -178,7 +179,8 @@ def test_a_planted_fault_is_caught(build: Build, defect: str) -> None:
     source = SAMPLE.replace(right, wrong)
     if defect == "scratch is shared":
         source = source.replace("    free(context->scratch[i]);", "    (void)i;")
-    with pytest.raises(NonconformityError, match=message):
+    # A probe of the loader may have found it before the trick is played.
+    with pytest.raises((NonconformityError, BackendUnavailableError), match=message):
         play(build(source), trick)
 
 

@@ -7,8 +7,7 @@ import ctypes
 import gc
 import platform
 import statistics
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
@@ -48,28 +47,14 @@ def repeat(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
             cycle()
         return _bytes_in_use() - before
 
-    # What earlier tests left in reference cycles would be freed meanwhile, and hide a leak.
-    with _no_garbage_collection():
-        cycle()
-        # What is kept or freed once, such as a pool of threads, is not there the other times.
-        usual = statistics.median(growth() for _ in range(3))
+    cycle()
+    # What is kept or freed once, such as a pool of threads, is not there the other times.
+    usual = statistics.median(growth() for _ in range(3))
     if usual > _LEAK_BYTES * _CYCLES:
         raise NonconformityError(
             f"{_CYCLES} times a backend, a program and a context left {usual} bytes that were "
             "not freed"
         )
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    gc.collect()
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def store(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
@@ -119,6 +104,8 @@ def _check_write_errors(life: NativeLife, program: ctypes.c_void_p) -> None:
 
 
 def _bytes_in_use() -> int:
+    """Return the bytes of the C library's blocks, without Python's garbage."""
+    gc.collect()
     _libc.mallinfo2.restype = _MallInfo
     found = _libc.mallinfo2()
     return int(found.uordblks + found.hblkhd)
