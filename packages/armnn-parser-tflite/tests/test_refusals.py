@@ -4,7 +4,6 @@ from __future__ import annotations
 import pytest
 import tflite
 
-from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_tflite._registry import find_converter
 from armnn_parser_tflite.refusals import _REASONS, reason
 

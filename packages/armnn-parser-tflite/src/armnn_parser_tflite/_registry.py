@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+from armnn_parser_tflite._modules import MODULES
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -31,7 +34,10 @@ class Converter(NamedTuple):
     handles: bool
 
 
-_CONVERTERS: dict[tuple[str, bool], Converter] = {}
+BUILTIN, CUSTOM = "builtin", "custom"
+"""The two domains of operators."""
+
+_CONVERTERS: dict[tuple[str, str], Converter] = {}
 
 _C = TypeVar("_C", bound=Convert)
 
@@ -55,17 +61,32 @@ def operator(
     """
 
     def enter(convert: _C) -> _C:
-        _CONVERTERS[name, custom] = Converter(newest, convert, complex_numbers, handles)
+        _CONVERTERS[_domain(custom), name] = Converter(newest, convert, complex_numbers, handles)
         return convert
 
     return enter
 
 
 def find_converter(name: str, *, custom: bool) -> Converter | None:
-    """Return an operator's converter, None without one."""
-    return _CONVERTERS.get((name, custom))
+    """Return an operator's converter, None without one.
+
+    The module that has it is imported with the first of its operators.
+    """
+    module = MODULES[_domain(custom)].get(name)
+    if module is not None:
+        import_module(f"armnn_parser_tflite.{module}")
+    return _CONVERTERS.get((_domain(custom), name))
+
+
+def entered() -> set[tuple[str, str, str]]:
+    """Return domain, operator and module of the imported converters."""
+    return {(*key, entry.convert.__module__) for key, entry in _CONVERTERS.items()}
 
 
 def operator_names() -> tuple[str, ...]:
     """Return the operators with converters, custom ones included, sorted."""
-    return tuple(sorted(name for name, _ in _CONVERTERS))
+    return tuple(sorted(name for operators in MODULES.values() for name in operators))
+
+
+def _domain(custom: bool) -> str:
+    return CUSTOM if custom else BUILTIN

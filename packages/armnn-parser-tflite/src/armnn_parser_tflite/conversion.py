@@ -14,7 +14,6 @@ from armnn.parsing.conversion import (
     add_stand_in,
     values_of,
 )
-from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite._registry import Converter, find_converter
 from armnn_parser_tflite.folding import folded
