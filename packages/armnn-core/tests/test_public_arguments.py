@@ -291,7 +291,9 @@ KEYWORDS: dict[str, Any] = {
 @pytest.mark.parametrize("method", ["optimize", "load_model"])
 def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> None:
     first = "network" if method == "optimize" else "model"
-    of_loading = {"shapes": [{"x": (1, 3)}], "quantize": False, "parser_options": None}
+    of_loading = {
+        "shapes": [{"x": (1, 3)}], "quantize": False, "parser_options": None, "properties": None,
+    }  # fmt: skip
     further = {} if method == "optimize" else of_loading
     good = {first: small_network()[0], **WISHES, **further}
     parameters = set(inspect.signature(getattr(armnn, method)).parameters)

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import difflib
 import sys
-from types import ModuleType
+import types
 from typing import NoReturn
 
+from armnn_compat import standing_in
 from armnn_compat.pyarmnn import _generated, _version
+from armnn_compat.pyarmnn._ownership import mark
 from armnn_compat.pyarmnn._version import (
     ARMNN_VERSION,
     GetMajorVersion,
@@ -58,16 +60,22 @@ from armnn_compat.pyarmnn.tensors import (
     workload_tensors_to_ndarray,
 )
 from armnn_compat.pyarmnn.views import CreateDescriptorForConcatenation
-from armnn_compat.standing_in import AlreadyImportedError, StandIn, withdraw
+from armnn_compat.standing_in import AlreadyImportedError, withdraw
 
 _REMOVED = {
     "ICaffeParser": "Arm NN dropped its parser of Caffe models in 21.02: convert them to ONNX",
     "ITfParser": "Arm NN dropped its parser of TensorFlow models in 21.02: convert them to .tflite",
 }
 
+
+def _is_own(kind: type) -> bool:
+    return kind.__module__.startswith(__name__) and not issubclass(kind, Exception)
+
+
 globals().update(CONSTANTS)
 globals().update(DESCRIPTORS)
 globals().update(BINDINGS)
+mark(each for each in tuple(globals().values()) if isinstance(each, type) and _is_own(each))
 
 
 def __getattr__(name: str) -> NoReturn:
@@ -80,7 +88,7 @@ def __getattr__(name: str) -> NoReturn:
     )
 
 
-def install() -> StandIn:
+def install() -> standing_in.StandIn:
     """Make ``import pyarmnn`` find this module, until :func:`uninstall`.
 
     Returns:
@@ -89,7 +97,7 @@ def install() -> StandIn:
     Raises:
         AlreadyImportedError: pyarmnn itself was imported before.
     """
-    return StandIn(_modules())
+    return standing_in.StandIn(_modules())
 
 
 def uninstall() -> None:
@@ -97,7 +105,7 @@ def uninstall() -> None:
     withdraw(_modules())
 
 
-def _modules() -> dict[str, ModuleType]:
+def _modules() -> dict[str, types.ModuleType]:
     here = sys.modules[__name__]
     bindings = dict.fromkeys(_generated.MODULES, here)
     return {

@@ -43,6 +43,8 @@ class BackendId:
 class BackendOption:
     """An option: a name and a flag, number or text."""
 
+    thisown: bool
+
     def __init__(self, name: str, value: bool | int | float | str) -> None:
         self._name, self.value = str(name), value
 
@@ -65,8 +67,10 @@ class BackendOptions:
         self._backend = backend
 
     def AddOption(self, option: BackendOption) -> None:
-        """Add an option."""
-        self._options.append(option)
+        """Add a copy of an option."""
+        own = BackendOption(option.GetName(), option.value)
+        own.thisown = False
+        self._options.append(own)
 
     def GetBackendId(self) -> BackendId:
         """Return the backend's id."""

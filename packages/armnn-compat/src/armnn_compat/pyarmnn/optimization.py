@@ -107,6 +107,8 @@ class OptimizerOptions:
 class IOptimizedNetwork:
     """A network with its backends; ``Optimize`` returns one."""
 
+    thisown: bool
+
     def __init__(self, optimized: armnn.OptimizedNetwork, built: Built) -> None:
         self.optimized, self.built = optimized, built
 

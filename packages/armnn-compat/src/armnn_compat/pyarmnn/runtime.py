@@ -128,6 +128,7 @@ class IRuntime:
         profiler = IProfiler(network.optimized.network if details else None)
         profiler.EnableProfiling(said is not None and said.m_ProfilingEnabled)
         self._loaded[loaded.id] = _Loaded(loaded, network.built, profiler)
+        network.thisown = False  # as in PyArmNN, whose runtime takes it over
         return loaded.id, ""
 
     def UnloadNetwork(self, networkId: int) -> None:
