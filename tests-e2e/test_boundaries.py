@@ -40,6 +40,7 @@ CORE_ORDER = [
         "_distributions",
         "_installing",
         "_lazy",
+        "_load_times",
         "_metadata",
         "_process_memory",
         "_spelling",

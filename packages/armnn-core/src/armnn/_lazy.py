@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from armnn._load_times import stage
+
 
 def on_demand(
     package: str, names: Mapping[str, str]
@@ -31,7 +33,9 @@ def on_demand(
     def get(name: str) -> Any:
         """Import what has the name."""
         if name in homes:
-            found = getattr(import_module(f"{package}.{homes[name]}"), name)
+            with stage("import"):
+                module = import_module(f"{package}.{homes[name]}")
+            found = getattr(module, name)
         elif name.startswith("_"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         else:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._distributions import distributions, library, parsed_entry_points
+from armnn._load_times import stage
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -118,7 +119,8 @@ class EntryPoint:
 
         Exceptions of the import pass through.
         """
-        found: Any = importlib.import_module(self.module)
+        with stage("import"):
+            found: Any = importlib.import_module(self.module)
         attributes = self.value.partition(":")[2].partition("[")[0].strip()
         for attribute in attributes.split(".") if attributes else ():
             found = getattr(found, attribute)

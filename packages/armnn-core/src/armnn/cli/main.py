@@ -24,6 +24,7 @@ COMMANDS = {
     "inspect": "show what is in a model",
     "compare": "name the layers that a backend computes wrongly",
     "convert": "write a model as an .armnn file",
+    "compile": "write a model as its backends prepared it",
     "backends": "list the backends and their states",
     "doctor": "find out why a backend or parser does not work",
 }
@@ -35,6 +36,7 @@ examples:
   armnn inspect model.onnx                         show what is in it
   armnn compare model.onnx --backends Acme         name the layers that Acme computes wrongly
   armnn convert model.onnx net.armnn               write it as a file of Arm NN's
+  armnn compile model.onnx -o m.armnn-prepared     write it as a file that loads at once
   armnn backends                                   list the backends
   armnn doctor                                     find out why one does not work
 

@@ -93,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--import-inputs-if-aligned is for one thread without profile: leave out --concurrent, "
             "--profile and --event-based-profiling"
         )
+    started = time.process_time()
     with Runtime(creation_options(arguments)) as runtime:
         start = time.perf_counter()
         with progress(f"Loading {arguments.model}"):
@@ -103,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             for options in input_sets(input_options(arguments))
         ]
         files = output_files(arguments.output, loaded, len(sets))
+        times = _times(started, loaded, sets[0]) if arguments.times else None
         outputs, latency = _measured(loaded, sets, arguments, recorder)
         compared = _compared(runtime, loaded, sets, outputs, arguments)
         result = RunResult(
@@ -123,12 +125,22 @@ def run(arguments: argparse.Namespace) -> int:
             files=write_outputs(files, outputs, loaded, as_real_values=arguments.dequantize_output)
             | _profiles(runtime, sets[0], arguments, recorder),
             layer_times=times_of(arguments, recorder, loaded.report),
+            times=times,
         )
     if arguments.json:
         print_json(result.as_dict())
     else:
         result.show()
     return 0 if result.is_good else 1
+
+
+def _times(started: float, loaded: LoadedNetwork, feeds: Sequence[Feed]) -> dict[str, float]:
+    """Return the seconds of each stage and the first run."""
+    start = time.perf_counter()
+    with explaining_open_shapes(feeds):
+        loaded.run(_arrays(feeds))
+    first = time.perf_counter() - start
+    return {"start of the process": started, **loaded.load_times, "first run": first}
 
 
 def _serialize(arguments: argparse.Namespace) -> int:

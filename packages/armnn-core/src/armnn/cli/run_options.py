@@ -136,6 +136,11 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--report-all", action="store_true", help="the same with a row for every layer"
     )
+    group.add_argument(
+        "--times",
+        action="store_true",
+        help="show what starting, loading and the first run took, stage by stage",
+    )
     group.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 

@@ -68,6 +68,7 @@ class RunResult:
         peak_memory_mb: The most memory that the process ever used, in MiB.
         files: What was written, by what it is.
         layer_times: The time of each layer, None if not asked for.
+        times: The seconds of each stage up to the first run, None if not asked for.
     """
 
     model: str
@@ -83,6 +84,7 @@ class RunResult:
     peak_memory_mb: float
     files: Mapping[str, str]
     layer_times: Sequence[LayerTime] | None = None
+    times: Mapping[str, float] | None = None
 
     @property
     def is_good(self) -> bool:
@@ -110,6 +112,8 @@ class RunResult:
             found["parts"] = [part.as_dict() for part in self.report.parts]
         if self.layer_times is not None:
             found["layer_times"] = [time.as_dict() for time in self.layer_times]
+        if self.times is not None:
+            found["times_ms"] = {name: each * 1e3 for name, each in self.times.items()}
         found["files"] = dict(self.files)
         return found
 
@@ -131,6 +135,9 @@ class RunResult:
         print(f"Layers: {', '.join(f'{count} on {backend}' for backend, count in counts)}")
         for skipped in self.report.skipped:
             print(printable(f"Skipped {skipped}"))
+        if self.times is not None:
+            rows = [(name, f"{each * 1e3:.2f}") for name, each in self.times.items()]
+            print_table("Times", ("stage", "ms"), rows)
         print(f"Latency: {self.latency}; loaded in {self.load_seconds:.2f} s")
         if self.latency.imports:
             print(printable(f"Memory: {self.latency.imports}"))

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from armnn._load_times import REST, stage
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
     from armnn.optimizer.boundaries import Placement
     from armnn.optimizer.report import Report
     from armnn.optimizer.symbolic.trace import Trace
+
+_STAGES: Final = {
+    "parse": "parse",
+    "validate": "infer",
+    "infer shapes": "infer",
+    "rewrite": "passes",
+    "resolve operators": "passes",
+    "specialise": "passes",
+    "assign backends": "assign",
+    "optimize subgraphs": "compile",
+    "place tensors": "assign",
+}
 
 _G = TypeVar("_G", bound="LayerGraph", covariant=True)
 
@@ -62,8 +76,9 @@ class Prepared:
 
 @contextmanager
 def phase(sink: ProfilingSink | None, name: str) -> Iterator[None]:
-    """Record how long a phase takes."""
+    """Record a phase, also as a stage of the load."""
     start = time.perf_counter_ns()
-    yield
+    with stage(_STAGES.get(name, REST)):
+        yield
     if sink is not None:
         sink.event(name, start, time.perf_counter_ns(), category="phase")

@@ -75,7 +75,11 @@ class LoadedNetwork(NetworkFacts):
         runtime: The runtime that it belongs to.
         events: What its backends are told.
         properties: What it was loaded for.
+        load_times: The seconds that loading took, by stage (import, read, verify, parse, infer,
+            passes, assign, compile, rest), and in total.
     """
+
+    load_times: Mapping[str, float]
 
     def __init__(
         self,
@@ -89,6 +93,7 @@ class LoadedNetwork(NetworkFacts):
         properties: NetworkProperties,
     ) -> None:
         super().__init__(network_id, plans)
+        self.load_times = {}
         self.properties = properties
         self.runtime = runtime
         self.events = events

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard, Unpack
+from typing import TYPE_CHECKING, Final, TypeGuard, Unpack
 
-from armnn._arguments import flag, instance, items
+from armnn._arguments import file_path, flag, instance, items
 from armnn._digest import file_sha256
+from armnn._load_times import measured
 from armnn._process_memory import collection_waits
 from armnn.backends import CreationOptions
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.backends.registry import BackendRegistry
     from armnn.graph import Network
-    from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions
+    from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.observed import TensorSink
     from armnn.runtime.request import BackendOptions, OptimizationRequest
     from armnn.storage.folder import CacheFolder
     from armnn.storage.model import StoredNetwork
+
+PREPARED: Final = ".armnn-prepared"
+"""The suffix of models that :meth:`Runtime.compile_network` wrote."""
 
 _lock = threading.RLock()  # a backend that is opened may load a model itself
 _shared: list[Runtime] = []
@@ -124,6 +128,48 @@ class Runtime(NetworkOwner):
         profiler = profiler_of(profiler, request.options)
         return self._optimized(network, request, profiler)
 
+    def compile_network(
+        self,
+        network: Network,
+        file: str | PathLike[str],
+        backends: Sequence[str] | None = None,
+        *,
+        options: OptimizerOptions | None = None,
+        backend_options: BackendOptions | None = None,
+        profiler: ProfilingSink | None = None,
+        **keywords: Unpack[OptimizerKeywords],
+    ) -> Report:
+        """Prepare a network and write it for :meth:`load_model`.
+
+        The file is for machines with the same versions and the same kind of CPU.
+
+        Args:
+            network: Is not changed; all of its input shapes are known.
+            file: Its name ends in ".armnn-prepared".
+            backends: See :meth:`optimize`.
+            options: See :meth:`optimize`.
+            backend_options: See :meth:`optimize`.
+            profiler: Gets one event per phase.
+            keywords: See :meth:`optimize`.
+
+        Returns:
+            Which layer runs where.
+
+        Raises:
+            InvalidArgumentError: Input shapes are not known, or a part of it cannot be stored.
+            OSError: The file cannot be written.
+        """
+        from armnn.graph import Network
+        from armnn.runtime.artefacts import write_artefact
+
+        instance(network, Network, "the network", "; parse() makes one of a file")
+        path = Path(file_path(file, "the file"))
+        request = checked_request(backends, options, keywords, backend_options, None)
+        profiler = profiler_of(profiler, request.options)
+        with self._gate:
+            return write_artefact(network.clone(), path, request, self._backends, profiler)
+
+    @measured
     def load_network(
         self, network: OptimizedNetwork, properties: NetworkProperties | None = None
     ) -> LoadedNetwork:
@@ -143,6 +189,7 @@ class Runtime(NetworkOwner):
         check_properties(network.name, properties, network.options)
         return self._load(network, properties=properties)
 
+    @measured
     @collection_waits()
     def load_model(
         self,
@@ -177,7 +224,7 @@ class Runtime(NetworkOwner):
             keywords: See :meth:`optimize`.
 
         Raises:
-            ModelFileError: The file cannot be read or understood.
+            ModelFileError: The file cannot be read or understood, or was compiled elsewhere.
             InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
         """
         request = checked_request(backends, options, keywords, backend_options, cache_dir)
@@ -203,6 +250,7 @@ class Runtime(NetworkOwner):
         return self._load_file(file, origin, profiler)
 
     @staticmethod
+    @measured
     @collection_waits()
     def load_again(request: LoadRequest) -> LoadedNetwork:
         """Load a model as another process loaded it.
@@ -286,7 +334,12 @@ class Runtime(NetworkOwner):
         optimized: OptimizedNetwork | StoredNetwork
         request = origin.request
         cache = _cache(request, profiler)
-        if cache is None:
+        if file.suffix == PREPARED:
+            from armnn.runtime.artefacts import open_artefact
+
+            with self._gate:
+                optimized = open_artefact(file, request, self._backends, profiler)
+        elif cache is None:
             from armnn.parsing import parse
 
             with phase(profiler, "parse"):

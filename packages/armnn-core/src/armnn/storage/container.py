@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from armnn._digest import DIGEST_SIZE, sha256
+from armnn._load_times import stage
 from armnn.backends.cache import StaleEntryError
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
         raise StaleEntryError(
             f"it is {magic!r} of version {version}, expected {MAGIC!r}, {VERSION}"
         )
-    if not is_known and sha256(body).hexdigest() != digest_of(data):
+    with stage("verify"):
+        is_intact = is_known or sha256(body).hexdigest() == digest_of(data)
+    if not is_intact:
         raise StaleEntryError("its sha256 is not that of its content")
     end = _PREFIX.size + size
     if size > HEADER_LIMIT or end > len(body):

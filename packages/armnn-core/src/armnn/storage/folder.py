@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._load_times import stage
 from armnn.backends.cache import ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
 from armnn.storage.container import digest_of, pack, unpack
@@ -70,6 +71,10 @@ class CacheFolder(ProgramCache):
 
         Its sha256 is checked when the file is read for the first time since it changed.
         """
+        with stage("read"):
+            return self._read(key)
+
+    def _read(self, key: tuple[str, ...]) -> Entry | None:
         path = self._path(key)
         now, stamp = time.time_ns(), stamp_of(path)
         data = self._bytes(path)

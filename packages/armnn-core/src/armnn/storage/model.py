@@ -7,7 +7,7 @@ import dataclasses
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -227,6 +227,31 @@ def network_in(
     return found
 
 
+class Store(Protocol):
+    """Where a stored model has its prepared networks."""
+
+    def prepared(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, NDArray[Any]],
+        facts: ModelFacts,
+        participants: Participants,
+        options: OptimizerOptions,
+        /,
+    ) -> Prepared | None:
+        """Return the prepared network for input shapes, if stored."""
+
+    def keep(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, NDArray[Any]],
+        prepared: Prepared,
+        facts: ModelFacts,
+        /,
+    ) -> None:
+        """Store the prepared network for input shapes, if possible."""
+
+
 class StoredNetwork:
     """A stored model with the interface of :class:`OptimizedNetwork`.
 
@@ -238,7 +263,7 @@ class StoredNetwork:
 
     def __init__(
         self,
-        store: ModelStore,
+        store: Store,
         facts: ModelFacts,
         participants: Participants,
         options: OptimizerOptions,

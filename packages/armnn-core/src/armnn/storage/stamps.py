@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from zlib import crc32
 
 from armnn._digest import file_sha256
+from armnn._load_times import stage
 
 Stamp: TypeAlias = tuple[int, ...]
 """What changes with a file; empty without one."""
@@ -63,7 +64,8 @@ class KnownDigests:
         if known:
             return known
         now, stamp = time.time_ns(), stamp_of(path)
-        digest = file_sha256(path)
+        with stage("verify"):
+            digest = file_sha256(path)
         self.keep(path, stamp, digest, now)
         return digest
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from armnn._load_times import stage
 from armnn.backends.cache import StaleEntryError
 from armnn.backends.ffi.calls import compile_details, guarded
 from armnn.backends.ffi.errors import attempt
@@ -234,7 +235,7 @@ def _read(
     pointer = ctypes.c_void_p()
     content = np.frombuffer(blocks[0], np.uint8)
     given = backend.pointer, device, content.ctypes.data, len(content)
-    with compile_details() as details:
+    with compile_details() as details, stage("read"):
         in_place = library.deserialize_mapped
         if in_place is None or content.ctypes.data % _ALIGNMENT:
             failure = attempt(library.required("deserialize"), *given, ctypes.byref(pointer))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Times of the stages of a load."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, ParamSpec, Protocol, TypeVar
+
+STAGES: Final = ("import", "read", "verify", "parse", "infer", "passes", "assign", "compile")
+"""The stages: modules and plug-ins, a prepared file, digests, the model's file, shapes, rewriting,
+choosing backends, and compiling, which packs the weights."""
+
+REST: Final = "rest"
+"""What belongs to no stage, such as planning memory."""
+
+TOTAL: Final = "total"
+
+
+class _Load:
+    """A load that is measured.
+
+    Attributes:
+        seconds: By stage.
+        inside: For each stage that has begun, the time of the stages inside it.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys((*STAGES, REST, TOTAL), 0.0)
+        self.inside: list[float] = []
+
+    @contextmanager
+    def count(self, name: str) -> Iterator[None]:
+        """Count a block, without the stages inside it."""
+        start = time.perf_counter()
+        self.inside.append(0.0)
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - start
+            self.seconds[name] += took - self.inside.pop()
+            if self.inside:
+                self.inside[-1] += took
+            else:
+                self.seconds[TOTAL] = took
+
+
+_current: ContextVar[_Load | None] = ContextVar("armnn load", default=None)
+
+
+class _Loaded(Protocol):
+    """What a load makes."""
+
+    load_times: Mapping[str, float]
+
+
+_P = ParamSpec("_P")
+_L = TypeVar("_L", bound=_Loaded)
+
+
+def measured(load: Callable[_P, _L]) -> Callable[_P, _L]:
+    """Return a load whose result has its times."""
+
+    @functools.wraps(load)
+    def measure(*arguments: _P.args, **named: _P.kwargs) -> _L:
+        this = _Load()
+        token = _current.set(this)
+        try:
+            with this.count(REST):
+                made = load(*arguments, **named)
+        finally:
+            _current.reset(token)
+        made.load_times = this.seconds
+        return made
+
+    return measure
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Count a block as a stage of the load."""
+    load = _current.get()
+    if load is None:
+        yield
+        return
+    with load.count(name):
+        yield

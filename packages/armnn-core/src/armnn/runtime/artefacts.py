@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""Prepared models as files, loaded without a parser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn.__about__ import __version__
+from armnn._load_times import stage
+from armnn.backends.cache import StaleEntryError
+from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.storage.container import pack, unpack
+from armnn.storage.folder import SUFFIX, mapped, write_file
+from armnn.storage.model import ModelFacts, StoredNetwork, facts_in, file_of, network_in
+from armnn.storage.prepared import UnstorableError
+from armnn.storage.programs import ModelPrograms
+from armnn.tensor import format_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from armnn.backends import ProfilingSink
+    from armnn.backends.cache import Entry
+    from armnn.graph import Network
+    from armnn.optimizer import (
+        OptimizedNetwork,
+        OptimizerOptions,
+        Participants,
+        Prepared,
+        Report,
+    )
+    from armnn.runtime.backends_in_use import BackendsInUse
+    from armnn.runtime.request import OptimizationRequest
+
+_KEY: Final = ["artefact"]
+
+
+def write_artefact(
+    network: Network,
+    file: Path,
+    request: OptimizationRequest,
+    backends: BackendsInUse,
+    profiler: ProfilingSink | None,
+) -> Report:
+    """Prepare and write a network; return its report.
+
+    Raises:
+        InvalidArgumentError: The file has another suffix, input shapes are open, or a part of the
+            network cannot be stored.
+        OSError: The file cannot be written; nothing of it is left.
+    """
+    from armnn.optimizer import OptimizedNetwork, check_layer_names
+
+    if file.suffix != SUFFIX:
+        raise InvalidArgumentError(
+            f"a prepared model cannot be written to {str(file)!r}: expected a name that ends in "
+            f"{SUFFIX}"
+        )
+    check_layer_names(network, request.options.layer_backends)
+    programs = ModelPrograms()
+    participants = backends.participants(network, request, profiler, programs)
+    made = OptimizedNetwork(network, participants, request.options, may_change=True)
+    if not made.is_static:
+        opened = {name: info for name, info in made.inputs.items() if not info.is_static}
+        named = ", ".join(f"{name}={format_shape(info.shape)}" for name, info in opened.items())
+        raise InvalidArgumentError(
+            f"the network {made.name!r} cannot be compiled to a file, as it is prepared for each "
+            f"set of input shapes and values ({named or ', '.join(made.value_inputs)}): give it "
+            "shapes, as 'armnn compile --shape' does"
+        )
+    shapes = {name: info.static_shape for name, info in made.inputs.items()}
+    prepared = made.specialise(shapes, {})
+    facts = ModelFacts.of(made, network.quantized_arithmetic)
+    try:
+        header, blocks = file_of(facts, prepared, programs)
+    except UnstorableError as error:
+        raise InvalidArgumentError(
+            f"the network {made.name!r} cannot be compiled to a file: {error}"
+        ) from error
+    used = {layer.backend for layer in prepared.network.layers if layer.backend is not None}
+    made_by = {"core": __version__, "backends": sorted(used)}
+    write_file(file, pack({**header, "key": _KEY, "made_by": made_by}, blocks))
+    return prepared.report
+
+
+def open_artefact(
+    file: Path,
+    request: OptimizationRequest,
+    backends: BackendsInUse,
+    profiler: ProfilingSink | None,
+) -> StoredNetwork:
+    """Return the network of a file that :func:`write_artefact` made.
+
+    All of the file is checked against its sha256, as it may come from anywhere.
+
+    Raises:
+        ModelFileError: It is damaged, or was made by another version, build or CPU.
+    """
+    try:
+        with stage("read"):
+            entry = unpack(mapped(file))
+        used = _backends_of(entry[0])
+        facts = facts_in(entry)
+    except StaleEntryError as error:
+        raise unusable(file, error) from error
+    if request.backends is None and used:
+        request = replace(request, backends=tuple(used))
+    programs = ModelPrograms()
+    participants = backends.participants(None, request, profiler, programs)
+    missing = sorted(set(used) - {candidate.id for candidate in participants.all})
+    if missing:
+        raise ModelFileError(
+            f"the prepared model {str(file)!r} runs on {', '.join(used)}: expected "
+            f"{', '.join(missing)} among the backends, or none named"
+        )
+    participants.compute_as(facts.quantized_arithmetic)
+    store = _Artefact(file, entry, programs)
+
+    def make() -> OptimizedNetwork:
+        raise ModelFileError(f"the prepared model {str(file)!r} holds one set of shapes only")
+
+    return StoredNetwork(store, facts, participants, request.options, make)
+
+
+def unusable(file: Path, reason: StaleEntryError) -> ModelFileError:
+    """Return the error about a file that does not fit."""
+    return ModelFileError(
+        f"the prepared model {str(file)!r} cannot be used here: {reason}; 'armnn compile' makes it "
+        "again of the original model"
+    )
+
+
+class _Artefact:
+    """The one prepared network of a file, as a store."""
+
+    def __init__(self, file: Path, entry: Entry, programs: ModelPrograms) -> None:
+        self._file = file
+        self._entry = entry
+        self._programs = programs
+
+    def prepared(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        _values: Mapping[str, NDArray[Any]],
+        facts: ModelFacts,
+        participants: Participants,
+        options: OptimizerOptions,
+    ) -> Prepared:
+        """Return the prepared network.
+
+        Raises:
+            ModelFileError: It does not fit.
+        """
+        try:
+            made = network_in(self._entry, self._programs, shapes, facts, participants, options)
+        except StaleEntryError as error:
+            raise unusable(self._file, error) from error
+        self._programs.begin()
+        return made
+
+    def keep(self, *_prepared: object) -> None:
+        """Do nothing: the file holds what there is."""
+
+
+def _backends_of(header: dict[str, Any]) -> list[str]:
+    """Return the backends that a file was made for.
+
+    Raises:
+        StaleEntryError: It is another file, or of another version of the core.
+    """
+    made_by = header.get("made_by")
+    if header.get("key") != _KEY or not isinstance(made_by, dict):
+        raise StaleEntryError("it is a file of a cache, which belongs to its folder")
+    if made_by.get("core") != __version__:
+        raise StaleEntryError(
+            f"armnn-core {made_by.get('core')} made it, and this is {__version__}"
+        )
+    used = made_by.get("backends")
+    if not isinstance(used, list) or not all(isinstance(each, str) for each in used):
+        raise StaleEntryError(f"its backends are {used!r}, expected a list of ids")
+    return used
