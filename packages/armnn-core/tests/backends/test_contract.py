@@ -205,7 +205,7 @@ def test_the_script_has_nothing_to_do(
     assert tool.main() == code
 
 
-ROW = re.compile(r"^\| `([\w:]+)` \| (.+?) \| (.*?)\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `([\w:]+)`(?:(?:,| and) [^|]*)? \| (.+?) \| (.*?)\|$", re.MULTILINE)
 NAME = re.compile(r"`((?:armnn\.\w+\.)?[A-Z]\w*(?:\.\w+)?)`")
 
 
