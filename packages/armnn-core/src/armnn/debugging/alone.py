@@ -13,7 +13,7 @@ import numpy as np
 
 from armnn.debugging.bench import Bench, border_values, disturbed, fragment
 from armnn.debugging.judging import Opinions, judge
-from armnn.debugging.noise import LINEAR, STEPWISE, floor_of
+from armnn.debugging.noise import LINEAR, NARROWED_UNIT, STEPWISE, floor_of
 from armnn.debugging.ties import Ties
 from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
 from armnn.errors import ArmnnError, ExecutionError
@@ -142,6 +142,7 @@ class Examiner:
         figures = judge(opinions, value.info, floor, propagates_nan=keeps_nan)
         if figures.kind is ErrorKind.VALUES and layer.type in LINEAR:
             size = ties.size_of_sums(value.index)
+            floor = max(floor, NARROWED_UNIT) if self.narrows(layer, backend) else floor
             figures = judge(opinions, value.info, floor, size=size, propagates_nan=keeps_nan)
         if figures.kind is ErrorKind.VALUES and (
             (layer.type in STEPWISE and figures.largest <= 2) or ties.explain(value.index, got)

@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from armnn.debugging.alone import as_bfloat16
 from armnn.debugging.bench import border_values
 from armnn.debugging.borders import is_near
-from armnn.debugging.judging import Opinions, judge
+from armnn.debugging.judging import FEWEST_FOR_RMS, Opinions, judge
 from armnn.debugging.noise import floor_of
+from armnn.debugging.reference import real_values
 from armnn.debugging.verdicts import Figures, LayerVerdict
 
 if TYPE_CHECKING:
@@ -141,11 +144,12 @@ class FusedSearch:
             if all(is_near(made[name], self.clean[v], v.info) for name, v in outputs.items()):
                 return Figures()  # without asking for the truth, which costs a run
             truth, narrow = self._chains(chain)
+            floor = max(floors, self._noise(layers, truth, narrow))
             figures = [
                 judge(
                     Opinions(made[name], self.clean[value], truth.get(value), narrow.get(value)),
                     value.info,
-                    floors,
+                    floors if value.info.num_elements >= FEWEST_FOR_RMS else floor,
                 )
                 for name, value in outputs.items()
                 if value in truth
@@ -154,6 +158,25 @@ class FusedSearch:
 
         examiner = replace(self.examiner, repeats=runs)
         return examiner.group(layers, self.clean, self.backend, judged, runs)
+
+    def _noise(self, layers: Sequence[Layer], truth: Reals, narrow: Reals) -> float:
+        """Return the largest RMS error of a value that rounding explains.
+
+        It is a part of the value's size. The last few numbers of a chain are too few to tell it.
+        """
+        found = 0.0
+        for value in (each for layer in layers for each in layer.outputs if each in truth):
+            exact = truth[value]
+            size = _rms(exact)
+            real = real_values(self.clean[value], value.info)
+            errors = [_rms(each - exact) for each in (real, narrow.get(value, exact))]
+            if size and np.isfinite(errors).all():
+                found = max(found, max(errors) / size)
+        return found
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
 
 
 def read_or_made(layers: Sequence[Layer]) -> dict[Value, None]:

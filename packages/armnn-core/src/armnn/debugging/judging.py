@@ -35,6 +35,9 @@ STEP_ALLOWANCE = 1.0
 BIASED_RMS = 0.45
 """RMS error in steps from which on rounding is wrong; rounding to the nearest has 0.29."""
 
+FEWEST_FOR_RMS = 16
+"""Elements from which on the reference's RMS error is an estimate of the noise."""
+
 FEWEST_FOR_BIAS = 64
 """Elements from which on an RMS error in steps says something."""
 
@@ -118,6 +121,8 @@ def _judge_reals(opinions: Opinions, floor: float, size: float, propagates_nan: 
     allowed_rms = RMS_RATIO * (_rms(noise) + floor * max(_rms(t), size)) + tiny
     ratios = float(errors.max()) / allowed if allowed else float(errors.max() > 0) * np.inf
     rms_ratio = _rms(errors) / allowed_rms if allowed_rms else float(errors.max() > 0) * np.inf
+    if a.size < FEWEST_FOR_RMS:
+        rms_ratio = 0.0
     ratio = float(np.nan_to_num(max(ratios, rms_ratio), nan=0.0, posinf=np.inf))
     distances = np.zeros(got.shape)
     distances[usable] = errors

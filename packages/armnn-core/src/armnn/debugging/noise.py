@@ -25,6 +25,9 @@ UNITS = {
 }
 """The distance from 1 to the next number of a type."""
 
+NARROWED_UNIT = UNITS[DataType.BFLOAT16] / 2
+"""The error of a product of two numbers that are rounded to BFloat16, as a part of it."""
+
 COMPUTING_UNIT = UNITS[DataType.FLOAT32]
 """The unit of the type that layers with quantised tensors compute in."""
 
