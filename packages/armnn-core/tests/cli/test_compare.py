@@ -15,6 +15,7 @@ import armnn
 from armnn import CreationOptions, Network, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.cli.main import main
+from armnn.optimizer import rewrite
 from armnn_conformance.faults import FAULTS, FaultyBackend, planted_network
 
 LEAKY = next(fault for fault in FAULTS if fault.name == "alpha x 1.01")
@@ -143,3 +144,48 @@ def test_wrong_usage_is_explained(
     (tmp_path / "empty").mkdir()
     assert main(["compare", model, *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_passes_that_are_right_are_said_to_be(
+    compared: Callable[..., tuple[int, str]], model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", model, "--passes"]) == 0
+    assert capsys.readouterr().out.startswith("No pass makes the model wrong: ")
+
+
+def test_a_wrong_pass_is_named(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(network: Network) -> int:
+        layer = next((each for each in network.layers if each.name == "before"), None)
+        if layer is None or layer.inputs[0] is None:
+            return 0
+        network.replace_uses(layer.output, layer.inputs[0])
+        network.remove(layer)
+        return 1
+
+    monkeypatch.setattr(rewrite, "PASSES", (cut,))
+    assert main(["compare", model, "--passes"]) == 1
+    assert capsys.readouterr().out == (
+        "Wrong: the pass cut, change 1 of 1. It takes out before; it puts in nothing; the output "
+        "'y' has wrong values.\n"
+    )
+    assert main(["compare", model, "--passes", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["name"], document["layers"], document["agrees"]) == ("cut", ["before"], False)
+
+
+def test_vary_compares_with_each_value(
+    compared: Callable[..., tuple[int, str]], model: str
+) -> None:
+    arguments = (model, "--backends", "CpuRef", "--repeats", "1", "--vary")
+    status, text = compared(*arguments, "ARMNN_BACKENDS=CpuRef,Other", "--json")
+    document = json.loads(text)["values"]
+    assert status == 1
+    assert document["CpuRef"]["agrees"]
+    assert "CpuRef" in document["Other"]["error"]
+
+
+def test_vary_needs_a_name_and_values(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", model, "--backends", "CpuRef", "--vary", "NAME"]) == 1
+    assert "--vary got 'NAME', expected NAME=VALUE,..." in capsys.readouterr().err

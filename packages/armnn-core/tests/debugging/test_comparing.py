@@ -250,3 +250,24 @@ def test_quantised_layers_are_measured_in_steps(right: Backend) -> None:
     assert wrong.figures.unit == "steps"
     assert 1 <= wrong.figures.largest <= 1.5
     assert wrong.signature.magnitude == 0
+
+
+def test_a_decision_that_rounding_turns_over_is_no_fault_of_a_fusion(right: Backend) -> None:
+    """The fusion rounds more, which is right, and the index behind it is another one."""
+    network = Network("decides")
+    x = network.add_input("x", TensorInfo((2, 40)))
+    value = network.add_softmax(network.add_activation(x, function="TanH", a=1.0, b=1.0))
+    chosen = network.add_arg_min_max(value, function="Max", axis=1, name="chosen")
+    made = network.add_cast(chosen, output="Float32", name="made")
+    network.add_output("y", network.add_elementwise_unary(made, operation="Exp"))
+
+    def last_place(call: Call) -> list[Any]:
+        (made,) = call.right()
+        made[:, 1] = np.nextafter(made[:, 1], np.float32(9))
+        return [made]
+
+    fault = Fault("last place", "", "Softmax", last_place, is_fused=True)
+    sample = {"x": np.ones((2, 40), np.float32)}
+    findings = found_by(network, right, fault, inputs=[sample])
+    assert findings.agrees
+    assert findings.unexplained

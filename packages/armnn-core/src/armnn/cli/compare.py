@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_optio
 from armnn.cli.output import print_json, print_table, printable, progress
 from armnn.cli.pictures import PICTURE_SUFFIXES
 from armnn.cli.run_options import add_shape_argument
-from armnn.debugging import CompareOptions, Findings, LayerVerdict, compare
+from armnn.cli.varying import vary
+from armnn.debugging import CompareOptions, Findings, LayerVerdict, compare, find_wrong_pass
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
@@ -40,6 +41,8 @@ examples:
   armnn compare model.onnx --backends GpuAcc,{REFERENCE} --inputs pictures --every-layer
   armnn compare model.tflite --backends {FAST} --samples 3 --json
   armnn compare model.onnx --backends {FAST} --option {FAST}.FastMathEnabled=true
+  armnn compare model.onnx --passes
+  armnn compare model.onnx --backends {FAST} --vary ARMNN_CPUACC_ISA=avx2,sse2
 """
 
 COLUMNS = ("", "layer", "type", "backend", "verdict", "error", "allowed", "wrong runs", "first")
@@ -97,6 +100,18 @@ def add_parser(
         metavar="N",
         help="how often the model, and a wrong layer, is run (default: %(default)s)",
     )
+    group.add_argument(
+        "--passes",
+        action="store_true",
+        help="name the pass of the optimizer that makes the model wrong, if one does; only the "
+        "reference runs",
+    )
+    group.add_argument(
+        "--vary",
+        metavar="NAME=VALUE,...",
+        help="compare with each value of an environment variable, in a process of its own, as in "
+        "ARMNN_CPUACC_ISA=avx2,sse2",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
@@ -108,10 +123,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ArmnnError: The model, a backend, an input or an option is not usable.
     """
-    if not arguments.backends:
+    if not arguments.backends and not arguments.passes:
         raise InvalidArgumentError(
             f"compare needs the backends to look at: name them, as in --backends {FAST}"
         )
+    if arguments.vary is not None and not arguments.passes:
+        return vary(arguments)
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
     options = OptimizerOptions(
@@ -121,6 +138,8 @@ def run(arguments: argparse.Namespace) -> int:
         strict=arguments.strict,
     )
     samples = _samples(network, arguments)
+    if arguments.passes:
+        return _show_passes(network, samples, arguments)
     with progress(f"Comparing {arguments.model}"):
         findings = compare(
             network,
@@ -149,6 +168,32 @@ def show(findings: Findings, every_layer: bool) -> None:
     if rows:
         print_table("Layers, in the order of the graph", COLUMNS, rows)
     print(printable(_summary(findings)))
+
+
+def _show_passes(
+    network: Network, samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
+) -> int:
+    """Print which pass makes the model wrong; return 1 if one does."""
+    verdict = find_wrong_pass(
+        network,
+        reference=arguments.reference,
+        inputs=samples,
+        creation_options=creation_options(arguments),
+    )
+    if arguments.json:
+        print_json({"model": arguments.model, "agrees": verdict.agrees, **asdict(verdict)})
+    elif verdict.agrees:
+        print(f"No pass makes the model wrong: {verdict.changes} changes are right.")
+    else:
+        gone, came = (", ".join(each) or "nothing" for each in (verdict.layers, verdict.added))
+        print(
+            printable(
+                f"Wrong: the pass {verdict.name}, change {verdict.number} of {verdict.changes}. "
+                f"It takes out {gone}; it puts in {came}; the output {verdict.output!r} has "
+                f"{verdict.figures.kind}."
+            )
+        )
+    return 0 if verdict.agrees else 1
 
 
 def _row(verdict: LayerVerdict, is_first: bool) -> tuple[str, ...]:

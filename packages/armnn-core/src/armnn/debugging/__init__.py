@@ -6,6 +6,7 @@ from __future__ import annotations
 from armnn.debugging.comparing import CompareOptions, compare
 from armnn.debugging.differences import Comparison, OutputDifference, Tolerance, compare_outputs
 from armnn.debugging.findings import Findings, Unexplained
+from armnn.debugging.passes import PassVerdict, find_wrong_pass
 from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
 
 __all__ = [
@@ -17,8 +18,10 @@ __all__ = [
     "Findings",
     "LayerVerdict",
     "OutputDifference",
+    "PassVerdict",
     "Tolerance",
     "Unexplained",
     "compare",
     "compare_outputs",
+    "find_wrong_pass",
 ]

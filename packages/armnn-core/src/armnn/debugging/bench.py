@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.debugging.reference import is_real
 from armnn.errors import GraphError
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
@@ -256,7 +257,7 @@ def disturbed(network: Network, inputs: Arrays, *, negated: bool = False) -> Arr
     """
     infos = {layer.name: layer.output.info for layer in network.inputs}
     return {
-        name: _disturbed(inputs[name], info, negated) if _is_real(info) else inputs[name]
+        name: _disturbed(inputs[name], info, negated) if is_real(info) else inputs[name]
         for name, info in infos.items()
     }
 
@@ -266,7 +267,3 @@ def _disturbed(array: NDArray[Any], info: TensorInfo, negated: bool) -> NDArray[
         other: NDArray[Any] = ~array if info.is_quantized else -array
         return other
     return np.ascontiguousarray(array.reshape(-1)[::-1].reshape(array.shape))
-
-
-def _is_real(info: TensorInfo) -> bool:
-    return info.data_type.is_float or info.is_quantized

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from armnn._arguments import instance, items, mapping, refused
+from armnn._arguments import instance, refused
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.alone import Examiner
@@ -22,14 +20,12 @@ from armnn.debugging.borders import BorderCheck, Suspicion, parts_of
 from armnn.debugging.clean_values import NOT_COMPUTED, CleanValues, is_small
 from armnn.debugging.findings import Findings, Unexplained
 from armnn.debugging.fused import FusedSearch, read_or_made
-from armnn.debugging.random_inputs import random_array
 from armnn.debugging.reference import Reference
-from armnn.errors import GraphError, InvalidArgumentError
+from armnn.debugging.samples import checked_samples
+from armnn.errors import GraphError
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
-from armnn.runtime.inputs import ExpectedInputs
-from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -39,7 +35,6 @@ if TYPE_CHECKING:
     from armnn.debugging.bench import LoadedPart
     from armnn.debugging.verdicts import LayerVerdict
     from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -95,7 +90,7 @@ def compare(
         OptimizationError: Some layers cannot run on the backends.
     """
     network = model if isinstance(model, Network) else parse(model)
-    given = _samples(network, inputs, samples)
+    given = checked_samples(network, inputs, samples)
     creation = CreationOptions() if creation_options is None else creation_options
     instance(creation, CreationOptions, "the creation_options")
     chosen = OptimizerOptions() if options is None else options
@@ -245,34 +240,3 @@ def _reached(layers: set[Layer]) -> set[Layer]:
                     found.add(reader)
                     pending.append(reader)
     return found
-
-
-def _samples(
-    network: Network, inputs: Sequence[Arrays] | None, samples: int
-) -> list[dict[str, NDArray[Any]]]:
-    infos = {layer.name: layer.output.info for layer in network.inputs}
-    if inputs is None:
-        for name, info in infos.items():
-            if not info.is_static:
-                raise InvalidArgumentError(
-                    f"the shape {format_shape(info.shape)} of the input {name!r} is not known in "
-                    "full: give inputs"
-                )
-        if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-            raise refused("the number of samples", samples, "1 or more")
-        return [
-            {name: random_array(name, info, seed) for name, info in infos.items()}
-            for seed in range(samples)
-        ]
-    given = items(inputs, "the inputs", "a list of mappings such as [{'x': array}]")
-    if not given:
-        raise InvalidArgumentError("the inputs are empty: expected one mapping per sample")
-    return [_checked(network.name, infos, each) for each in given]
-
-
-def _checked(name: str, infos: Mapping[str, TensorInfo], given: Arrays) -> dict[str, NDArray[Any]]:
-    expected = ExpectedInputs(name, infos)
-    expected.check_mapping(given)
-    mapping(given, "the inputs of a sample")
-    arrays = expected.checked(given)
-    return {each: np.asarray(array) for each, array in zip(infos, arrays, strict=True)}

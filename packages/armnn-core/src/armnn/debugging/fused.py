@@ -17,7 +17,7 @@ from armnn.debugging.bench import border_values
 from armnn.debugging.borders import is_near
 from armnn.debugging.judging import FEWEST_FOR_RMS, Opinions, judge
 from armnn.debugging.noise import floor_of
-from armnn.debugging.reference import real_values
+from armnn.debugging.reference import is_real, real_values
 from armnn.debugging.verdicts import Figures, LayerVerdict
 
 if TYPE_CHECKING:
@@ -54,10 +54,15 @@ class FusedSearch:
 
     def run(self) -> list[LayerVerdict]:
         """Return the groups that are wrong, in graph order."""
+        return [
+            verdict for layers in _between_decisions(self.layers) for verdict in self._in(layers)
+        ]
+
+    def _in(self, layers: Sequence[Layer]) -> list[LayerVerdict]:
         found: list[LayerVerdict] = []
         start = 0
-        while start < len(self.layers) and len(found) < MOST_FUSED_FAULTS:
-            rest = self.layers[start:]
+        while len(layers) - start > 1 and len(found) < MOST_FUSED_FAULTS:
+            rest = layers[start:]
             if not self._is_wrong_from(rest, 0):
                 break
             end = self._shortest_prefix(rest)
@@ -173,6 +178,21 @@ class FusedSearch:
             if size and np.isfinite(errors).all():
                 found = max(found, max(errors) / size)
         return found
+
+
+def _between_decisions(layers: Sequence[Layer]) -> list[Sequence[Layer]]:
+    """Return the layers in runs that end with decisions.
+
+    What integers follow from real numbers may turn over by their rounding, which no chain of real
+    numbers shows.
+    """
+    found: list[list[Layer]] = [[]]
+    for layer in layers:
+        found[-1].append(layer)
+        reads = any(info is not None and is_real(info) for info in layer.input_infos)
+        if reads and not all(is_real(info) for info in layer.output_infos):
+            found.append([])
+    return [run for run in found if run]
 
 
 def _rms(values: Array) -> float:

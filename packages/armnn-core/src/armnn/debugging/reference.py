@@ -101,7 +101,7 @@ class Reference:
         narrowed: Callable[[Reals], Reals] | None,
     ) -> list[Reals | None]:
         nothing: list[Reals | None] = [None] * len(layer.outputs)
-        if not any(_is_real(info) for info in layer.output_infos):
+        if not any(is_real(info) for info in layer.output_infos):
             return nothing
         try:
             values = [
@@ -117,7 +117,7 @@ class Reference:
         except ArmnnError:
             return nothing
         return [
-            each if _is_real(info) else None
+            each if is_real(info) else None
             for each, info in zip(made, layer.output_infos, strict=True)
         ]
 
@@ -135,7 +135,7 @@ class Reference:
         name = layer.spec.input_slot(index).name
         if value in reals:
             real = reals[value]
-        elif _is_real(value.info):
+        elif is_real(value.info):
             real = real_values(operand, value.info)
         elif value.info.data_type is DataType.SIGNED32 and "bias" in name:
             real = operand.astype(np.float64) * _bias_steps(layer, name)
@@ -175,7 +175,8 @@ def real_values(stored: Stored, info: TensorInfo) -> Reals:
     return real
 
 
-def _is_real(info: TensorInfo) -> bool:
+def is_real(info: TensorInfo) -> bool:
+    """Return whether a tensor has real numbers, stored in floats or in steps."""
     return info.data_type.is_float or info.is_quantized
 
 
@@ -191,7 +192,7 @@ def _retyped(layer: Layer, values: Sequence[Stored | None]) -> Layer:
         info = info_of(array) if is_changed else value.info.with_shape(array.shape)
         operands.append(network.add_constant(array, info))
     infos = [
-        TensorInfo(info.shape, DataType.FLOAT64) if _is_real(info) else info
+        TensorInfo(info.shape, DataType.FLOAT64) if is_real(info) else info
         for info in layer.output_infos
     ]
     return network.add(layer.type, operands, layer.descriptor, name=layer.name, outputs=infos)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -68,6 +69,12 @@ PASSES: tuple[Pass, ...] = (
 MAX_ROUNDS = 100
 """How often the passes run at most; each round but the last finds what the one before uncovered."""
 
+PassControl: TypeAlias = "Callable[[str, Network, Pass], int]"
+"""Runs a pass, given its name, and returns the number of changes; 0 if it leaves it out."""
+
+pass_control: ContextVar[PassControl | None] = ContextVar("pass_control", default=None)
+"""What runs the passes of this thread, if anything else than themselves."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -95,7 +102,8 @@ def run_passes(network: Network, passes: Sequence[Pass] = PASSES) -> int:
 
 
 def _run(network: Network, rewrite: Pass) -> int:
-    changes = rewrite(network)
+    control = pass_control.get()
+    changes = rewrite(network) if control is None else control(_name(rewrite), network, rewrite)
     if changes:
         _log.debug("network %r: %s, changes: %d", network.name, _name(rewrite), changes)
     return changes
@@ -110,6 +118,7 @@ __all__ = [
     "MAX_ROUNDS",
     "PASSES",
     "Pass",
+    "PassControl",
     "cancel_inverse_conversions",
     "cancel_inverse_permutes",
     "convert_constants",
@@ -122,6 +131,7 @@ __all__ = [
     "max_min_into_bounded_relu",
     "merge_reshapes",
     "move_permute_down",
+    "pass_control",
     "permute_as_reshape",
     "permute_batch_to_space_as_depth_to_space",
     "recognize_gelu",

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""The inputs that networks are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn._arguments import items, mapping, refused
+from armnn.debugging.random_inputs import random_array
+from armnn.errors import InvalidArgumentError
+from armnn.runtime.inputs import ExpectedInputs
+from armnn.tensor import format_shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Network
+    from armnn.tensor import TensorInfo
+
+    Arrays = Mapping[str, NDArray[Any]]
+
+
+def checked_samples(
+    network: Network, inputs: Sequence[Arrays] | None, samples: int
+) -> list[dict[str, NDArray[Any]]]:
+    """Return the inputs of each sample, checked or random.
+
+    Raises:
+        InvalidArgumentError: One is missing or does not fit, or its shape is not known in full.
+    """
+    infos = {layer.name: layer.output.info for layer in network.inputs}
+    if inputs is None:
+        for name, info in infos.items():
+            if not info.is_static:
+                raise InvalidArgumentError(
+                    f"the shape {format_shape(info.shape)} of the input {name!r} is not known in "
+                    "full: give inputs"
+                )
+        if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+            raise refused("the number of samples", samples, "1 or more")
+        return [
+            {name: random_array(name, info, seed) for name, info in infos.items()}
+            for seed in range(samples)
+        ]
+    given = items(inputs, "the inputs", "a list of mappings such as [{'x': array}]")
+    if not given:
+        raise InvalidArgumentError("the inputs are empty: expected one mapping per sample")
+    return [_checked(network.name, infos, each) for each in given]
+
+
+def _checked(name: str, infos: Mapping[str, TensorInfo], given: Arrays) -> dict[str, NDArray[Any]]:
+    expected = ExpectedInputs(name, infos)
+    expected.check_mapping(given)
+    mapping(given, "the inputs of a sample")
+    arrays = expected.checked(given)
+    return {each: np.asarray(array) for each, array in zip(infos, arrays, strict=True)}
