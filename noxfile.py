@@ -288,6 +288,15 @@ def models(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def wrong_layers(session: nox.Session) -> None:
+    """Compare every layer of the public models on CpuAcc and OpenVino."""
+    _install(session, EVERYTHING, group="models")
+    for backends in (["CpuAcc,CpuRef"], ["CpuAcc,CpuRef", "--fast-math"], ["OpenVino,CpuRef"]):
+        script = "tools/models/wrong_layers.py"
+        _run(session, script, "--backends", *backends, *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build"], default=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the budgets."""
     _install(session, EVERYTHING, "armnn-conformance")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Faults in C: mutants of the kit's backend, named by ``compare``."""
+"""Faults in C: mutants of the kit's backend are named."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compiled(folder: Path, what: str) -> Path:
-    """Return a folder with the backend, with a fault or without."""
+    """Return a folder with the backend, faulty or right."""
     source = (TOOLS / "mutated.c").read_text()
     row: dict[str, Any] = MUTANTS.get(what, {})
     for old, new in ((row["old"], row["new"]), *row.get("also", ())) if row else ():
@@ -64,7 +64,7 @@ def compiled(folder: Path, what: str) -> Path:
 
 
 def network() -> Network:
-    """Return a network with a layer of each type that the backend has."""
+    """Return a network with each of the backend's layer types."""
     rng = np.random.default_rng(5)
     net = Network("native")
     x = net.add_input("x", TensorInfo((1, 5, 6, 3)))

@@ -253,7 +253,7 @@ def test_quantised_layers_are_measured_in_steps(right: Backend) -> None:
 
 
 def test_a_decision_that_rounding_turns_over_is_no_fault_of_a_fusion(right: Backend) -> None:
-    """The fusion rounds more, which is right, and the index behind it is another one."""
+    """The fusion rounds otherwise and so turns an index over."""
     network = Network("decides")
     x = network.add_input("x", TensorInfo((2, 40)))
     value = network.add_softmax(network.add_activation(x, function="TanH", a=1.0, b=1.0))

@@ -147,7 +147,7 @@ def test_nothing_is_right() -> None:
 
 
 def test_few_numbers_tell_no_rms_error() -> None:
-    """The reference may be right by chance: one of 15 tells nothing, 16 do."""
+    """The reference may be right by chance."""
     for count, kind in ((15, ErrorKind.NONE), (16, ErrorKind.VALUES)):
         truth = np.full(count, 1.0)
         got = (truth + 4.5 * FLOOR).astype(np.float32)

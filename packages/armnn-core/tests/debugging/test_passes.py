@@ -28,7 +28,7 @@ def activations(*names: str) -> Network:
 
 
 def steepening(name: str) -> Callable[[Network], int]:
-    """Return a wrong pass, which changes a parameter of one layer."""
+    """Return a wrong pass, which changes one layer's parameter."""
 
     def steepen(network: Network) -> int:
         layer = next((each for each in network.layers if each.name == name), None)

@@ -173,7 +173,7 @@ def show(findings: Findings, every_layer: bool) -> None:
 def _show_passes(
     network: Network, samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
 ) -> int:
-    """Print which pass makes the model wrong; return 1 if one does."""
+    """Print the wrong pass, if any; return 1 then."""
     verdict = find_wrong_pass(
         network,
         reference=arguments.reference,

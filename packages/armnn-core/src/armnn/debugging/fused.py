@@ -165,7 +165,7 @@ class FusedSearch:
         return examiner.group(layers, self.clean, self.backend, judged, runs)
 
     def _noise(self, layers: Sequence[Layer], truth: Reals, narrow: Reals) -> float:
-        """Return the largest RMS error of a value that rounding explains.
+        """Return the largest RMS error that rounding explains.
 
         It is a part of the value's size. The last few numbers of a chain are too few to tell it.
         """

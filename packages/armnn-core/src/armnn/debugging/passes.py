@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Naming the pass of the optimizer that makes a network wrong.
+"""Naming the optimizer's pass that makes a network wrong.
 
 The changes of all passes are counted. With the first k of them only, outputs are right up to some k
 and wrong from then on; halving finds it.
@@ -69,7 +69,7 @@ class PassVerdict:
 
 
 class _Counter:
-    """Lets the first changes happen, and keeps what the last one did."""
+    """Lets the first changes happen and records the last."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.count = 0
@@ -152,7 +152,7 @@ class _Search:
         )
 
     def _outputs(self, control: _Counter) -> Arrays:
-        """Return the outputs with the changes that the counter lets happen."""
+        """Return the outputs with the counter's changes."""
         with _controlled(control):
             loaded = self.bench.load(self.network, self.inputs)
         try:
@@ -161,7 +161,7 @@ class _Search:
             loaded.close()
 
     def _judge_of_unchanged(self) -> Callable[[Arrays], tuple[str, Figures]]:
-        """Return what judges outputs by those of the network as it was built."""
+        """Return a judge that knows the unchanged network's outputs."""
         built = Bench([self.reference], OptimizerOptions(rewrite=False), CreationOptions())
         try:
             loaded = built.load(self.network, self.inputs)

@@ -176,7 +176,7 @@ def real_values(stored: Stored, info: TensorInfo) -> Reals:
 
 
 def is_real(info: TensorInfo) -> bool:
-    """Return whether a tensor has real numbers, stored in floats or in steps."""
+    """Return whether a tensor's elements are real numbers."""
     return info.data_type.is_float or info.is_quantized
 
 
