@@ -13,7 +13,7 @@ import pytest
 import armnn
 from armnn import CreationOptions, Network, OptimizerOptions, TensorInfo
 from armnn.backends.registry import BackendRegistry
-from armnn.debugging import CompareOptions, ErrorKind, Findings, compare
+from armnn.debugging import CompareOptions, ErrorKind, Findings, clean_values, compare
 from armnn.errors import BackendError, InvalidArgumentError, UnknownBackendError
 from armnn_conformance.fakes import SelectiveBackend
 from armnn_conformance.faults import (
@@ -271,3 +271,15 @@ def test_a_decision_that_rounding_turns_over_is_no_fault_of_a_fusion(right: Back
     findings = found_by(network, right, fault, inputs=[sample])
     assert findings.agrees
     assert findings.unexplained
+
+
+@pytest.mark.parametrize("name", [fault.name for fault in FAULTS if fault.is_fused])
+def test_fusions_of_large_networks_are_found_with_few_values_kept(
+    name: str, right: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = BY_NAME[name]
+    network = planted_network(fault.network, fault.layer)
+    monkeypatch.setattr(clean_values, "KEPT_BYTES", 0)
+    (wrong,) = found_by(network, right, fault).wrong
+    assert wrong.layers[-1] == f"planted {fault.layer}"
+    assert len(wrong.layers) == 2

@@ -19,7 +19,7 @@ from armnn.debugging.bench import Bench
 from armnn.debugging.borders import BorderCheck, Suspicion, parts_of
 from armnn.debugging.clean_values import NOT_COMPUTED, CleanValues, is_small
 from armnn.debugging.findings import Findings, Unexplained
-from armnn.debugging.fused import FusedSearch, read_or_made
+from armnn.debugging.fused import FusedSearch, at_borders, read_or_made
 from armnn.debugging.reference import Reference
 from armnn.debugging.samples import checked_samples
 from armnn.errors import GraphError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from armnn.debugging.bench import LoadedPart
     from armnn.debugging.verdicts import LayerVerdict
-    from armnn.graph import Layer
+    from armnn.graph import Layer, Value
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -213,11 +213,17 @@ class _Comparison:
     ) -> list[LayerVerdict]:
         if len(part) == 1:
             return []
-        held = read_or_made(part)
-        values = segment.clean.again(held)
-        clean = {value: values.until(value) for value in held}
         backend = segment.loaded.rows[part[0].name].backend
-        found = FusedSearch(examiner, part, clean, backend).run()
+
+        def search(held: dict[Value, None]) -> FusedSearch:
+            values = segment.clean.again(held)
+            clean = {value: values.until(value) for value in held}
+            return FusedSearch(examiner, part, clean, backend)
+
+        # The values inside of a large part are kept only if it is wrong.
+        if not is_small(segment.loaded.layers) and not search(at_borders(part)).differs():
+            return []
+        found = search(read_or_made(part)).run()
         for verdict in found:
             self._keep(segment.number, verdict)
         return found

@@ -52,6 +52,19 @@ class FusedSearch:
     backend: str
     _computed: dict[Layer, tuple[Reals, Reals]] = field(default_factory=dict)
 
+    def differs(self) -> bool:
+        """Return whether the part is wrong at its borders.
+
+        Only the values there are kept in memory.
+        """
+        for layers in _between_decisions(self.layers):
+            self._computed[layers[0]] = self._chains_of(layers, border_values(layers))
+            verdict = self._verdict(layers, layers)
+            self._computed.clear()
+            if verdict.is_wrong:
+                return True
+        return False
+
     def run(self) -> list[LayerVerdict]:
         """Return the groups that are wrong, in graph order."""
         return [
@@ -114,23 +127,44 @@ class FusedSearch:
             known = self._computed[layers[0]] = self._chains_of(layers)
         return known
 
-    def _chains_of(self, layers: Sequence[Layer]) -> tuple[Reals, Reals]:
+    def _chains_of(
+        self, layers: Sequence[Layer], kept: Sequence[Value] | None = None
+    ) -> tuple[Reals, Reals]:
         narrow = [layer for layer in layers if self.examiner.narrows(layer, self.backend)]
-        return self._chain(layers), self._chain(layers, narrow) if narrow else {}
+        narrowed = self._chain(layers, narrow, kept) if narrow else {}
+        return self._chain(layers, (), kept), narrowed
 
-    def _chain(self, layers: Sequence[Layer], narrow: Sequence[Layer] = ()) -> Reals:
-        """Return a chain's values in float64, unrounded."""
-        reals: dict[Value, Array] = {}
-        for layer in layers:
+    def _chain(
+        self, layers: Sequence[Layer], narrow: Sequence[Layer], kept: Sequence[Value] | None
+    ) -> Reals:
+        """Return a chain's values in float64, unrounded.
+
+        Args:
+            layers: The layers.
+            narrow: Those whose operands are rounded to BFloat16.
+            kept: The values that are wanted; None for all.
+        """
+        reals: Reals = {}
+        last = {v: at for at, layer in enumerate(layers) for v in layer.inputs if v is not None}
+        for at, layer in enumerate(layers):
             operands = [None if value is None else self._operand(value) for value in layer.inputs]
             narrowed = as_bfloat16 if layer in narrow else None
             made = self.examiner.reference.exact(layer, operands, reals, narrowed)
             pairs = zip(layer.outputs, made, strict=True)
             reals.update({value: real for value, real in pairs if real is not None})
+            if kept is not None:
+                read = (each for each in layer.inputs if each is not None and last[each] == at)
+                for value in (each for each in read if each not in kept):
+                    reals.pop(value, None)
         return reals
 
     def _operand(self, value: Value) -> Array:
-        return self.clean[value] if value.constant is None else value.constant
+        if value.constant is not None:
+            return value.constant
+        known = self.clean.get(value)
+        if known is None:  # its real values take its place
+            return np.empty(value.info.static_shape, value.info.data_type.numpy_dtype)
+        return known
 
     def _verdict(
         self, layers: Sequence[Layer], chain: Sequence[Layer], runs: int = 1
@@ -170,7 +204,8 @@ class FusedSearch:
         It is a part of the value's size. The last few numbers of a chain are too few to tell it.
         """
         found = 0.0
-        for value in (each for layer in layers for each in layer.outputs if each in truth):
+        known = (each for layer in layers for each in layer.outputs if each in truth)
+        for value in (each for each in known if each in self.clean):
             exact = truth[value]
             size = _rms(exact)
             real = real_values(self.clean[value], value.info)
@@ -197,6 +232,17 @@ def _between_decisions(layers: Sequence[Layer]) -> list[Sequence[Layer]]:
 
 def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+def at_borders(layers: Sequence[Layer]) -> dict[Value, None]:
+    """Return what runs of layers between decisions read and hand on."""
+    found: dict[Value, None] = {}
+    for run in _between_decisions(layers):
+        made = {value for layer in run for value in layer.outputs}
+        read = (value for layer in run for value in layer.inputs if value not in made)
+        found |= {v: None for v in (*read, *border_values(run)) if v and v.constant is None}
+        found |= {v: None for v in made if not is_real(v.info)}
+    return found
 
 
 def read_or_made(layers: Sequence[Layer]) -> dict[Value, None]:
