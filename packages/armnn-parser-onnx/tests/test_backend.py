@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -65,3 +67,11 @@ def test_compatible_is_what_can_be_read(model: Model) -> None:
     assert not backend.is_compatible(model(node("Multinomial", ["x"], ["y"]), {"x": X}))
     with pytest.raises(UnsupportedOperatorError, match="Multinomial"):
         backend.prepare(model(node("Multinomial", ["x"], ["y"]), {"x": X}))
+
+
+def test_without_onnx_the_import_says_what_to_install() -> None:
+    code = "import sys; sys.modules['onnx'] = None; import armnn_parser_onnx.backend"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: armnn_parser_onnx.backend needs the package onnx" in done.stderr
+    assert "pip install onnx" in done.stderr

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The interface ``onnx.backend.base``, for ONNX's own tests.
 
-It runs on the runtime. ``armnn_parser_onnx.backend`` is a backend in ONNX's sense: ``prepare``,
-``run_model``, ``run_node`` and ``supports_device`` are its functions.
+It runs on the runtime, and needs the package ``onnx``. ``armnn_parser_onnx.backend`` is a backend
+in ONNX's sense: ``prepare``, ``run_model``, ``run_node`` and ``supports_device`` are its functions.
 """
 
 from __future__ import annotations
@@ -11,13 +11,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
-from onnx import helper
-from onnx.backend.base import Backend, BackendRep
 
 import armnn
 from armnn.errors import ArmnnError, InvalidArgumentError
 from armnn_parser_onnx.parser import parse
+
+try:
+    import onnx
+    from onnx import helper
+    from onnx.backend.base import Backend, BackendRep
+except ImportError as error:
+    raise ImportError(
+        f"armnn_parser_onnx.backend needs the package onnx, which cannot be imported ({error}): "
+        "pip install onnx"
+    ) from error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
