@@ -17,6 +17,7 @@ from armnn.layers.selecting import TopKDescriptor
 from armnn.types import DataLayout, DataType
 from armnn_conformance import DeviceBackend, fakes
 from armnn_conformance.cases import LayerCase, case, cases_of
+from armnn_conformance.checks.by_name import Checks
 from armnn_conformance.checks.correctness import (
     Outcome,
     Verdict,
@@ -74,10 +75,24 @@ def test_a_backend_of_one_layout_refuses_images_in_another(make_subject: MakeSub
     assert outcome == Outcome(Verdict.NOT_SUPPORTED, "it computes in NHWC, not NCHW")
 
 
+def test_a_layer_of_one_layout_is_claimed_whichever_the_first_cases_have(
+    make_subject: MakeSubject,
+) -> None:
+    class OneLayout(fakes.OneLayoutBackend):
+        def __init__(self) -> None:
+            super().__init__(support={"Resize": True})
+
+    checks = Checks(make_subject(OneLayout))
+    assert checks.layers_claimed_at_once(["Resize", "Floor"]) == ["Resize"]
+
+
 @pytest.mark.parametrize(
     ("layout", "detail"),
     [
-        (DataLayout.NCHW, "it wishes the layout NHWC, and refuses the layer in it: never"),
+        (
+            DataLayout.NCHW,
+            "it wishes the layout NHWC, and refuses the layer in it: no; look at the layout last",
+        ),
         (DataLayout.NHWC, "it wishes the layout NHWC, in which the layer is"),
     ],
 )
@@ -86,7 +101,7 @@ def test_a_wish_that_the_backend_does_not_take_is_caught(
 ) -> None:
     class Wishing(misbehaving.SmallBackend):
         def supports(self, layer: Layer, model: ModelContext) -> Support:
-            return Support.no("never", DataLayout.NHWC)
+            return Support.no("no", DataLayout.NHWC)
 
     outcome = check_case(make_subject(Wishing), image(layout))
     assert outcome == Outcome(Verdict.FAILED, detail)

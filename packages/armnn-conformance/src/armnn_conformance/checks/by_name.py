@@ -111,11 +111,17 @@ class Checks:
                     yield case
 
     def layers_claimed_at_once(self, layers: Iterable[str]) -> list[str]:
-        """Return the layer types whose first cases are claimed."""
+        """Return the layer types whose first cases are claimed.
+
+        A case that the backend wishes in another layout counts as well.
+        """
         return [
             layer
             for layer in layers
-            if any(self.subject.supports(made) for made in self._announced(layer))
+            if any(
+                answer or answer.layout
+                for answer in map(self.subject.supports, self._announced(layer))
+            )
         ]
 
     def layers_with_a_claimed_case(self, layers: Iterable[str]) -> list[str]:

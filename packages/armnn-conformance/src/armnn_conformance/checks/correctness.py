@@ -150,7 +150,8 @@ def check_wish(subject: Subject, layer: Layer, layout: DataLayout) -> None:
     answer = Support(True) if wished is None else subject.supports(wished)
     if not answer:
         raise NonconformityError(
-            f"it wishes the layout {layout.name}, and refuses the layer in it: {answer.reason}"
+            f"it wishes the layout {layout.name}, and refuses the layer in it: {answer.reason}; "
+            "look at the layout last"
         )
 
 

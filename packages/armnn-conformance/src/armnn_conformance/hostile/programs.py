@@ -104,7 +104,7 @@ def _check_write_errors(life: NativeLife, program: ctypes.c_void_p) -> None:
 
 
 def _bytes_in_use() -> int:
-    """Return the bytes of the C library's blocks, without Python's garbage."""
+    """Return the bytes of blocks, without Python's garbage."""
     gc.collect()
     _libc.mallinfo2.restype = _MallInfo
     found = _libc.mallinfo2()
