@@ -20,6 +20,8 @@ PYTEST_PLUGIN = PurePosixPath("armnn_conformance_options.py")
 IN_A_PACKAGE = frozenset(
     {".c", ".cmake", ".h", ".json", ".pc", ".py", ".so", ".template", ".toml"},
 )
+BY_NAME = frozenset({"py.typed", "CMakeLists.txt", "functions.onnx", "operators.txt"})
+"""Files of a package whose suffix others have that do not belong there."""
 IN_SOURCES = IN_A_PACKAGE - {".so"} | {".armnn", ".cpp", ".map", ".md", ".svg"}
 REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})
 BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml"}
@@ -71,7 +73,7 @@ def _belongs(name: PurePosixPath, suffixes: frozenset[str]) -> bool:
     nested = len(name.parts) > 1
     if name.name == PYTEST_PLUGIN.name:
         return True
-    return nested and (name.suffix in suffixes or name.name in ("py.typed", "CMakeLists.txt"))
+    return nested and (name.suffix in suffixes or name.name in BY_NAME)
 
 
 def _missing(names: Iterable[PurePosixPath], required: Iterable[str]) -> list[str]:
