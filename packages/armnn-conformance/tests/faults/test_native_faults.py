@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -21,6 +22,7 @@ MUTANTS = {
     row["what"]: row
     for row in tomllib.loads((TOOLS / "native_mutants.toml").read_text())["mutated.c"]["mutants"]
 }
+_OWN_HEADER = re.compile(r'^#include "(mutated_\w+\.h)"\n', re.MULTILINE)
 ALONE = {
     "beta is ignored": "Softmax",
     "NHWC is read as NCHW": "Pooling2d",
@@ -49,7 +51,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compiled(folder: Path, what: str) -> Path:
     """Return a folder with the backend, faulty or right."""
-    source = (TOOLS / "mutated.c").read_text()
+    # A fault may be in a header beside it.
+    source = _OWN_HEADER.sub(
+        lambda line: (TOOLS / line[1]).read_text(), (TOOLS / "mutated.c").read_text()
+    )
     row: dict[str, Any] = MUTANTS.get(what, {})
     for old, new in ((row["old"], row["new"]), *row.get("also", ())) if row else ():
         assert source.count(old) == 1

@@ -235,7 +235,7 @@ def _rms(values: Array) -> float:
 
 
 def at_borders(layers: Sequence[Layer]) -> dict[Value, None]:
-    """Return what runs of layers between decisions read and hand on."""
+    """Return the values that runs of layers exchange."""
     found: dict[Value, None] = {}
     for run in _between_decisions(layers):
         made = {value for layer in run for value in layer.outputs}
