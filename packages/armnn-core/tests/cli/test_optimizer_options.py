@@ -36,7 +36,7 @@ def test_without_options_there_are_the_defaults() -> None:
 def test_every_field_has_an_option(kind: str) -> None:
     parser = argparse.ArgumentParser()
     subparsers = parser.add_subparsers()
-    (add_run if kind == "run" else add_inspect)(subparsers)
+    (add_run if kind == "run" else add_inspect)(subparsers, "")
     text = subparsers.choices[kind].format_help().replace(",", " ")
     flags = {flag_of(option) for option in fields(OptimizerOptions)}
     flags -= {"--profile"} if kind == "inspect" else set()
