@@ -15,9 +15,11 @@ import pytest
 LAZY = [
     "armnn",
     "armnn.backends",
+    "armnn.backends.native",
     "armnn.graph",
     "armnn.layers",
     "armnn.optimizer",
+    "armnn.processes",
     "armnn.runtime",
 ]
 

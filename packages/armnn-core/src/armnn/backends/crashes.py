@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -131,6 +130,8 @@ def _write(crashes: Sequence[Crash]) -> None:
     document: dict[str, Any] = {"format": _FORMAT, "crashes": [asdict(row) for row in crashes]}
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        import tempfile  # late: it takes longer to import than all else here
+
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(document, file)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import hashlib
 import itertools
 import json
 import os
@@ -20,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from armnn._digest import sha256
 from armnn.backends.crashes import crash_file
 from armnn_backend_api.files import FileState, who_else_may_write
 
@@ -156,7 +156,7 @@ def _folder() -> Path | None:
 
 
 def _row_of(folder: Path, path: str) -> Path:
-    return folder / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.down"
+    return folder / f"{sha256(os.fsencode(path)).hexdigest()[:32]}.down"
 
 
 def _state_of(path: str) -> list[int]:

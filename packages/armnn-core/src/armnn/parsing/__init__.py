@@ -16,10 +16,9 @@ from armnn._arguments import file_path, mapping, refused, text
 from armnn._installing import PARSERS, USUAL, install_command
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
-from armnn.graph import Survey
 
 if TYPE_CHECKING:
-    from armnn.graph import Network
+    from armnn.graph import Network, Survey
 
 __all__ = [
     "GROUP",
@@ -107,6 +106,8 @@ def survey(
     """
     file = checked_file(path)
     parser = _parser(file.suffix, repr(str(file)), parser_options)
+    from armnn.graph import Survey  # late: loading a model surveys nothing
+
     found = Survey()
     if "survey" not in signature(parser).parameters:
         return parser(file), found

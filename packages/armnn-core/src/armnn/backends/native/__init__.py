@@ -3,14 +3,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from armnn._lazy import on_demand
 from armnn.backends.ffi.library import NativeLoadError
 from armnn.backends.ffi.values import attributes_of, tensor_of
-from armnn.backends.native.backend import NativeBackend
-from armnn.backends.native.devices import NativeDevice
-from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.host import host_extension
-from armnn.backends.native.library import NativeLibrary
-from armnn.backends.native.trial import trial_load
+
+if TYPE_CHECKING:
+    from armnn.backends.native.backend import NativeBackend
+    from armnn.backends.native.devices import NativeDevice
+    from armnn.backends.native.graph import NativeGraph
+    from armnn.backends.native.host import host_extension
+    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.native.trial import trial_load
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "backend": "NativeBackend",
+            "devices": "NativeDevice",
+            "graph": "NativeGraph",
+            "host": "host_extension",
+            "library": "NativeLibrary",
+            "trial": "trial_load",
+        },
+    )
 
 __all__ = [
     "NativeBackend",
