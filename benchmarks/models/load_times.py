@@ -23,14 +23,13 @@ from typing import Any, Final
 from benchmarks.models.runtime_process import memory_mb
 from tools import ROOT
 
-PEERS: Final = {".onnx": ("onnxruntime", "OpenVINO"), ".tflite": ("LiteRT",)}
+PEERS: Final = {".onnx": ("onnxruntime",), ".tflite": ("LiteRT",)}
 OURS: Final = ("CpuAcc", "CpuAcc cached")
 OPEN_DIMENSION: Final = 1
 
 _IMPORTS: Final = {
     "CpuAcc": "armnn",
     "onnxruntime": "onnxruntime",
-    "OpenVINO": "openvino",
     "LiteRT": "ai_edge_litert.interpreter",
 }
 
