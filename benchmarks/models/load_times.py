@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times to load a model in a fresh process, beside other runtimes.
+"""Times to load a model in a fresh process, beside peers.
 
     python -m benchmarks.models.load_times model.onnx model.tflite [--rounds 7] [--json]
 
@@ -35,7 +35,7 @@ _IMPORTS: Final = {
 
 
 def child(runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path | None) -> None:
-    """Load and run a model once; print times and peak memory."""
+    """Load and run a model once; print times and memory."""
     import time
 
     import numpy as np
@@ -57,7 +57,7 @@ def child(runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path |
 
 
 def inputs_of(model: Path) -> dict[str, list[Any]]:
-    """Return shape and type of each input; open dimensions are 1."""
+    """Return shape and type of each input."""
     import armnn
 
     found = {}
