@@ -23,6 +23,7 @@ struct armnn_backend {
   const cpuacc::Kernels &kernels;
   const cpuacc::Options defaults; /* of its networks */
   cpuacc::MemorySource memory;
+  cpuacc::ArenaPool arenas{memory}; /* of its programs' contexts */
   cpuacc::PackedWeights packed; /* shared by its programs */
   armnn_device cpu; /* the only device; its name is that of the level */
   const armnn_device *const devices[1] = {&cpu};
@@ -47,7 +48,7 @@ struct armnn_program {
 struct armnn_context {
   explicit armnn_context(const armnn_program &program)
       : program(program),
-        context(program.program, program.backend.memory),
+        context(program.program, program.backend.arenas),
         inputs(program.input_bytes.size()),
         outputs(program.output_bytes.size()) {}
 

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/packed.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 
 namespace cpuacc {
+namespace {
+
+constexpr size_t kMapped = 1 << 18; /* working memory from here on is mapped */
+
+}  // namespace
 
 std::shared_ptr<void> aligned_memory(size_t bytes) {
   const size_t whole = aligned_bytes(bytes) + 64;
   void *memory = std::aligned_alloc(64, whole);
   if (memory == nullptr) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, std::free);
+}
+
+/* Memory of whole pages, which the system has back at once: the C library would keep it. */
+static std::shared_ptr<void> mapped_memory(size_t bytes) {
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return std::shared_ptr<void>(memory, [bytes](void *made) { munmap(made, bytes); });
 }
 
 std::shared_ptr<const void> filled_memory(size_t bytes, int32_t byte) {
@@ -22,7 +36,7 @@ std::shared_ptr<const void> filled_memory(size_t bytes, int32_t byte) {
 }
 
 std::shared_ptr<void> MemorySource::get(size_t bytes) const {
-  if (allocator_ == nullptr) return aligned_memory(bytes);
+  if (allocator_ == nullptr) return bytes < kMapped ? aligned_memory(bytes) : mapped_memory(bytes);
   const armnn_allocator &from = *allocator_;
   void *memory = from.allocate(from.ctx, aligned_bytes(bytes) + 64, 64);
   if (memory == nullptr) throw std::bad_alloc();

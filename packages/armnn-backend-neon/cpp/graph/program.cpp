@@ -17,6 +17,7 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   drop_unread_constants();
   arena_ = plan_arena(graph_, scratch_bytes, sharing);
   find_ports();
+  find_places();
 }
 
 std::set<const void *> Program::read_constants() const {
@@ -79,6 +80,16 @@ void Program::drop_unread_constants() {
   }
 }
 
+void Program::find_places() {
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    const auto id = static_cast<TensorId>(i);
+    const size_t place = arena_.tensors[static_cast<size_t>(graph_.owner(id))];
+    if (graph_.tensors[i].constant == nullptr && place != kNowhere) {
+      places_.push_back({id, place + graph_.offset(id)});
+    }
+  }
+}
+
 void Program::find_ports() {
   std::vector<TensorId> input_owners = graph_.inputs;
   std::vector<TensorId> output_owners;
@@ -96,21 +107,20 @@ void Program::find_ports() {
   }
 }
 
-Program::Context::Context(const Program &program, const MemorySource &memory)
-    : program_(program), tensors_(program.graph_.tensors.size(), nullptr) {
-  const std::shared_ptr<void> arena = memory.get(program.arena_.bytes);
-  arena_ = std::shared_ptr<std::byte>(arena, static_cast<std::byte *>(arena.get()));
-  const Graph &graph = program.graph_;
+Program::Context::Context(const Program &program, ArenaPool &arenas)
+    : program_(program), arenas_(arenas), tensors_(program.graph_.tensors.size(), nullptr) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const auto id = static_cast<TensorId>(i);
-    const size_t place = program.arena_.tensors[static_cast<size_t>(graph.owner(id))];
-    if (graph.tensors[i].constant != nullptr) {
-      /* Operations never write to a constant: it is an input of theirs. */
-      tensors_[i] = const_cast<void *>(graph.tensors[i].constant);
-    } else if (place != kNowhere) {
-      tensors_[i] = arena_.get() + place + graph.offset(id);
-    }
+    /* Operations never write to a constant: it is an input of theirs. */
+    tensors_[i] = const_cast<void *>(program.graph_.tensors[i].constant);
   }
+  arenas_.enter(program.arena_.bytes);
+}
+
+void Program::Context::stand_on(std::byte *arena) {
+  for (const Place &place : program_.places_) {
+    tensors_[static_cast<size_t>(place.tensor)] = arena + place.offset;
+  }
+  arena_ = arena;
 }
 
 void Program::Context::bind(const void *const *inputs, void *const *outputs) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/arena.h"
+#include "graph/arena_pool.h"
 #include "graph/ir.h"
 #include "graph/packed.h"
 
@@ -31,14 +32,20 @@ class Program {
   /* Working memory of one call at a time. */
   class Context {
    public:
-    Context(const Program &program, const MemorySource &memory);
+    Context(const Program &program, ArenaPool &arenas);
+    ~Context() { arenas_.leave(program_.arena_.bytes); }
+    Context(const Context &) = delete;
+    Context &operator=(const Context &) = delete;
     /* Runs the operations; before each it asks stop(position), which ends the run by true. */
     template <typename Stop>
     bool run(const void *const *inputs, void *const *outputs, const Stop &stop) {
+      const Loan loan(arenas_, program_.arena_.bytes);
+      std::byte *arena = loan.memory();
+      if (arena != arena_) stand_on(arena);
       bind(inputs, outputs);
       for (size_t i = 0; i < program_.graph_.operations.size(); ++i) {
         if (stop(i)) return false;
-        const Frame frame(tensors_.data(), arena_.get() + program_.arena_.scratch[i], *program_.pool_,
+        const Frame frame(tensors_.data(), arena + program_.arena_.scratch[i], *program_.pool_,
                           program_.kernels_);
         program_.graph_.operations[i]->run(frame);
       }
@@ -46,10 +53,26 @@ class Program {
     }
 
    private:
+    /* A block for one call. */
+    class Loan {
+     public:
+      Loan(ArenaPool &pool, size_t bytes) : pool_(pool), block_(pool.take(bytes)) {}
+      ~Loan() { pool_.give_back(std::move(block_)); }
+      Loan(const Loan &) = delete;
+      Loan &operator=(const Loan &) = delete;
+      std::byte *memory() const { return static_cast<std::byte *>(block_.memory.get()); }
+
+     private:
+      ArenaPool &pool_;
+      Block block_;
+    };
+
+    void stand_on(std::byte *arena);
     void bind(const void *const *inputs, void *const *outputs);
 
     const Program &program_;
-    std::shared_ptr<std::byte> arena_;
+    ArenaPool &arenas_;
+    std::byte *arena_ = nullptr; /* where the tensors are; the memory is another call's after a run */
     std::vector<void *> tensors_;
   };
 
@@ -59,10 +82,16 @@ class Program {
     size_t index;
     size_t offset; /* from the beginning of the caller's memory */
   };
+  /* Where a tensor is in the arena. */
+  struct Place {
+    TensorId tensor;
+    size_t offset;
+  };
   std::vector<size_t> prepare_all(const Setup &setup);
   void drop_constant(TensorId id);
   void drop_unread_constants();
   void find_ports();
+  void find_places();
 
   Graph graph_;
   const Kernels &kernels_;
@@ -71,6 +100,7 @@ class Program {
   Arena arena_;
   std::vector<Port> inputs_; /* tensors in memory of the caller's */
   std::vector<Port> outputs_;
+  std::vector<Place> places_;
 };
 
 }  // namespace cpuacc

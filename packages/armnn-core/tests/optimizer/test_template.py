@@ -13,6 +13,7 @@ from armnn import DataType, Network, TensorInfo
 from armnn.backends import Support
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 from armnn.optimizer.template import Template
+from armnn.profiling import Recorder
 
 MEANINGS = {
     "Concat": lambda layer, *arrays: np.concatenate(arrays, layer.descriptor.axis),
@@ -120,6 +121,21 @@ def test_rows_of_the_report_are_those_of_a_fresh_preparation(
     rows(one, 1)
     assert rows(one, 4) == rows(prepared(), 4)
     assert rows(one, 4)[0]["multiply_adds"] == 4 * 4 * 4 * 3 * 8
+
+
+def test_the_phases_of_another_shape_are_in_the_profile(
+    make_backend: Any, make_runtime: Any, derived: list[str]
+) -> None:
+    recorder = Recorder()
+    runtime = make_runtime(make_backend("Fake"))
+    model = runtime.load_model(flattened(), ["Fake"], profiler=recorder)
+    model.run({"x": np.ones((2, 2, 4), np.float32)})
+    before = len(recorder.events)
+    model.run({"x": np.ones((3, 2, 4), np.float32)})
+    names = [
+        event.name for event in recorder.events[before:] if event.details["category"] == "phase"
+    ]
+    assert names == ["apply shapes", "compile for shapes"]
 
 
 def test_another_decision_is_another_template(

@@ -19,7 +19,7 @@ from armnn.optimizer.assign import UNASSIGNED
 from armnn.optimizer.boundaries import Placement
 from armnn.optimizer.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.parts import parts_of
-from armnn.optimizer.prepared import Segments
+from armnn.optimizer.prepared import Segments, phase
 from armnn.optimizer.report import Report, ReportRow, footprint_of
 from armnn.optimizer.symbolic.trace import (
     UntraceableError,
@@ -52,6 +52,7 @@ class Template:
         if prepared.report.fallbacks:
             raise UntraceableError("a backend refused layers, and may take them in other shapes")
         self._prepared, self._trace = prepared, trace
+        self._sink = participants.profiler
         self._candidates = {each.id: each for each in participants.all}
         self._evaluate = Evaluator(participants.evaluators)
         self._infos: dict[Value, TensorInfo] = {}
@@ -84,11 +85,15 @@ class Template:
         Raises:
             ArmnnError: A backend failed.
         """
-        trace = self._trace
-        numbers = trace.numbers(shapes)
-        if numbers is None:
-            return None
-        changes = self._changes(numbers)
+        with phase(self._sink, "apply shapes"):
+            numbers = self._trace.numbers(shapes)
+            if numbers is None:
+                return None
+            changes = self._changes(numbers)
+        with phase(self._sink, "compile for shapes"):
+            return self._compiled(numbers, changes, label)
+
+    def _compiled(self, numbers: Numbers, changes: Changes, label: str) -> Prepared | None:
         base = self._prepared.network
         network = Network(base.name, base.metadata)
         network.insert_copies(self._layers, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,6 +24,7 @@ from armnn.runtime.binding import Binding, DirectTensors, direct_tensors, steps_
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
 from armnn.runtime.handles import CopyWorkload, allocated
+from armnn.runtime.idle_memory import IdleMemory
 from armnn.runtime.lifetimes import lifetimes
 from armnn.runtime.placing import TensorHandles
 
@@ -62,6 +64,7 @@ class Plan:
         strategies: MemoryStrategies,
         sink: TensorSink | None = None,
         watch: Watch | None = None,
+        idle_memory: IdleMemory | None = None,
     ) -> None:
         """Make the workloads and plan the memory.
 
@@ -72,6 +75,7 @@ class Plan:
             strategies: How it is laid out.
             sink: Gets the tensors of Debug layers.
             watch: Is called after each layer of each run; nothing else changes by that.
+            idle_memory: Bounds what its contexts and those of other plans keep.
         """
         self._watch = watch
         self.prepared = prepared
@@ -95,12 +99,18 @@ class Plan:
             lambda backend_id: self._allocator(backend_id, allocators),
         )
         self._pool: deque[ExecutionContext] = deque()
+        self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
         self._closed = False
 
     @property
     def arena_bytes(self) -> int:
         """The working memory of one context."""
         return sum(arena.layout.size for arena in self.arenas.values())
+
+    @property
+    def idle_bytes(self) -> int:
+        """The working memory of idle contexts."""
+        return len(self._pool) * self.arena_bytes
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
@@ -117,6 +127,7 @@ class Plan:
         try:
             return self._pool.pop()  # the last one used: its memory is still in the cache
         except IndexError:
+            self._idle_memory.make_room(self, self.arena_bytes)
             return self._make_context()
 
     def bound(self, binding: Binding) -> tuple[ExecutionContext, tuple[str, ...]]:
@@ -145,13 +156,24 @@ class Plan:
             context.close()
         else:
             self._pool.append(context)
+            self._idle_memory.make_room(self)
 
     def close(self) -> None:
         """Free the pooled contexts; running ones follow at their end."""
         self._closed = True
+        self._idle_memory.forget(self)
+        self.drop_contexts()
+
+    def drop_contexts(self) -> None:
+        """Free the pooled contexts.
+
+        Raises:
+            ClosingError: Memory could not be given back; the contexts are dropped nevertheless.
+        """
         closing = Closing(f"the plan of the network {self.prepared.network.name!r}")
-        while self._pool:
-            closing.step(self._pool.pop().close)
+        with suppress(IndexError):  # another thread may take the last one
+            while self._pool:
+                closing.step(self._pool.pop().close)
         closing.end()
 
     def _values(self, name: str) -> list[Value]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from armnn.runtime.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
+TRIMMED_BYTES = 1 << 20
+"""Working memory of a plan beyond that of all others, whose memory is then worth returning."""
+
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""
 
@@ -78,6 +81,7 @@ class NetworkPlans:
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._only: _Entry | None = None
+        self._most_bytes = 0
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -218,10 +222,18 @@ class NetworkPlans:
                 optimized, self._make_plan, self._limit, self._segment + 1, self._whole
             )
         entry.plan = self._make_plan(prepared)
-        if not prepared.is_derived:  # of which little was made in between
+        working_bytes = _working_bytes(entry.plan)
+        if not prepared.is_derived or working_bytes > self._most_bytes + TRIMMED_BYTES:
+            self._most_bytes = max(self._most_bytes, working_bytes)
             trim_memory()
         if self.optimized.is_static:
             self._only = entry
+
+
+def _working_bytes(plan: Plan) -> int:
+    """Return a context's working memory, compiled parts included."""
+    parts = plan.prepared.report.compiled_parts
+    return plan.arena_bytes + sum(part.footprint.arena_bytes for part in parts)
 
 
 class Reservation:

@@ -20,6 +20,7 @@ from armnn.optimizer import Prepared, phase
 from armnn.parsing import checked_file, checked_options
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.idle_memory import IdleMemory
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
@@ -377,7 +378,7 @@ class Runtime(NetworkOwner):
                 self._last_id += 1
                 network_id = self._last_id
             participants, options = network.participants, network.options
-            sink = _tensor_sink(options)
+            sink, idle_memory = _tensor_sink(options), IdleMemory()
 
             def make_plan(prepared: Prepared) -> Plan:
                 return Plan(
@@ -386,6 +387,7 @@ class Runtime(NetworkOwner):
                     self.options.custom_allocators,
                     self._strategies,
                     sink,
+                    idle_memory=idle_memory,
                 )
 
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)

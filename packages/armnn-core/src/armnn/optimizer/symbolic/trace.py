@@ -332,8 +332,11 @@ def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
     """Return an info with plain numbers."""
     if info.shape is None or not is_symbolic(info.shape):
         return info
-    shape = settled(info.shape, numbers)
-    return TensorInfo(shape, info.data_type, info.scales, info.zero_points, info.axis)
+    made, assign = object.__new__(TensorInfo), object.__setattr__  # all of it has been checked
+    assign(made, "shape", settled(info.shape, numbers))
+    for name in ("data_type", "scales", "zero_points", "axis"):
+        assign(made, name, getattr(info, name))
+    return made
 
 
 def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/arena_pool.h"
+
+#include <algorithm>
+
+namespace cpuacc {
+
+void ArenaPool::enter(size_t bytes) {
+  Block block = take(bytes);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  needs_.push_back(bytes);
+  free_.reserve(needs_.size() + 1);
+  free_.push_back(std::move(block));
+}
+
+void ArenaPool::leave(size_t bytes) {
+  std::vector<Block> gone; /* freed after the lock is: that may take long */
+  const std::lock_guard<std::mutex> guard(mutex_);
+  needs_.erase(std::find(needs_.begin(), needs_.end(), bytes));
+  const size_t most = needs_.empty() ? 0 : *std::max_element(needs_.begin(), needs_.end());
+  const auto is_needed = [&](const Block &block) { return !needs_.empty() && block.bytes <= most; };
+  const auto end = std::stable_partition(free_.begin(), free_.end(), is_needed);
+  gone.assign(std::make_move_iterator(end), std::make_move_iterator(free_.end()));
+  free_.erase(end, free_.end());
+}
+
+Block ArenaPool::take(size_t bytes) {
+  Block block;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    block = found(bytes);
+  }
+  if (block.memory == nullptr || block.bytes < bytes) {
+    block.memory.reset(); /* before the larger one is there */
+    block = {source_.get(bytes), bytes};
+  }
+  return block;
+}
+
+void ArenaPool::give_back(Block block) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
+}
+
+/* The block used last that is large enough, else any, which is to be replaced, else none. */
+Block ArenaPool::found(size_t bytes) {
+  if (free_.empty()) return {};
+  auto place = std::find_if(free_.rbegin(), free_.rend(), [&](const Block &b) { return b.bytes >= bytes; });
+  if (place == free_.rend()) place = free_.rbegin();
+  Block block = std::move(*place);
+  free_.erase(std::next(place).base());
+  return block;
+}
+
+}  // namespace cpuacc

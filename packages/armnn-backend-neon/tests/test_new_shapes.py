@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Networks in new shapes, beside fresh loads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import armnn
+from armnn import DataLayout, DataType, Network, TensorInfo
+from armnn.types import ActivationFunction, PoolingAlgorithm
+
+Array = NDArray[Any]
+SAME: dict[str, Any] = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+
+
+def noise(seed: int, *shape: int) -> Array:
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def convolved(random: np.random.Generator) -> Network:
+    """Return a random network of convolutions, of any size."""
+    net = Network("convolved")
+    channels = int(random.integers(1, 20))
+    x = net.add_input("x", TensorInfo(("n", "h", "w", channels)))
+    for number in range(4):
+        wide = int(random.integers(1, 40))
+        kind = random.choice(["three", "one", "depthwise", "pooled", "added"])
+        if kind == "depthwise":
+            x = net.add_depthwise_convolution2d(
+                x, noise(number, 1, 3, 3, channels), data_layout=DataLayout.NHWC, **SAME
+            )
+        elif kind == "pooled":
+            x = net.add_pooling2d(
+                x, pool_type=PoolingAlgorithm.MAX, pool_width=2, pool_height=2, stride_x=2,
+                stride_y=2, data_layout=DataLayout.NHWC,
+            )  # fmt: skip
+        elif kind == "added":
+            x = net.add_addition(x, net.add_activation(x, function=ActivationFunction.TANH))
+        else:
+            size, pads = (3, SAME) if kind == "three" else (1, {})
+            weights = noise(number, wide, size, size, channels)
+            x = net.add_convolution2d(x, weights, data_layout=DataLayout.NHWC, **pads)
+            channels = wide
+    shape = net.add_shape(x, output=DataType.SIGNED64)
+    first = net.add_gather(shape, np.array([0]), axis=0)
+    flat = net.add_concat([first, np.array([-1])], axis=0)
+    net.add_output("y", net.add("Reshape", [x, flat], name="flat").output)
+    return net
+
+
+def attending(random: np.random.Generator) -> Network:
+    """Return a random network over texts of any length."""
+    net = Network("attending")
+    heads, depth = int(random.integers(1, 4)), int(random.integers(2, 20))
+    x = net.add_input("x", TensorInfo(("n", "h", "w", heads * depth)))
+    shape = net.add_shape(x, output=DataType.SIGNED64)
+    batch, high, wide = (net.add_gather(shape, np.array([i]), axis=0) for i in range(3))
+    length = net.add_multiplication(high, wide)
+    target = net.add_concat([batch, length, np.array([heads]), np.array([depth])], axis=0)
+    split = net.add("Reshape", [x, target], name="split").output
+    queries = net.add_transpose(split, dim_mappings=(0, 2, 1, 3))
+    keys = net.add_transpose(split, dim_mappings=(0, 2, 3, 1))
+    scores = net.add_softmax(net.add_batch_mat_mul(queries, keys))
+    mixed = net.add_batch_mat_mul(scores, queries)
+    table = net.add_constant(noise(5, 400, depth))
+    end = net.add_concat([length, np.array([depth])], axis=0)
+    slots = [table, np.array([0, 0]), end, np.array([1, 1])]
+    rows = net.add("StridedSlice", slots, name="rows").output
+    net.add_output("y", net.add_addition(mixed, rows))
+    return net
+
+
+def sizes(random: np.random.Generator, network: Network) -> tuple[int, ...]:
+    (info,) = (layer.output.info for layer in network.inputs)
+    assert info.shape is not None
+    return (*(int(random.integers(1, 4)), *random.integers(16, 20, 2).tolist()), int(info.shape[3]))
+
+
+@pytest.mark.parametrize("make", [convolved, attending])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_new_shape_computes_the_bits_of_a_fresh_load(
+    make: Callable[[np.random.Generator], Network], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    network = make(random)
+    model = armnn.load_model(network, backends=["CpuAcc"], strict=True)
+    for _ in range(4):
+        feed = {"x": random.uniform(-2, 2, sizes(random, network)).astype(np.float32)}
+        fresh = armnn.load_model(network, backends=["CpuAcc"], strict=True)
+        assert model.run(feed)["y"].tobytes() == fresh.run(feed)["y"].tobytes()
+    fixed = {"x": (2, 17, 18, feed["x"].shape[3])}
+    feed = {"x": random.uniform(-2, 2, fixed["x"]).astype(np.float32)}
+    expected = armnn.load_model(network, backends=["CpuRef"]).run(feed)["y"]
+    np.testing.assert_allclose(
+        model.run(feed)["y"], expected, rtol=1e-4, atol=2e-5 * np.abs(expected).max()
+    )
+
+
+def test_threads_with_several_shapes_at_once_share_working_memory() -> None:
+    network = attending(np.random.default_rng(1))
+    model = armnn.load_model(network, backends=["CpuAcc"], strict=True)
+    random = np.random.default_rng(2)
+    feeds = [
+        {"x": random.uniform(-2, 2, sizes(random, network)).astype(np.float32)} for _ in range(6)
+    ]
+    expected = [
+        armnn.load_model(network, backends=["CpuAcc"]).run(feed)["y"].tobytes() for feed in feeds
+    ]
+    barrier = threading.Barrier(4)
+
+    def work(seed: int) -> bool:
+        barrier.wait()
+        order = np.random.default_rng(seed).integers(0, 6, 30)
+        return all(model.run(feeds[i])["y"].tobytes() == expected[i] for i in order)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
