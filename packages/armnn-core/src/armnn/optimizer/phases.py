@@ -146,7 +146,7 @@ def prepare_specialisation(
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
-        assignment, layers = _assigned(head, conversions, participants, options, trial)
+        assignment, layers = _assigned(head, conversions, participants, options, trial, trace)
         if label:  # weights in another layout are as large as the others
             constants.share(head)
         multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
@@ -196,6 +196,7 @@ def _assigned(
     participants: Participants,
     options: OptimizerOptions,
     trial: FoldTrial | None = None,
+    trace: Trace | None = None,
 ) -> tuple[Assignment, tuple[Layer, ...]]:
     """Assign backends; convert, observe and fuse layers by that.
 
@@ -207,7 +208,8 @@ def _assigned(
     if trial is not None:
         trial.confirm(kernels, answers)
     assignment = Assignment(answers, conversions, participants.candidates, participants.named)
-    choose_layouts(network, assignment, options)
+    if choose_layouts(network, assignment, options) and trace is not None:
+        raise UntraceableError("the layout of some layers was chosen by their shapes")
     layers = network.topological_order()
     assign_backends(layers, assignment, options)
     if options.min_part > 1:

@@ -325,3 +325,21 @@ def test_specialisations_share_transposed_weights(npu, make_backend, make_runtim
     ]
     assert [len(each) for each in constants] == [1, 1]
     assert constants[0][0] is constants[1][0]
+
+
+def test_the_layout_is_chosen_for_each_set_of_shapes(npu, participants, make_backend) -> None:
+    network = Network("images of any size")
+    x = network.add_input("x", TensorInfo((1, 3, "h", "w")))
+    padding = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+    made = network.add_convolution2d(x, weights(8, 3, 3, 3), weights(8), name="c", **padding)
+    network.add_output("y", made)
+
+    def prepared() -> OptimizedNetwork:
+        parties = participants(npu(), make_backend("Other"))
+        return OptimizedNetwork(network, parties, OptimizerOptions())
+
+    one = prepared()
+    for shape in [(1, 3, 6, 5), (1, 3, 8, 9), (1, 3, 7, 7)]:
+        found, fresh = one.specialise({"x": shape}, {}), prepared().specialise({"x": shape}, {})
+        assert [row.as_dict() for row in found.report] == [row.as_dict() for row in fresh.report]
+        assert "Transpose" in [row.type for row in found.report]
