@@ -289,7 +289,7 @@ def models(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def wrong_layers(session: nox.Session) -> None:
-    """Compare every layer of the public models on CpuAcc and OpenVino."""
+    """Compare every layer of the public models with CpuRef."""
     _install(session, EVERYTHING, group="models")
     for backends in (["CpuAcc,CpuRef"], ["CpuAcc,CpuRef", "--fast-math"], ["OpenVino,CpuRef"]):
         script = "tools/models/wrong_layers.py"

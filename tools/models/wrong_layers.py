@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares every layer of the public models on backends with CpuRef.
+"""Compares every layer of the public models with CpuRef.
 
     python -m tools.models.wrong_layers --backends CpuAcc [--fast-math] [--seeds 3] [NAME ...]
 
@@ -45,7 +45,7 @@ def findings_of(name: str, backends: list[str], seeds: int, *, fast_math: bool) 
 
 
 def main() -> int:
-    """Print a line per model; return 1 if a layer is wrong."""
+    """Print a line per model; return 1 for wrong layers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="models; all by default")
     parser.add_argument("--backends", default="CpuAcc,CpuRef")

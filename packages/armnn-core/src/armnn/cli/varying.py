@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn compare --vary``: the comparison with each value of a variable."""
+"""``armnn compare --vary``: a comparison per value of a variable."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SINGLE = ("reference", "inputs", "samples", "seed", "repeats", "dynamic_backend
 
 
 def vary(arguments: argparse.Namespace) -> int:
-    """Compare with each value in a process of its own, as libraries read them once.
+    """Compare with each value, in a process each.
 
-    Return 1 if a layer is wrong with one of them.
+    Libraries read variables once. Return 1 if a layer is wrong with one value.
 
     Raises:
         InvalidArgumentError: It is not NAME=VALUE,...
@@ -50,7 +50,7 @@ def _split(text: str) -> tuple[str, Sequence[str]]:
 
 
 def _compared(arguments: argparse.Namespace, name: str, value: str) -> dict[str, Any]:
-    """Return the JSON of a comparison, or why there is none."""
+    """Return a comparison as JSON has it, or an error."""
     command = [sys.executable, "-m", "armnn", "compare", arguments.model, "--json"]
     command += ["--backends", ",".join(arguments.backends)]
     for option in _SINGLE:
