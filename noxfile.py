@@ -342,6 +342,13 @@ def hatch(session: nox.Session, package: str) -> None:
         session.run("hatch", "test", "--", *session.posargs, env=ONE_THREAD_EACH)
 
 
+@nox.session(default=False)
+def reproducible(session: nox.Session) -> None:
+    """Build every distribution twice and compare the bytes; -- names some."""
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    _run(session, "tools/release/reproduce.py", *session.posargs)
+
+
 @nox.session(requires=["build"], default=False)
 def wheelhouse(session: nox.Session) -> None:
     """Put all wheels for x86-64 and aarch64 into dist/wheelhouse."""

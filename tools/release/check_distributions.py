@@ -24,7 +24,7 @@ BY_NAME = frozenset({"py.typed", "CMakeLists.txt", "functions.onnx", "operators.
 """Files of a package whose suffix others have that do not belong there."""
 IN_SOURCES = IN_A_PACKAGE - {".so"} | {".armnn", ".cpp", ".map", ".md", ".svg"}
 REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})
-BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml"}
+BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml", "sbom.cdx.json"}
 
 
 def wheel_problems(path: Path) -> list[str]:
