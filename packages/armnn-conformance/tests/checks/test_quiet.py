@@ -24,6 +24,7 @@ def test_a_good_backend_leaves_no_trace(install_backend: Install) -> None:
         (misbehaving.TalkativeBackend, "wrote to stdout or stderr: Small backend 1.0, all rights"),
         (misbehaving.ThreadLeavingBackend, "left threads after unload: small worker"),
         (misbehaving.DescriptorLeavingBackend, "left file descriptors after unload: /dev/null"),
+        (misbehaving.MaskingBackend, "the backend changes the umask"),
         (misbehaving.DyingBackend, "Softmax-Float32-last axis: the process ended with exit code 3"),
     ],
 )

@@ -272,6 +272,15 @@ class DescriptorLeavingBackend(SmallBackend):
         return super().create_context(options)
 
 
+class MaskingBackend(SmallBackend):
+    """Changes the umask of the process with each runtime."""
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
+        """Set the umask."""
+        os.umask(0o777 ^ os.umask(0))
+        return super().create_context(options)
+
+
 class DyingBackend(SmallBackend):
     """Takes the process with it."""
 
