@@ -342,6 +342,13 @@ def hatch(session: nox.Session, package: str) -> None:
         session.run("hatch", "test", "--", *session.posargs, env=ONE_THREAD_EACH)
 
 
+@nox.session(requires=["build"], default=False)
+def soak_dynamic(session: nox.Session) -> None:
+    """Start 100 runtimes while backend files come, change and go."""
+    _install(session, "armnn-dynamic-loader")
+    _run(session, "packages/armnn-dynamic-loader/tools/soak.py", *session.posargs)
+
+
 @nox.session(default=False)
 def reproducible(session: nox.Session) -> None:
     """Build every distribution twice and compare the bytes; -- names some."""

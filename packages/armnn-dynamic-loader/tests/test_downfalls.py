@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from armnn import CreationOptions
+from armnn.backends import BackendRegistry
+
 HOSTILE = Path(__file__).with_name("hostile_backend.c")
 START = """\
 import sys
@@ -94,6 +97,32 @@ def test_a_process_that_was_killed_or_interrupted_does_not_count(
     assert start(path, ends="now").returncode == status
     second = start(path)
     assert (second.returncode, second.stdout) == (0, " \n")
+
+
+def test_a_second_probe_beside_the_libraries_of_the_process_finds_it(
+    place: Callable[[str], Path],
+) -> None:
+    path = place("AbortsBesideNumpy")
+    for probe, stage in (("on", ""), ("twice", "dlopen"), ("twice", "dlopen")):
+        options = CreationOptions(
+            dynamic_backends_path=str(path.parent), enable_static_backends=False, probe=probe
+        )
+        (entry,) = [each for each in BackendRegistry(options).entries() if not each.is_static]
+        assert entry.stage == stage
+    assert entry.reason == (
+        "crashed with SIGABRT while it was loaded, beside the libraries that this process has "
+        "loaded"
+    )
+
+
+def test_a_good_file_passes_a_second_probe(place: Callable[[str], Path]) -> None:
+    options = CreationOptions(
+        dynamic_backends_path=str(place("Good").parent),
+        enable_static_backends=False,
+        probe="twice",
+    )
+    (entry,) = [each for each in BackendRegistry(options).entries() if not each.is_static]
+    assert entry.reason == ""
 
 
 def test_a_load_that_goes_well_leaves_no_note(

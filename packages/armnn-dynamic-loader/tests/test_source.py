@@ -169,7 +169,7 @@ def test_what_a_trusted_file_lacks_is_told_with_its_stage_when_it_is_opened(buil
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"probe": "maybe"}, "the probe is 'maybe': expected one of 'on', 'again', 'off'"),
+        ({"probe": "maybe"}, "the probe is 'maybe': expected one of 'on', 'again', 'twice', 'off'"),
         ({"probe_timeout": 0.0}, "the probe_timeout is 0.0: expected seconds above 0"),
         ({"probe_timeout": float("nan")}, "the probe_timeout is nan: expected seconds above 0"),
     ],

@@ -312,7 +312,7 @@ def test_the_options_of_the_probe_are_checked_before_the_source_is_asked(tmp_pat
     with installed(tmp_path, loader(), alone=True):
         with pytest.raises(
             InvalidArgumentError,
-            match=r"^the probe is 'never': expected one of 'on', 'again', 'off'$",
+            match=r"^the probe is 'never': expected one of 'on', 'again', 'twice', 'off'$",
         ):
             BackendRegistry(replace(PATH, probe="never"))
         with pytest.raises(

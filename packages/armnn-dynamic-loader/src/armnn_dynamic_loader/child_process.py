@@ -61,7 +61,9 @@ class ChildProcess:
                 "envelope": questions.ENVELOPE,
                 "search_path": [folder for folder in sys.path if folder],
             }
-            bounds = Bounds(seconds=timeout, memory=LARGEST_MEMORY, output=LARGEST_OUTPUT)
+            # A BLAS reserves memory for each processor.
+            memory = None if beside else LARGEST_MEMORY
+            bounds = Bounds(seconds=timeout, memory=memory, output=LARGEST_OUTPUT)
             try:
                 self._child = Child(
                     PythonCall(FUNCTION, [request], search_path()), bounds, descriptors=[write_end]

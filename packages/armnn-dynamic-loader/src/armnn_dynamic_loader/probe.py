@@ -88,6 +88,23 @@ def try_out(paths: Iterable[str], timeout: float, beside: Sequence[str] = ()) ->
     return outcomes
 
 
+def try_out_beside(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
+    """Try files out where this process' libraries are loaded, too."""
+    tried = try_out(paths, timeout, mapped_libraries())
+    where = ", beside the libraries that this process has loaded"
+    return {
+        path: replace(outcome, reason=outcome.reason + where) if outcome.reason else outcome
+        for path, outcome in tried.items()
+    }
+
+
+def mapped_libraries() -> list[str]:
+    """Return the shared libraries of this process, as mapped."""
+    with open("/proc/self/maps", errors="surrogateescape") as maps:
+        paths = dict.fromkeys(line.rstrip("\n").partition("/")[2] for line in maps if "/" in line)
+    return [f"/{path}" for path in paths if ".so" in os.path.basename(path)]
+
+
 def _may_start(running: dict[ChildProcess, float]) -> bool:
     """Return whether one more process leaves the others their time."""
     now = time.monotonic()

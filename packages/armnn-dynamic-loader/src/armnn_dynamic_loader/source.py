@@ -217,7 +217,8 @@ def _tried_out(
 ) -> list[SourceRecord]:
     """Return the records after probing those that passed all checks."""
     with _one_at_a_time:
-        cache = VerdictCache(cache_file())
+        is_twice = options.probe == "twice"
+        cache = VerdictCache(cache_file(), is_twice=is_twice)
         outcomes: dict[str, tuple[Outcome, str]] = {}
         waiting: dict[str, FileRecord] = {}
         for number, record in enumerate(records):
@@ -230,6 +231,9 @@ def _tried_out(
                     if announced.is_open_question:
                         waiting[record.path] = announced
         fresh = _try_out(waiting, options.probe_timeout) if waiting else {}
+        if is_twice and waiting:
+            passed = [path for path, outcome in fresh.items() if not outcome.reason]
+            fresh |= _try_out_beside(passed, options.probe_timeout)
         found = {
             waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()
         }
@@ -255,6 +259,12 @@ def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
     from armnn_dynamic_loader.probe import try_out
 
     return try_out(paths, timeout)
+
+
+def _try_out_beside(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
+    from armnn_dynamic_loader.probe import try_out_beside  # late, as above
+
+    return try_out_beside(paths, timeout)
 
 
 def _announced(record: FileRecord, gate: _Gate) -> FileRecord:

@@ -58,13 +58,15 @@ def cache_file() -> Path | None:
 class VerdictCache:
     """The verdicts of one user."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, is_twice: bool = False) -> None:
         """Read the verdicts; unreadable or untrusted ones count as none.
 
         Args:
             path: The file; None to keep nothing.
+            is_twice: Whether files are tried out beside this process' libraries, too.
         """
         self._path = path
+        self._kind = "twice" if is_twice else "once"
         self._rows: dict[str, Any] = self._read()
 
     def find(self, record: FileRecord, timeout: float) -> tuple[Outcome, str] | None:
@@ -74,7 +76,7 @@ class VerdictCache:
             record: The file.
             timeout: How many seconds it would be given now.
         """
-        row = self._rows.get(_key(record))
+        row = self._rows.get(self._key(record))
         if not isinstance(row, dict) or record.state is None:
             return None
         try:
@@ -95,7 +97,7 @@ class VerdictCache:
             timeout: How many seconds each was given.
         """
         rows = {
-            _key(record): {
+            self._key(record): {
                 "state": _state_of(record),
                 "sha256": sha256,
                 "time": time.time(),
@@ -112,6 +114,9 @@ class VerdictCache:
                 self._write(self._path)
             except OSError as error:
                 _log.debug("the verdicts cannot be kept in %s: %s", self._path, error)
+
+    def _key(self, record: FileRecord) -> str:
+        return json.dumps([record.path, self._kind, *_MADE_WITH])
 
     def _read(self) -> dict[str, Any]:
         if self._path is None:
@@ -147,10 +152,6 @@ class VerdictCache:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
-
-
-def _key(record: FileRecord) -> str:
-    return json.dumps([record.path, *_MADE_WITH])
 
 
 def _state_of(record: FileRecord) -> list[Any]:

@@ -24,8 +24,8 @@ class CreationOptions:
         enable_static_backends: Whether backends of installed packages take part.
         enable_dynamic_backends: Whether directories are scanned at all.
         probe: Whether a dynamic backend is tried out in a process of its own before it is loaded:
-            "on" unless the same file was tried out before, "again" in any case, "off" for those
-            who trust their files.
+            "on" unless the same file was tried out before, "again" in any case, "twice" beside the
+            libraries of this process as well, "off" for trusted files.
         probe_timeout: Seconds that trying out one file may take.
         require_locked: Whether only those backends may be loaded that the lock file lists.
         lock_file: Where the lock file is that ``armnn backends lock`` writes; by default in the

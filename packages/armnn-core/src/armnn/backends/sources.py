@@ -46,7 +46,7 @@ PATHS_GROUP = "armnn.backend_paths"
 The value is the dotted name of the package that is the folder; it is never imported.
 """
 
-PROBES = ("on", "again", "off")
+PROBES = ("on", "again", "twice", "off")
 """What ``CreationOptions.probe`` may be."""
 
 LONGEST_PROBE_SECONDS = 3600.0

@@ -107,9 +107,18 @@ class Calls:
             raise DefectError(f"prints to stdout: {text!r}")
 
 
-def left_running() -> str:
-    """Return other threads and processes still running; empty if none."""
-    threads = len(os.listdir("/proc/self/task")) - 1
+def running_threads() -> int:
+    """Return the number of this process' threads."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def left_running(before: int) -> str:
+    """Return new threads and processes still running; empty if none.
+
+    Args:
+        before: How many threads there were.
+    """
+    threads = running_threads() - before
     if threads > 0:
         return f"{threads} thread{'' if threads == 1 else 's'}"
     try:

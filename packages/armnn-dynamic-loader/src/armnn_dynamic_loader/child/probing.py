@@ -17,7 +17,7 @@ from armnn_backend_api.exports import Exports, LibraryError, check_id, open_libr
 from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.structs import MESSAGE_LIMIT
 from armnn_backend_api.table import read_text
-from armnn_dynamic_loader.child.calls import Calls, Channel, left_running
+from armnn_dynamic_loader.child.calls import Calls, Channel, left_running, running_threads
 from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
 from armnn_dynamic_loader.child.describing import describe
 from armnn_dynamic_loader.child.executing import ComputedLayer
@@ -39,6 +39,7 @@ class Probe:
         for library in request["beside"]:
             with contextlib.suppress(OSError):
                 ctypes.CDLL(library)
+        self._threads = running_threads()
         self._calls = Calls(channel)
 
     def run(self) -> None:
@@ -143,7 +144,7 @@ class Probe:
             )
 
     def _check_left_running(self, when: str) -> None:
-        left = left_running()
+        left = left_running(self._threads)
         if left:
             raise DefectError(f"left {left} running that began {when}")
 
