@@ -102,7 +102,7 @@ class FoundBackend:
         with self._lock:
             if not self._has_warned:
                 self._has_warned = True
-                _log.warning("%s It is left out.", self.entry.message)
+                _log.warning("%s It is left out.", printable(self.entry.message))
 
     def _load(self) -> None:
         if self._is_loading:
