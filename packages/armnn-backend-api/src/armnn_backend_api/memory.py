@@ -35,12 +35,14 @@ def read_memory(address: int, size: int) -> bytes:
     Raises:
         UnmappedError: Not all of them are mapped and readable.
     """
-    buffer = ctypes.create_string_buffer(size)
-    ours = _Part(ctypes.addressof(buffer), size)
+    if not size:
+        return b""
+    buffer = bytearray(size)
+    ours = _Part(ctypes.addressof(ctypes.c_char.from_buffer(buffer)), size)
     theirs = _Part(address, size)
     copied = _libc.process_vm_readv(os.getpid(), ctypes.byref(ours), 1, ctypes.byref(theirs), 1, 0)
     if copied == size:
-        return buffer.raw
+        return bytes(buffer)
     if copied < 0 and ctypes.get_errno() != _EFAULT:  # a filter of system calls forbids it
         return ctypes.string_at(address, size)
     raise UnmappedError(f"{size} bytes at {address:#x} are not mapped")

@@ -41,7 +41,7 @@ ENVELOPE: Final[dict[str, Any]] = {
 }
 """What a host says of a serialised program; the child fills in what it learns."""
 
-_ODD_WIDTHS: Final = (3, 17)
+_ODD_WIDTHS: Final = (3, 11)
 _ODD_SIZES: Final = (1, 3, 17, 33)
 """Elements of the last axis: no multiples of a register, or just above one."""
 
