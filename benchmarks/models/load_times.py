@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times to load a model in a fresh process, beside peers.
+"""Times to load a model in a fresh process.
 
     python -m benchmarks.models.load_times model.onnx model.tflite [--rounds 7] [--json]
 
