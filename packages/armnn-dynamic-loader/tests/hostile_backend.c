@@ -228,7 +228,7 @@ static armnn_code query(armnn_backend *backend, const armnn_device *of, const ar
   for (uint64_t i = 0; i < graph->num_nodes; ++i) {
     armnn_support *support = ARMNN_AT(armnn_support, supports, stride, i);
     const armnn_node *node = ARMNN_AT(const armnn_node, graph->nodes, graph->node_stride, i);
-    if (node->type.size == 8 && memcmp(node->type.data, "Addition", 8) == 0)
+    if (node->type.size == 8 && memcmp(node->type.data, ARMNN_LAYER_ADDITION, 8) == 0)
       support->level = ARMNN_SUPPORTED;
     else if (is("GarbageReason"))
       support->reason = (armnn_string){NOWHERE, 9};

@@ -45,7 +45,10 @@ def on_demand(
 
     def listed() -> list[str]:
         """Return the names that are there, imported or not."""
-        return sorted({*there, *homes})
+        from pkgutil import iter_modules  # costs a millisecond that only dir() needs
+
+        modules = (each.name for each in iter_modules(there.get("__path__", ())))
+        return sorted({*there, *homes, *(name for name in modules if not name.startswith("_"))})
 
     return get, listed
 

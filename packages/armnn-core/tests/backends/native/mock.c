@@ -10,6 +10,8 @@
 
 #include "mock_exports.h"
 
+enum { kNoLayout = 99 };
+
 /* What the tests read through get_extension("mock.counts/1"). */
 typedef struct {
   atomic_llong backends, programs, contexts, kept, violations, shutdowns, events;
@@ -180,7 +182,7 @@ static armnn_code query(armnn_backend *backend, const armnn_device *device,
     if (backend->fail_query[0] == 'l') support->level = 7;
     if (backend->fail_query[0] == 'n') support->node_id = 99;
     if (backend->fail_query[0] == 'w') support->layout = ARMNN_DATA_LAYOUT_NHWC;
-    if (backend->fail_query[0] == 'W') support->layout = 99;
+    if (backend->fail_query[0] == 'W') support->layout = kNoLayout;
     if (backend->fail_query[0] == 'g') {
       support->level = ARMNN_NOT_SUPPORTED;
       support->reason = (armnn_string){NULL, 1000};
