@@ -94,3 +94,13 @@ def test_a_candidate_knows_its_layer() -> None:
     x = Draw(FLOAT, [7]).input((3,))
     made = Candidate(ActivationDescriptor(function=ActivationFunction.ABS), (x,), np.abs)
     assert made.layer == "Activation"
+
+
+def test_other_inputs_are_stored_within_the_range_of_the_first_ones() -> None:
+    x = Draw(DataType.QASYMM_S8, [6]).input((2, 3))
+    outputs = computed(np.add, (x, x), [DataType.QASYMM_S8])
+    nodes = [GraphNode("Addition", AdditionDescriptor(), (x, x), outputs, np.add)]
+    graph = Graph("sum", nodes, [x], list(outputs))
+    wider = GraphValue(x.info, np.full((2, 3), 100.0))
+    (y,) = graph.with_inputs([wider]).outputs
+    assert np.all(y.real == y.info.scale * (127 - y.info.zero_point))

@@ -203,8 +203,21 @@ def computed(
     made = []
     for real, info, distance in zip(exact, infos, reach, strict=True):
         known = fitted(info, real) if isinstance(info, DataType) else info.with_shape(real.shape)
-        made.append(GraphValue(known, real, _SAFETY * distance + _own_error(known, real)))
+        error = _SAFETY * distance + _own_error(known, real)
+        made.append(GraphValue(known, _representable(known, real), error))
     return tuple(made)
+
+
+def _representable(info: TensorInfo, real: NDArray[Any]) -> NDArray[Any]:
+    """Return real values as far as they can be stored.
+
+    Other inputs than those that the quantisation was fitted to may lead beyond its range.
+    """
+    if not info.is_quantized:
+        return real
+    limits = np.iinfo(info.data_type.numpy_dtype)
+    ends = decode(np.array([limits.min, limits.max], limits.dtype), info)
+    return np.clip(real, ends[0], ends[1])
 
 
 def _all(results: Any) -> tuple[NDArray[Any], ...]:
