@@ -11,16 +11,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from typing import TYPE_CHECKING, Any
 
 import armnn
 from armnn.debugging import CompareOptions, Findings, compare
 from armnn.errors import ArmnnError, UnsupportedOperatorError
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FAST_MATH = "FastMathEnabled"
 
@@ -33,7 +29,7 @@ def findings_of(name: str, backends: list[str], seeds: int, *, fast_math: bool) 
     """
     network = armnn.parse(fetch(name, default_cache()))
     infos = {layer.name: layer.output.info for layer in network.inputs}
-    samples: list[dict[str, NDArray[Any]]] = make_feeds(MODELS[name], infos, seeds)
+    samples = make_feeds(MODELS[name], infos, seeds)
     options = {backends[0]: {FAST_MATH: True}} if fast_math else {}
     return compare(
         network,

@@ -112,7 +112,7 @@ __attribute__((constructor)) static void at_load(void) {
   }
   IF("LimitsFiles") setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64});
   IF("LimitsStack") setrlimit(RLIMIT_STACK, &(struct rlimit){1 << 20, 1 << 20});
-  IF("SetsVariable") setenv("OMP_NUM_THREADS", "1", 1);
+  IF("SetsVariable") setenv("ACME_NUM_THREADS", "1", 1);
   IF("ClearsVariables") clearenv();
   IF("IsNice") if (nice(1) < 0) abort();
   IF("SchedulesItself") sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});

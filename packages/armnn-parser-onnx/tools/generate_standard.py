@@ -17,6 +17,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import defs, helper
@@ -96,9 +97,10 @@ def _row(schema: defs.OpSchema, sets: dict[tuple[str, ...], int]) -> Iterator[st
 def _state(schema: defs.OpSchema) -> str:
     if schema.deprecated:
         return "deprecated"
-    if schema.has_function:
+    untyped: Any = schema  # onnx's stub lacks what concerns functions
+    if untyped.has_function:
         return "function"
-    return "context" if schema.has_context_dependent_function else ""
+    return "context" if untyped.has_context_dependent_function else ""
 
 
 def _parameter(given: defs.OpSchema.FormalParameter) -> str:
@@ -108,7 +110,8 @@ def _parameter(given: defs.OpSchema.FormalParameter) -> str:
 
 
 def _attribute(given: defs.OpSchema.Attribute) -> str:
-    text = f"{given.name}:{given.type.name}{'!' if given.required else ''}"
+    kind: Any = given.type  # an enumeration, which onnx's stub does not say
+    text = f"{given.name}:{kind.name}{'!' if given.required else ''}"
     if not given.default_value.type:
         return text
     value = helper.get_attribute_value(given.default_value)
@@ -124,9 +127,10 @@ def functions() -> bytes:
     model = onnx.ModelProto()
     for schema in schemas():
         if _state(schema) == "function":
-            for version in schema.function_opset_versions:
+            untyped: Any = schema  # onnx's stub lacks what concerns functions
+            for version in untyped.function_opset_versions:
                 function = model.functions.add()
-                function.ParseFromString(schema.get_function_with_opset_version(version))
+                function.ParseFromString(untyped.get_function_with_opset_version(version))
                 _strip(function)
     return bytes(model.SerializeToString(deterministic=True))
 

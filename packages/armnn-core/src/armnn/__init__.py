@@ -81,6 +81,7 @@ else:
             "NormalizationAlgorithmMethod OutputShapeRounding PaddingMethod PaddingMode "
             "PoolingAlgorithm ReduceOperation ResizeMethod ScatterNdFunction UnaryOperation",
         },
+        hidden=("compat", "testing"),  # former names
     )
 
 __all__ = [

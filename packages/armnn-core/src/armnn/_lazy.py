@@ -8,7 +8,7 @@ than loading it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +16,7 @@ from armnn._load_times import stage
 
 
 def on_demand(
-    package: str, names: Mapping[str, str]
+    package: str, names: Mapping[str, str], hidden: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package.
 
@@ -26,6 +26,7 @@ def on_demand(
         package: Its full name.
         names: By module, without the package's name: the names that it has for the package,
             separated by spaces.
+        hidden: The modules that ``dir()`` does not show.
     """
     homes = {name: module for module, listed in names.items() for name in listed.split()}
     there = vars(sys.modules[package])
@@ -47,8 +48,9 @@ def on_demand(
         """Return the names that are there, imported or not."""
         from pkgutil import iter_modules  # costs a millisecond that only dir() needs
 
-        modules = (each.name for each in iter_modules(there.get("__path__", ())))
-        return sorted({*there, *homes, *(name for name in modules if not name.startswith("_"))})
+        modules = {each.name for each in iter_modules(there.get("__path__", ()))}
+        shown = {name for name in modules.difference(hidden) if not name.startswith("_")}
+        return sorted({*there, *homes, *shown})
 
     return get, listed
 
