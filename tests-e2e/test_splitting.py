@@ -60,7 +60,7 @@ def run(network: Network, *backends: Any) -> tuple[dict[str, np.ndarray], Optimi
     for backend in backends:
         backend.register_tensor_handle_factories(factories)
     candidates = tuple(Candidate(backend, ModelContext({})) for backend in backends)
-    participants = Participants(candidates, (), candidates, factories)
+    participants = Participants(candidates, (), lambda: candidates, factories)
     optimized = OptimizedNetwork(network, participants, OptimizerOptions(rewrite=False))
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(SHAPE)
     with Runtime() as runtime:

@@ -319,6 +319,15 @@ constexpr float kGateScale = 1.0f / 4096.0f;
 
 void lower_quantized_lstm(Lowering &l) {
   require_stored(l, 1, ARMNN_QASYMM_U8);
+  const auto &[input, output, forget, candidate] = kGatesOfQuantizedLstm;
+  for (const Gate &gate : {input, output, forget, candidate}) {
+    for (const size_t weights : {gate.weights, gate.recurrent}) {
+      require(is_quantized(l.input(weights).stored_type), "the weights must be quantised",
+              static_cast<int32_t>(weights));
+    }
+  }
+  require(l.output(0).stored_type == ARMNN_QSYMM_S16, "the cell must be QSymmS16", 1);
+  require(l.output(1).stored_type == ARMNN_QASYMM_U8, "the output must be QAsymmU8, as the input is", 0);
   RoundedLstm::Rules rules;
   rules.sums.fill({kGateScale});
   rules.rounds_terms = false;

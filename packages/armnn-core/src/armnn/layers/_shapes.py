@@ -280,7 +280,8 @@ def read_shape(inputs: Inputs, name: str) -> Shape | None:
         length = filled_length(inputs, name)
         return None if length is None else (None,) * length
     dims = tuple(value.ravel().tolist())
-    if value.ndim != 1 or len(dims) > MAX_RANK or any(dim < 0 for dim in dims):
+    are_sizes = all(isinstance(dim, int) and dim >= 0 for dim in dims)
+    if value.ndim != 1 or len(dims) > MAX_RANK or not are_sizes:
         raise ShapeError(
             f"the value of the input {name!r} is {value.tolist()}: expected a shape of up to "
             f"{MAX_RANK} dimensions, none below 0"
