@@ -12,7 +12,7 @@ from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Parti
 from armnn.optimizer.infer import fill_descriptor, update_outputs
 from armnn.optimizer.layouts import order_to, transposed, twin_of
 from armnn.optimizer.specialise import state_target_shape
-from armnn.runtime.handles import ComputedHandle
+from armnn.runtime.memory.handles import ComputedHandle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -217,7 +217,8 @@ def _representable(info: TensorInfo, real: NDArray[Any]) -> NDArray[Any]:
         return real
     limits = np.iinfo(info.data_type.numpy_dtype)
     ends = decode(np.array([limits.min, limits.max], limits.dtype), info)
-    return np.clip(real, ends[0], ends[1])
+    stored: NDArray[Any] = np.clip(real, ends[0], ends[1])
+    return stored
 
 
 def _all(results: Any) -> tuple[NDArray[Any], ...]:

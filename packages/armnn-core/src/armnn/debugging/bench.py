@@ -17,10 +17,10 @@ from armnn.optimizer.phases import prepare_network, prepare_specialisation
 from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
-from armnn.runtime.closing import Closing
-from armnn.runtime.plan import Plan
+from armnn.runtime.memory.strategies import MemoryStrategies
+from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.plan import Plan
 from armnn.runtime.request import checked_request
-from armnn.runtime.strategies import MemoryStrategies
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

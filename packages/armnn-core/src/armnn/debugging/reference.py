@@ -16,7 +16,7 @@ from armnn.backends import ArrayHandle
 from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn.graph import Network
 from armnn.quantization import quantization_arrays
-from armnn.runtime.handles import ComputedHandle
+from armnn.runtime.memory.handles import ComputedHandle
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import DataType
 

@@ -11,7 +11,7 @@ import numpy as np
 from armnn._arguments import items, mapping, refused
 from armnn.debugging.random_inputs import random_array
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.inputs import ExpectedInputs
+from armnn.runtime.calls.inputs import ExpectedInputs
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
+    from armnn.runtime.calls.imports import FileMemory
+    from armnn.runtime.calls.properties import NetworkProperties
     from armnn.runtime.default import default_runtime, load_model, optimize
-    from armnn.runtime.imports import FileMemory
     from armnn.runtime.loaded_network import LoadedNetwork
-    from armnn.runtime.memory import Block, Layout, MemoryValidationError
-    from armnn.runtime.properties import NetworkProperties
+    from armnn.runtime.memory.planner import Block, Layout, MemoryValidationError
+    from armnn.runtime.memory.strategies import StrategyValidator
     from armnn.runtime.runtime import Runtime
-    from armnn.runtime.strategies import StrategyValidator
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
             "default": "default_runtime load_model optimize",
-            "imports": "FileMemory",
+            "calls.imports": "FileMemory",
             "loaded_network": "LoadedNetwork",
-            "memory": "Block Layout MemoryValidationError",
-            "properties": "NetworkProperties",
+            "memory.planner": "Block Layout MemoryValidationError",
+            "calls.properties": "NetworkProperties",
             "runtime": "Runtime",
-            "strategies": "StrategyValidator",
+            "memory.strategies": "StrategyValidator",
         },
     )
 

@@ -22,8 +22,8 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.optimizer import Candidate, Participants
-from armnn.runtime.closing import Closing
-from armnn.runtime.strategies import ANY_BACKEND
+from armnn.runtime.memory.strategies import ANY_BACKEND
+from armnn.runtime.plans.closing import Closing
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:

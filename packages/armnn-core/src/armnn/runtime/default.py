@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions
     from armnn.parsing import ParserOptions
-    from armnn.runtime.inputs import InputShapes
+    from armnn.runtime.calls.inputs import InputShapes
+    from armnn.runtime.calls.properties import NetworkProperties
     from armnn.runtime.loaded_network import LoadedNetwork
-    from armnn.runtime.properties import NetworkProperties
     from armnn.runtime.request import BackendOptions
     from armnn.runtime.runtime import Runtime
 

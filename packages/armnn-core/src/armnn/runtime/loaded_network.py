@@ -13,13 +13,13 @@ from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
-from armnn.runtime.closing import Closable, Closing, Gate
-from armnn.runtime.facts import NetworkFacts
-from armnn.runtime.imports import Imports
-from armnn.runtime.ports import Ports
-from armnn.runtime.repeated_runs import RepeatedRuns
-from armnn.runtime.sharing import shared_memory_beside
-from armnn.runtime.watched_runs import checked_control, watched_run
+from armnn.runtime.calls.imports import Imports
+from armnn.runtime.calls.ports import Ports
+from armnn.runtime.calls.repeated_runs import RepeatedRuns
+from armnn.runtime.calls.watched_runs import checked_control, watched_run
+from armnn.runtime.plans.closing import Closable, Closing, Gate
+from armnn.runtime.plans.facts import NetworkFacts
+from armnn.runtime.plans.sharing import shared_memory_beside
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from armnn.backends import CreationOptions, ProfilingSink
     from armnn.backends.control import CancelToken
     from armnn.runtime.backends_in_use import BackendEvents
-    from armnn.runtime.bound_call import BoundCall
-    from armnn.runtime.importing_runs import ImportingRuns
-    from armnn.runtime.imports import FileMemory
-    from armnn.runtime.inputs import InputShapes
-    from armnn.runtime.outputs import Targets
-    from armnn.runtime.plans import NetworkPlans
-    from armnn.runtime.properties import NetworkProperties
+    from armnn.runtime.calls.bound_call import BoundCall
+    from armnn.runtime.calls.importing_runs import ImportingRuns
+    from armnn.runtime.calls.imports import FileMemory
+    from armnn.runtime.calls.inputs import InputShapes
+    from armnn.runtime.calls.properties import NetworkProperties
+    from armnn.runtime.calls.tasks import RunTask
+    from armnn.runtime.plans.cache import NetworkPlans
+    from armnn.runtime.plans.outputs import Targets
     from armnn.runtime.request import LoadRequest
-    from armnn.runtime.tasks import RunTask
 
 
 class NetworkOwner(Closable):
@@ -195,7 +195,7 @@ class LoadedNetwork(NetworkFacts):
         Raises:
             InvalidArgumentError: The network was loaded with ``async_enabled=False``.
         """
-        from armnn.runtime.tasks import RunTask, ThreadRun  # late: few programs submit
+        from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: few programs submit
 
         if not self.properties.async_enabled:
             raise InvalidArgumentError(
@@ -353,7 +353,7 @@ class LoadedNetwork(NetworkFacts):
         states: Mapping[str, str] | None,
         sources: Mapping[str, MemorySource],
     ) -> BoundCall:
-        from armnn.runtime.binder import Binder  # late: few programs bind
+        from armnn.runtime.calls.binder import Binder  # late: few programs bind
 
         after = self.events.after_run if self.events.has_listeners else None
         real = None if self._real is None else self._real.inputs
@@ -393,7 +393,7 @@ class LoadedNetwork(NetworkFacts):
 def _importing_runs(plans: NetworkPlans, properties: NetworkProperties) -> ImportingRuns | None:
     if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
         return None
-    from armnn.runtime.importing_runs import ImportingRuns  # late: few networks import
+    from armnn.runtime.calls.importing_runs import ImportingRuns  # late: few networks import
 
     runs = ImportingRuns(plans, properties)
     return runs if runs.is_needed else None

@@ -11,13 +11,13 @@ from armnn._arguments import file_path, texts
 from armnn._installing import REFERENCE
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions, checked_options
-from armnn.runtime.watched_runs import check_profiler
+from armnn.runtime.calls.watched_runs import check_profiler
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, OptionValue, ProfilingSink
     from armnn.parsing import ParserOptions
-    from armnn.runtime.inputs import InputShapes
-    from armnn.runtime.properties import NetworkProperties
+    from armnn.runtime.calls.inputs import InputShapes
+    from armnn.runtime.calls.properties import NetworkProperties
     from armnn.storage.source import ModelSource
 
 

@@ -19,14 +19,14 @@ from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
 from armnn.optimizer import Prepared, phase
 from armnn.parsing import checked_file, checked_options
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
-from armnn.runtime.closing import Closing, Gate
-from armnn.runtime.idle_memory import IdleMemory
+from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
-from armnn.runtime.plan import Plan
-from armnn.runtime.plans import NetworkPlans
-from armnn.runtime.properties import NetworkProperties, check_properties, properties_for
+from armnn.runtime.memory.idle_memory import IdleMemory
+from armnn.runtime.memory.strategies import MemoryStrategies
+from armnn.runtime.plans.cache import NetworkPlans
+from armnn.runtime.plans.closing import Closing, Gate
+from armnn.runtime.plans.plan import Plan
 from armnn.runtime.request import LoadRequest, checked_request, profiler_of
-from armnn.runtime.strategies import MemoryStrategies
 from armnn.storage.source import ModelSource
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
     from armnn.parsing import ParserOptions
-    from armnn.runtime.inputs import InputShapes
-    from armnn.runtime.observed import TensorSink
+    from armnn.runtime.calls.inputs import InputShapes
+    from armnn.runtime.plans.observed import TensorSink
     from armnn.runtime.request import BackendOptions, OptimizationRequest
     from armnn.storage.folder import CacheFolder
     from armnn.storage.model import StoredNetwork
@@ -440,7 +440,7 @@ def _is_network(model: str | PathLike[str] | Network) -> TypeGuard[Network]:
 def _tensor_sink(options: OptimizerOptions) -> TensorSink | None:
     if not options.shows_tensors:
         return None
-    from armnn.runtime.observed import TensorSink  # late: few networks are debugged
+    from armnn.runtime.plans.observed import TensorSink  # late: few networks are debugged
 
     return TensorSink(options)
 

@@ -27,7 +27,7 @@ from armnn.errors import (
     ResourceExhaustedError,
 )
 from armnn.profiling import Recorder
-from armnn.runtime.handles import ComputedHandle
+from armnn.runtime.memory.handles import ComputedHandle
 
 INFO = TensorInfo((4,))
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)

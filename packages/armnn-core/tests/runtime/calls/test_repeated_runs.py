@@ -11,7 +11,7 @@ import pytest
 from armnn import Network, TensorInfo
 from armnn.backends import Allocator, HostAllocator, Step, Workload
 from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError
-from armnn.runtime.plan import POOL_LIMIT
+from armnn.runtime.plans.plan import POOL_LIMIT
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

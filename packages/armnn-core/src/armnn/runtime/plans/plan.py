@@ -19,14 +19,14 @@ from armnn.backends import (
 from armnn.errors import BackendError
 from armnn.optimizer.boundaries import owner
 from armnn.optimizer.observe import Observation
-from armnn.runtime.arenas import plan_arenas
-from armnn.runtime.binding import Binding, DirectTensors, direct_tensors, steps_after
-from armnn.runtime.closing import Closing
-from armnn.runtime.context import ExecutionContext
-from armnn.runtime.handles import CopyWorkload, allocated
-from armnn.runtime.idle_memory import IdleMemory
-from armnn.runtime.lifetimes import lifetimes
-from armnn.runtime.placing import TensorHandles
+from armnn.runtime.memory.arenas import plan_arenas
+from armnn.runtime.memory.handles import CopyWorkload, allocated
+from armnn.runtime.memory.idle_memory import IdleMemory
+from armnn.runtime.memory.lifetimes import lifetimes
+from armnn.runtime.memory.placing import TensorHandles
+from armnn.runtime.plans.binding import Binding, DirectTensors, direct_tensors, steps_after
+from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.context import ExecutionContext
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, MemoryManager, Step, Task
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
-    from armnn.runtime.observed import TensorSink
-    from armnn.runtime.strategies import MemoryStrategies
+    from armnn.runtime.memory.strategies import MemoryStrategies
+    from armnn.runtime.plans.observed import TensorSink
     from armnn.types import MemorySource
 
 Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"

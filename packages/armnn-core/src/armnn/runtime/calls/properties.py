@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from armnn._arguments import flag, instance
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.watched_runs import check_profiler
+from armnn.runtime.calls.watched_runs import check_profiler
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:

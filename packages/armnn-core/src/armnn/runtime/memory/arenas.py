@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn.optimizer.boundaries import owner
-from armnn.runtime.handles import handle_at
-from armnn.runtime.memory import Block, Layout
+from armnn.runtime.memory.handles import handle_at
+from armnn.runtime.memory.planner import Block, Layout
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from armnn.backends import Allocator, TensorHandle, Workload
     from armnn.graph import Layer, Value
-    from armnn.runtime.strategies import MemoryStrategies
+    from armnn.runtime.memory.strategies import MemoryStrategies
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol
 
 from armnn.errors import CancelledError, DeadlineExceededError
-from armnn.runtime.closing import Closable
-from armnn.runtime.deadlines import seconds_of
+from armnn.runtime.calls.deadlines import seconds_of
+from armnn.runtime.plans.closing import Closable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

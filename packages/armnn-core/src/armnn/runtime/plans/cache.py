@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from armnn._process_memory import collection_waits, trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import Report
-from armnn.runtime.closing import Closing
-from armnn.runtime.context import with_layer_types
-from armnn.runtime.plan import Plan
+from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.context import with_layer_types
+from armnn.runtime.plans.plan import Plan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import OptimizedNetwork, Prepared
-    from armnn.runtime.outputs import Targets
+    from armnn.runtime.plans.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
 TRIMMED_BYTES = 1 << 20
@@ -112,7 +112,7 @@ class NetworkPlans:
         control: RunControl | None,
         targets: Targets | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Run the network; see :meth:`armnn.runtime.context.ExecutionContext.run`."""
+        """Run the network; see :meth:`armnn.runtime.plans.context.ExecutionContext.run`."""
         reservation = self.reserve(inputs)
         try:
             return reservation.run(inputs, control, targets)
@@ -242,7 +242,8 @@ class Reservation:
     Attributes:
         is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
             alone can run it.
-        repeat: If so, runs it again; see :meth:`armnn.runtime.context.ExecutionContext.repeat`.
+        repeat: If so, runs it again; see
+            :meth:`armnn.runtime.plans.context.ExecutionContext.repeat`.
     """
 
     __slots__ = ("_context", "_entry", "_is_held", "_plan", "_plans", "is_repeatable", "repeat")

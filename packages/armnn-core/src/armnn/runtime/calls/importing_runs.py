@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn.errors import InvalidArgumentError, MemoryImportError
-from armnn.runtime.binder import aligned, check_usable
-from armnn.runtime.binding import Binding
-from armnn.runtime.closing import Closing
-from armnn.runtime.context import with_layer_types
-from armnn.runtime.outputs import check_shapes
+from armnn.runtime.calls.binder import aligned, check_usable
+from armnn.runtime.plans.binding import Binding
+from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.context import with_layer_types
+from armnn.runtime.plans.outputs import check_shapes
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.control import RunControl
-    from armnn.runtime.context import ExecutionContext
-    from armnn.runtime.outputs import Targets
-    from armnn.runtime.plan import Plan
-    from armnn.runtime.plans import NetworkPlans
-    from armnn.runtime.properties import NetworkProperties
+    from armnn.runtime.calls.properties import NetworkProperties
+    from armnn.runtime.plans.cache import NetworkPlans
+    from armnn.runtime.plans.context import ExecutionContext
+    from armnn.runtime.plans.outputs import Targets
+    from armnn.runtime.plans.plan import Plan
 
 MOST_KEPT: Final = 4
 """Sets of arrays that stay bound for later runs, as a ring of buffers has."""
@@ -68,7 +68,7 @@ class ImportingRuns:
 
         Raises:
             MemoryImportError: An array cannot be used without a copy.
-            ExecutionError: See :meth:`armnn.runtime.context.ExecutionContext.run`.
+            ExecutionError: See :meth:`armnn.runtime.plans.context.ExecutionContext.run`.
         """
         plan = self._plans.lone_plan(arrays)
         shapes = {} if plan is None else plan.output_shapes

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.errors import ClosedError, ExecutionError
-from armnn.runtime.closing import Closable, Closing
-from armnn.runtime.deadlines import deadline_of
-from armnn.runtime.tasks import BackendRun, RunTask, ThreadRun
+from armnn.runtime.calls.deadlines import deadline_of
+from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
+from armnn.runtime.plans.closing import Closable, Closing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import Task
-    from armnn.runtime.context import ExecutionContext
+    from armnn.runtime.plans.context import ExecutionContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,8 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import HostAllocator
-from armnn.runtime import idle_memory
-from armnn.runtime.idle_memory import IdleMemory
+from armnn.runtime.memory import idle_memory
+from armnn.runtime.memory.idle_memory import IdleMemory
 
 
 @dataclass(eq=False)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
-from armnn.runtime.closing import Closing
-from armnn.runtime.outputs import check_shapes
+from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.outputs import check_shapes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
     from armnn.optimizer import Report
-    from armnn.runtime.outputs import Targets
+    from armnn.runtime.plans.outputs import Targets
 
 
 class ExecutionContext:

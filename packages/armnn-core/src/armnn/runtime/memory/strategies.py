@@ -12,7 +12,7 @@ from armnn import _metadata
 from armnn._arguments import refused
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.memory import (
+from armnn.runtime.memory.planner import (
     Block,
     Layout,
     MemoryValidationError,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
 from armnn.backends.memory import HOST_SOURCES
 from armnn.optimizer.boundaries import owner
-from armnn.runtime.handles import ComputedHandle, CopyWorkload, constant_handle
+from armnn.runtime.memory.handles import ComputedHandle, CopyWorkload, constant_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,16 +11,16 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from armnn.runtime.plan import POOL_LIMIT
+from armnn.runtime.plans.plan import POOL_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.runtime.closing import Gate
-    from armnn.runtime.outputs import Targets
-    from armnn.runtime.plans import NetworkPlans, Reservation
+    from armnn.runtime.plans.cache import NetworkPlans, Reservation
+    from armnn.runtime.plans.closing import Gate
+    from armnn.runtime.plans.outputs import Targets
 
 
 class RepeatedRuns:

@@ -11,7 +11,7 @@ from armnn.optimizer.report import prepared_text
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.optimizer import Report
-    from armnn.runtime.plans import NetworkPlans
+    from armnn.runtime.plans.cache import NetworkPlans
     from armnn.tensor import TensorInfo
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from armnn._arguments import refused
 from armnn.backends.control import CancelToken, RunControl
-from armnn.runtime.deadlines import deadline_of
+from armnn.runtime.calls.deadlines import deadline_of
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink

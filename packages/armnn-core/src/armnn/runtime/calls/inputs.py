@@ -12,13 +12,13 @@ from armnn._arguments import array as array_of
 from armnn._arguments import conversion, items, refused
 from armnn.errors import InvalidArgumentError
 from armnn.quantization import dequantize, quantize
-from armnn.runtime.outputs import check_shapes
+from armnn.runtime.plans.outputs import check_shapes
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.runtime.outputs import Targets
+    from armnn.runtime.plans.outputs import Targets
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""

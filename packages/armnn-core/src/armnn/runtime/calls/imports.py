@@ -14,8 +14,8 @@ import numpy as np
 from armnn._arguments import integer, items, refused
 from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
-from armnn.runtime.inputs import checked_shape
-from armnn.runtime.outputs import checked_array
+from armnn.runtime.calls.inputs import checked_shape
+from armnn.runtime.plans.outputs import checked_array
 from armnn.tensor import format_shape
 from armnn.types import MemorySource
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import SharedMemory
-    from armnn.runtime.bound_call import BoundCall
-    from armnn.runtime.outputs import Targets
-    from armnn.runtime.properties import NetworkProperties
+    from armnn.runtime.calls.bound_call import BoundCall
+    from armnn.runtime.calls.properties import NetworkProperties
+    from armnn.runtime.plans.outputs import Targets
     from armnn.tensor import TensorInfo
 
 Side = Literal["input", "output"]

@@ -11,16 +11,16 @@ import numpy as np
 from armnn._arguments import mapping, text
 from armnn.errors import InvalidArgumentError
 from armnn.graph.aliases import first_names
-from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
-from armnn.runtime.outputs import ExpectedOutputs
+from armnn.runtime.calls.inputs import ExpectedInputs, RealValues, checked_shape
+from armnn.runtime.plans.outputs import ExpectedOutputs
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.optimizer import OptimizedNetwork
-    from armnn.runtime.inputs import InputShapes
-    from armnn.runtime.outputs import Targets
+    from armnn.runtime.calls.inputs import InputShapes
+    from armnn.runtime.plans.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
 

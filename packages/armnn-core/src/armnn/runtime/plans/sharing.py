@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armnn.backends import SHARED_MEMORY, SharedMemory
 
 if TYPE_CHECKING:
-    from armnn.runtime.plans import NetworkPlans
+    from armnn.runtime.plans.cache import NetworkPlans
 
 
 def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:

@@ -13,18 +13,18 @@ from armnn.backends import ALIGNMENT, HostAllocator
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Aliased
 from armnn.quantization import dequantize
-from armnn.runtime.binding import Binding
-from armnn.runtime.bound_call import BoundCall, Replay, Turn
-from armnn.runtime.outputs import check_shapes, checked_array
+from armnn.runtime.calls.bound_call import BoundCall, Replay, Turn
+from armnn.runtime.plans.binding import Binding
+from armnn.runtime.plans.outputs import check_shapes, checked_array
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.runtime.inputs import ExpectedInputs
-    from armnn.runtime.outputs import Targets
-    from armnn.runtime.plan import Plan
-    from armnn.runtime.plans import NetworkPlans
+    from armnn.runtime.calls.inputs import ExpectedInputs
+    from armnn.runtime.plans.cache import NetworkPlans
+    from armnn.runtime.plans.outputs import Targets
+    from armnn.runtime.plans.plan import Plan
     from armnn.types import MemorySource
 
 _WRITTEN_FLAGS = {"False": False, "True": True}

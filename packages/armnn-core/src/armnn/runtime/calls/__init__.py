@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Inputs and outputs of calls; bound and imported arrays."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Plans: networks bound to memory, per set of shapes."""
