@@ -98,8 +98,8 @@ def test_a_program_that_is_cut_is_made_again(model: Path, end: int) -> None:
 def test_two_processes_have_the_packed_weights_once(model: Path) -> None:
     run(model)
     command = [sys.executable, "-c", LOAD + WAIT, str(model), str(model.parent / "cache")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen(command, **pipes) for _ in range(2)]  # type: ignore[call-overload]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
     for each in both:
         assert each.stdout.readline() == "ready\n"
     # The first tells while the second is still there.

@@ -90,7 +90,7 @@ def _padding_is_zero(_call: Call, made: Array) -> Array:
 
 
 def _unbiased(call: Call, made: Array) -> Array:
-    size, beta = call.operands[0].shape[-1], call.operand("beta")  # type: ignore[union-attr]
+    size, beta = call.operands[0].shape[-1], call.operand("beta")  # type: ignore[union-attr] # given
     return (made - beta) * np.float32(np.sqrt((size - 1) / size)) + beta
 
 
