@@ -25,6 +25,7 @@ __all__ = [
     "MemoryImportError",
     "ModelFileError",
     "ModelFileNotFoundError",
+    "NotExportableError",
     "NotFoundError",
     "NotInstalledError",
     "NotStorableError",
@@ -83,6 +84,10 @@ class UnsupportedOperatorError(ParseError):
     def __init__(self, message: str, operators: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.operators = operators
+
+
+class NotExportableError(ArmnnError, ValueError):
+    """A layer has no counterpart in another format."""
 
 
 class NotStorableError(ArmnnError, ValueError):

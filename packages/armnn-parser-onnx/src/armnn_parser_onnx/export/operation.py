@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from armnn_parser_onnx.export.writer import NotExportableError
+from armnn.errors import NotExportableError
 from armnn_parser_onnx.tensors import onnx_type_of
 
 if TYPE_CHECKING:

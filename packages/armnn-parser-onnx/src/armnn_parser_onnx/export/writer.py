@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn.errors import ArmnnError, ParseError
+from armnn.errors import NotExportableError, ParseError
 from armnn.types import DataType
 from armnn_parser_onnx.export.type_check import check_types
 from armnn_parser_onnx.tensors import onnx_type_of
@@ -29,10 +29,6 @@ IR_VERSION: Final = 10
 
 _LARGEST = 2**31 - 1
 """Protobuf takes no message that is longer."""
-
-
-class NotExportableError(ArmnnError, ValueError):
-    """A layer has no counterpart in ONNX."""
 
 
 class GraphWriter:
