@@ -19,8 +19,8 @@ import pytest
 from numpy.typing import NDArray
 
 from armnn.errors import ArmnnError, ExecutionError
-from armnn.optimizer.infer import fill_descriptor, update_outputs
-from armnn.optimizer.specialise import state_target_shape
+from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
+from armnn.optimizer.shapes.specialise import state_target_shape
 from armnn.runtime.memory.handles import ComputedHandle
 from armnn.types import DataType, ReduceOperation
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of, usual

@@ -11,7 +11,7 @@ import pytest
 
 import armnn
 from armnn.backends.ffi import values
-from armnn.backends.native import graph
+from armnn.backends.native.programs import graph
 from armnn.layers import LAYERS
 
 RANDOM = np.random.default_rng(5)

@@ -14,7 +14,7 @@ from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
-from armnn.optimizer.boundaries import place_tensors
+from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.segments import Segments
 from armnn.storage.prepared import UnstorableError, decoded, encoded
 

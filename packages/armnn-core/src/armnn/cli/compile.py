@@ -20,7 +20,7 @@ from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_optio
 from armnn.cli.output import print_json, progress
 from armnn.cli.reference import reference_evaluator
 from armnn.cli.run_options import add_shape_argument
-from armnn.optimizer.specialise import specialise
+from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import parse
 from armnn.runtime import Runtime
 

@@ -14,7 +14,7 @@ from armnn.cli.output import print_json, progress
 from armnn.cli.reference import reference_evaluator
 from armnn.cli.run_options import add_shape_argument
 from armnn.errors import NotStorableError
-from armnn.optimizer.specialise import specialise
+from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import parse
 from armnn.storage.armnn_files import VERSIONS, save
 

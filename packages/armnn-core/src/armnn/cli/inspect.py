@@ -31,7 +31,7 @@ from armnn.graph import Aliased, Network
 from armnn.graph.dot import to_dot
 from armnn.graph.statistics import statistics_of
 from armnn.optimizer.phases import layers_before_backends
-from armnn.optimizer.specialise import specialise
+from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import survey
 from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo

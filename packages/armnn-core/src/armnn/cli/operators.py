@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.cli.output import print_table, printable
 from armnn.errors import ArmnnError
-from armnn.optimizer.candidates import NetworkAnswers
-from armnn.optimizer.deferred import deferred_operator
+from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.shapes.deferred import deferred_operator
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network, Operator, Survey

@@ -8,7 +8,7 @@ from armnn.backends import CreationOptions
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import BackendError
 from armnn.optimizer import Candidate
-from armnn.optimizer.candidates import Evaluator
+from armnn.optimizer.assignment.candidates import Evaluator
 
 
 def reference_evaluator() -> Evaluator:

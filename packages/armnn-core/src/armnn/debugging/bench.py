@@ -14,8 +14,8 @@ from armnn.errors import GraphError
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
-from armnn.optimizer.sharing import SharedConstants
-from armnn.optimizer.specialise import value_inputs
+from armnn.optimizer.shapes.sharing import SharedConstants
+from armnn.optimizer.shapes.specialise import value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.closing import Closing

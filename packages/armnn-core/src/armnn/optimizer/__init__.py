@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
-    from armnn.optimizer.assign import check_layer_names
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.assignment.assign import check_layer_names
+    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.assignment.parts import Border, Part
+    from armnn.optimizer.assignment.report import CompiledPart, Refusal, Report, ReportRow
     from armnn.optimizer.keywords import OptimizerKeywords
     from armnn.optimizer.optimized_network import OptimizedNetwork
     from armnn.optimizer.options import (
@@ -19,22 +21,20 @@ if TYPE_CHECKING:
         checked_options,
     )
     from armnn.optimizer.participants import Participants
-    from armnn.optimizer.parts import Border, Part
     from armnn.optimizer.prepared import Prepared, phase
-    from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "assign": "check_layer_names",
-            "candidates": "Candidate",
+            "assignment.assign": "check_layer_names",
+            "assignment.candidates": "Candidate",
             "keywords": "OptimizerKeywords",
             "optimized_network": "OptimizedNetwork",
             "options": "DebugCallback OptimizerOptions ShapeInferenceMethod checked_options",
             "participants": "Participants",
-            "parts": "Border Part",
+            "assignment.parts": "Border Part",
             "prepared": "Prepared phase",
-            "report": "CompiledPart Refusal Report ReportRow",
+            "assignment.report": "CompiledPart Refusal Report ReportRow",
         },
     )
 

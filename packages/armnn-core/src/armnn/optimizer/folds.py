@@ -7,11 +7,11 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from armnn.graph import Network
-from armnn.optimizer.candidates import NetworkAnswers
+from armnn.optimizer.assignment.candidates import NetworkAnswers
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.assignment.candidates import Candidate
     from armnn.optimizer.passes.fold_quantization import Present
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.graph import Network
 from armnn.graph.text import layer_lines
+from armnn.optimizer.assignment.report import Report, prepared_text
 from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
-from armnn.optimizer.report import Report, prepared_text
-from armnn.optimizer.sharing import SharedConstants
-from armnn.optimizer.specialise import value_inputs
+from armnn.optimizer.shapes.sharing import SharedConstants
+from armnn.optimizer.shapes.specialise import value_inputs
 from armnn.optimizer.symbolic.trace import Trace, UntraceableError
 from armnn.optimizer.template import Template
 from armnn.tensor import TensorInfo, completed_shape, format_shape

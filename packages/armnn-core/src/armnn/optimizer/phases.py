@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any
 from armnn._process_memory import trim_memory
 from armnn.errors import GraphError
 from armnn.graph.statistics import multiply_adds_of
-from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
-from armnn.optimizer.boundaries import place_tensors
-from armnn.optimizer.candidates import Evaluator, NetworkAnswers
-from armnn.optimizer.conversions import Conversions, reduce_floats
-from armnn.optimizer.deferred import awaited_values, deferred_operator
+from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends
+from armnn.optimizer.assignment.boundaries import place_tensors
+from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
+from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
+from armnn.optimizer.assignment.fuse import fuse_add_mul_add
+from armnn.optimizer.assignment.islands import hand_back_islands
+from armnn.optimizer.assignment.parts import parts_of
+from armnn.optimizer.assignment.report import Report, ReportRow, footprint_of
+from armnn.optimizer.assignment.substitute import optimize_subgraphs
 from armnn.optimizer.folds import FoldsRefused
-from armnn.optimizer.fuse import fuse_add_mul_add
-from armnn.optimizer.infer import demand_shapes, infer_shapes
-from armnn.optimizer.islands import hand_back_islands
 from armnn.optimizer.layouts import choose_layouts, kernels_of
 from armnn.optimizer.observe import insert_debug
-from armnn.optimizer.parts import parts_of
 from armnn.optimizer.prepared import Prepared, Segments, phase
-from armnn.optimizer.report import Report, ReportRow, footprint_of
 from armnn.optimizer.rewrite import rewrite
 from armnn.optimizer.segments import split
-from armnn.optimizer.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
-from armnn.optimizer.substitute import optimize_subgraphs
+from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
+from armnn.optimizer.shapes.infer import demand_shapes, infer_shapes
+from armnn.optimizer.shapes.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
 from armnn.optimizer.symbolic.trace import UntraceableError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.passes.fold_quantization import Accepts
-    from armnn.optimizer.sharing import SharedConstants
+    from armnn.optimizer.shapes.sharing import SharedConstants
     from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import Shape
 

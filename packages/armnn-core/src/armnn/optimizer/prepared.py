@@ -14,8 +14,8 @@ from armnn._load_times import REST, stage
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.graph import LayerGraph, Network, Value
-    from armnn.optimizer.boundaries import Placement
-    from armnn.optimizer.report import Report
+    from armnn.optimizer.assignment.boundaries import Placement
+    from armnn.optimizer.assignment.report import Report
     from armnn.optimizer.symbolic.trace import Trace
 
 _STAGES: Final = {

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.branches import CONTROL_FLOW
-from armnn.optimizer.deferred import deferred_operator
 from armnn.optimizer.prepared import Segments
+from armnn.optimizer.shapes.branches import CONTROL_FLOW
+from armnn.optimizer.shapes.deferred import deferred_operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,12 +15,12 @@ from armnn._symbolic import settled
 from armnn.backends.base import Backend
 from armnn.backends.replanning import Changes, Replannable
 from armnn.graph import Network
-from armnn.optimizer.assign import UNASSIGNED
-from armnn.optimizer.boundaries import Placement
-from armnn.optimizer.candidates import Evaluator, NetworkAnswers
-from armnn.optimizer.parts import parts_of
+from armnn.optimizer.assignment.assign import UNASSIGNED
+from armnn.optimizer.assignment.boundaries import Placement
+from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
+from armnn.optimizer.assignment.parts import parts_of
+from armnn.optimizer.assignment.report import Report, ReportRow, footprint_of
 from armnn.optimizer.prepared import Segments, phase
-from armnn.optimizer.report import Report, ReportRow, footprint_of
 from armnn.optimizer.symbolic.trace import (
     UntraceableError,
     data_of,

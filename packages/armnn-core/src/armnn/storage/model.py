@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from armnn.backends.cache import Block, Entry, ProgramCache
     from armnn.graph import LayerGraph
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
-    from armnn.optimizer.sharing import SharedConstants
+    from armnn.optimizer.shapes.sharing import SharedConstants
     from armnn.storage.programs import ModelPrograms
     from armnn.tensor import TensorInfo
 

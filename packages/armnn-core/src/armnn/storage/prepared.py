@@ -19,7 +19,7 @@ from armnn.graph import LayerGraph
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Border, Part, Prepared, Refusal, Report, ReportRow
-from armnn.optimizer.boundaries import place_tensors
+from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.observe import Observation
 from armnn.optimizer.prepared import Segments
 from armnn.tensor import TensorInfo

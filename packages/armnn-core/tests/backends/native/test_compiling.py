@@ -11,7 +11,8 @@ import pytest
 
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends import ModelContext, SubgraphView
-from armnn.backends.native import NativeBackend, NativeLibrary, graph
+from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.backends.native.programs import graph
 from armnn.errors import BackendError
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 

@@ -12,9 +12,9 @@ from armnn.backends.ffi.values import attributes_of, tensor_of
 if TYPE_CHECKING:
     from armnn.backends.native.backend import NativeBackend
     from armnn.backends.native.devices import NativeDevice
-    from armnn.backends.native.graph import NativeGraph
     from armnn.backends.native.host import host_extension
     from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.native.programs.graph import NativeGraph
     from armnn.backends.native.trial import trial_load
 else:
     __getattr__, __dir__ = on_demand(
@@ -22,7 +22,7 @@ else:
         {
             "backend": "NativeBackend",
             "devices": "NativeDevice",
-            "graph": "NativeGraph",
+            "programs.graph": "NativeGraph",
             "host": "host_extension",
             "library": "NativeLibrary",
             "trial": "trial_load",

@@ -16,17 +16,11 @@ from armnn.backends.ffi.library import NativeLoadError, extension_address, exten
 from armnn.backends.ffi.values import option_array
 from armnn.backends.journal import noted_load
 from armnn.backends.memory import HOST_FACTORY_ID
-from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.compiling import compile_layer, compile_view, query
 from armnn.backends.native.context import (
     NativeAllocator,
     NativeBackendContext,
     NotifiedBackendContext,
-)
-from armnn.backends.native.device_memory import (
-    NativeHandleFactory,
-    device_memory_table,
-    factory_id,
 )
 from armnn.backends.native.devices import (
     DEVICE_OPTION,
@@ -35,11 +29,17 @@ from armnn.backends.native.devices import (
     read_capabilities,
     read_devices,
 )
-from armnn.backends.native.graph import NativeGraph
+from armnn.backends.native.extensions.device_memory import (
+    NativeHandleFactory,
+    device_memory_table,
+    factory_id,
+)
+from armnn.backends.native.extensions.sharing import NativeSharedMemory
+from armnn.backends.native.extensions.tasks import NativeAsyncExecution
 from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.native.program import NativeProgram, check_open
-from armnn.backends.native.sharing import NativeSharedMemory
-from armnn.backends.native.tasks import NativeAsyncExecution
+from armnn.backends.native.programs.blobs import stored_program
+from armnn.backends.native.programs.graph import NativeGraph
+from armnn.backends.native.programs.program import NativeProgram, check_open
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.errors import BackendError, InvalidArgumentError, NotFoundError

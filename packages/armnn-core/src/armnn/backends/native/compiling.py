@@ -17,16 +17,16 @@ from armnn.backends.ffi.constants import RELEASES_CONSTANTS
 from armnn.backends.ffi.errors import Failure, attempt, call
 from armnn.backends.ffi.values import option_array
 from armnn.backends.footprint import Footprint
-from armnn.backends.native.blobs import cached_program
 from armnn.backends.native.devices import (
     NativeDevice,
     NativeModelContext,
     device_pointer,
     read_capabilities,
 )
-from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.program import NativeProgram
-from armnn.backends.native.replanning import KeptGraph
+from armnn.backends.native.programs.blobs import cached_program
+from armnn.backends.native.programs.graph import NativeGraph
+from armnn.backends.native.programs.program import NativeProgram
+from armnn.backends.native.programs.replanning import KeptGraph
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, Substitution

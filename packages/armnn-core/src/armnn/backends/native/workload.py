@@ -18,13 +18,13 @@ from armnn.backends.ffi.calls import raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle
-from armnn.backends.native.device_memory import (
+from armnn.backends.native.extensions.device_memory import (
     NativeHandle,
     NativeHandleFactory,
     device_memory_table,
 )
-from armnn.backends.native.program import check_open
-from armnn.backends.native.tasks import NativeTask
+from armnn.backends.native.extensions.tasks import NativeTask
+from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.memory import TensorHandle
-    from armnn.backends.native.program import NativeProgram
+    from armnn.backends.native.programs.program import NativeProgram
     from armnn.errors import ArmnnError
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.graph.statistics import multiply_adds_of
-from armnn.optimizer.assign import UNASSIGNED
+from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.layouts.regions import Region, crossing, values_around
 from armnn.optimizer.layouts.transposed import transposed
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from armnn.backends import Support
     from armnn.graph import Layer, Network
-    from armnn.optimizer.assign import Assignment
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.assignment.assign import Assignment
+    from armnn.optimizer.assignment.candidates import Candidate
     from armnn.optimizer.options import OptimizerOptions
     from armnn.types import DataLayout
 

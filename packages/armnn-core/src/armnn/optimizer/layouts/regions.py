@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from armnn.graph import Network
-from armnn.optimizer.candidates import NetworkAnswers
+from armnn.optimizer.assignment.candidates import NetworkAnswers
 from armnn.optimizer.layouts.transposed import (
     Order,
     Transposed,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from armnn.backends import Support
     from armnn.graph import Layer, Value
-    from armnn.optimizer.assign import Assignment
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.assignment.assign import Assignment
+    from armnn.optimizer.assignment.candidates import Candidate
     from armnn.tensor import TensorInfo
     from armnn.types import DataLayout
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn.optimizer.boundaries import owner
+from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.handles import handle_at
 from armnn.runtime.memory.planner import Block, Layout
 

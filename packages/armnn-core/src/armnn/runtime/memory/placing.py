@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
 from armnn.backends.memory import HOST_SOURCES
-from armnn.optimizer.boundaries import owner
+from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.handles import ComputedHandle, CopyWorkload, constant_handle
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from armnn.backends import MemoryManager, TensorHandleFactories
     from armnn.graph import Layer, Value
-    from armnn.optimizer.boundaries import Placement
+    from armnn.optimizer.assignment.boundaries import Placement
     from armnn.types import MemorySource
 
 Handles = dict["Value", TensorHandle]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.graph import Aliased
-from armnn.optimizer.report import prepared_text
+from armnn.optimizer.assignment.report import prepared_text
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink

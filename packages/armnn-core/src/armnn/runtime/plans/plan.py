@@ -17,7 +17,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError
-from armnn.optimizer.boundaries import owner
+from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.observe import Observation
 from armnn.runtime.memory.arenas import plan_arenas
 from armnn.runtime.memory.handles import CopyWorkload, allocated

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.assign import Assignment
+    from armnn.optimizer.assignment.assign import Assignment
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ import pytest
 from armnn import DataType, Network, TensorInfo
 from armnn.errors import ShapeError
 from armnn.optimizer.segments import split
-from armnn.optimizer.specialise import specialise, value_inputs
+from armnn.optimizer.shapes.specialise import specialise, value_inputs
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from armnn.backends.ffi.constants import constants
 from armnn.backends.ffi.values import attributes_of
-from armnn.backends.native.graph import take_back_all
+from armnn.backends.native.programs.graph import take_back_all
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from armnn.backends.native.graph import NativeGraph
+    from armnn.backends.native.programs.graph import NativeGraph
     from armnn.backends.replanning import Changes
     from armnn_backend_api import BackendVersion
 

@@ -13,7 +13,7 @@ from armnn import DataType, Network, TensorInfo
 from armnn.backends import SUPPORTED, ModelContext, Support
 from armnn.errors import OptimizationError
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.conversions import Conversions, reduce_floats
+from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
 
 RANDOM = np.random.default_rng(5)
 FP16 = OptimizerOptions(reduce_fp32_to_fp16=True)

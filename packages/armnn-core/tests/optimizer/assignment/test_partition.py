@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnn import Network, TensorInfo
-from armnn.optimizer.partition import partition
+from armnn.optimizer.assignment.partition import partition
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.optimizer.partition import partition
+from armnn.optimizer.assignment.partition import partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armnn.graph import Layer, Network
-    from armnn.optimizer.assign import Assignment
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.assignment.assign import Assignment
+    from armnn.optimizer.assignment.candidates import Candidate
 
 
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:

@@ -13,7 +13,7 @@ from armnn.graph.text import sections_text, tensors_text
 if TYPE_CHECKING:
     from armnn.backends.preference import SkippedBackend
     from armnn.graph import Layer
-    from armnn.optimizer.parts import Part
+    from armnn.optimizer.assignment.parts import Part
     from armnn.tensor import TensorInfo
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn.optimizer.partition import partition
+from armnn.optimizer.assignment.partition import partition
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network, Value

@@ -16,7 +16,7 @@ import pytest
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends.cache import StaleEntryError
 from armnn.backends.native import NativeLibrary
-from armnn.backends.native.blobs import Envelope
+from armnn.backends.native.programs.blobs import Envelope
 from armnn.errors import InvalidArgumentError
 from armnn.profiling import Recorder
 from armnn.storage.container import pack, unpack

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from armnn._installing import BACKENDS, REFERENCE
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, OptimizationError
-from armnn.optimizer.conversions import probe
-from armnn.optimizer.report import Refusal
+from armnn.optimizer.assignment.conversions import probe
+from armnn.optimizer.assignment.report import Refusal
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
-    from armnn.optimizer.candidates import Candidate, NetworkAnswers
-    from armnn.optimizer.conversions import Conversions
+    from armnn.optimizer.assignment.candidates import Candidate, NetworkAnswers
+    from armnn.optimizer.assignment.conversions import Conversions
     from armnn.optimizer.options import OptimizerOptions
     from armnn.tensor import TensorInfo
 

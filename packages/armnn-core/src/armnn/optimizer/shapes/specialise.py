@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.optimizer.branches import resolve_branch
-from armnn.optimizer.deferred import awaited_values, resolve_deferred
-from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.optimizer.shapes.branches import resolve_branch
+from armnn.optimizer.shapes.deferred import awaited_values, resolve_deferred
+from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.symbolic.arithmetic import shape_array
 
 if TYPE_CHECKING:

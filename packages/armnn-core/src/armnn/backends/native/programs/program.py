@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.ffi.library import Library
     from armnn.backends.footprint import Footprint
-    from armnn.backends.native.replanning import KeptGraph
+    from armnn.backends.native.programs.replanning import KeptGraph
     from armnn.backends.replanning import Changes
     from armnn.graph import Layer, Value
 

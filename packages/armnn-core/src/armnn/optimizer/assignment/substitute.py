@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import OptimizationError
-from armnn.optimizer.assign import assign_backends
-from armnn.optimizer.partition import partition
+from armnn.optimizer.assignment.assign import assign_backends
+from armnn.optimizer.assignment.partition import partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.assign import Assignment
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.assignment.assign import Assignment
+    from armnn.optimizer.assignment.candidates import Candidate
     from armnn.optimizer.options import OptimizerOptions
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import armnn
 from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
-from armnn.optimizer.sharing import SharedConstants
+from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:

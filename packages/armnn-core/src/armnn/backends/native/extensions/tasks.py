@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from armnn.backends.extensions import AsyncExecution, Task
 from armnn.backends.ffi.calls import NOBODY, raise_stored
 from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.native.program import check_open
+from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import new_error

@@ -10,13 +10,13 @@ import numpy as np
 
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
+from armnn.optimizer.assignment.precision import exact_layers
 from armnn.optimizer.passes._conversion import (
     FLOATS,
     conversion_between,
     converted_data,
     is_conversion,
 )
-from armnn.optimizer.precision import exact_layers
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 

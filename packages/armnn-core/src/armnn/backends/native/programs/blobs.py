@@ -24,8 +24,8 @@ from armnn.backends.ffi.errors import attempt
 from armnn.backends.ffi.values import spelling_of
 from armnn.backends.footprint import Footprint
 from armnn.backends.native.devices import device_pointer, read_devices
-from armnn.backends.native.lending import GIVE_BACK, lend
-from armnn.backends.native.program import NativeProgram
+from armnn.backends.native.programs.lending import GIVE_BACK, lend
+from armnn.backends.native.programs.program import NativeProgram
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from armnn.backends.cache import Entry, ProgramCache
     from armnn.backends.native.devices import NativeModelContext
-    from armnn.backends.native.graph import NativeGraph
     from armnn.backends.native.lifetimes import NativeObject
+    from armnn.backends.native.programs.graph import NativeGraph
     from armnn.backends.options import OptionValue
 
 _VERDICTS: Final = {

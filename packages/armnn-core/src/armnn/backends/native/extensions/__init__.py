@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The optional extensions of the C table, as Python interfaces."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Compiled graphs, their stored forms and new shapes."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Each layer's backend, and the parts that follow."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Inferred shapes, and networks for one set of them."""
