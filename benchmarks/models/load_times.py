@@ -4,15 +4,17 @@
     python -m benchmarks.models.load_times model.onnx model.tflite [--rounds 7] [--json]
 
 Each round starts a process per runtime: it imports NumPy, then the runtime, loads the model and
-runs it once on zeros, at one thread. Times are processor time, the least of all rounds, so that a
-busy machine matters less; the processes of a round take turns. CpuAcc is measured cold and from its
-cache, which two loads filled before.
+runs it once on zeros, at one thread. Times are processor time, and wall time beside it, the least
+of all rounds, so that a busy machine matters less; the processes of a round take turns. CpuAcc is
+measured cold and from its cache, which two loads filled before. Python's byte code is kept for the
+children, as an installer keeps it: without it each process would compile all sources.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,15 +25,9 @@ from typing import Any, Final
 from benchmarks.models.runtime_process import memory_mb
 from tools import ROOT
 
-PEERS: Final = {".onnx": ("onnxruntime",), ".tflite": ("LiteRT",)}
+PEERS: Final = {".onnx": ("onnxruntime", "OpenVINO"), ".tflite": ("LiteRT", "OpenVINO")}
 OURS: Final = ("CpuAcc", "CpuAcc cached")
 OPEN_DIMENSION: Final = 1
-
-_IMPORTS: Final = {
-    "CpuAcc": "armnn",
-    "onnxruntime": "onnxruntime",
-    "LiteRT": "ai_edge_litert.interpreter",
-}
 
 
 def child(runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path | None) -> None:
@@ -40,11 +36,12 @@ def child(runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path |
 
     import numpy as np
 
-    from benchmarks.models.runtimes import LOADERS, load_armnn
+    from benchmarks.models.runtimes import LOADERS, MODULES, load_armnn
 
+    module = "armnn" if runtime == "CpuAcc" else MODULES.get(runtime, "openvino")
     feed = {name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
-    begin = time.process_time()
-    __import__(_IMPORTS[runtime])
+    began, begin = time.perf_counter(), time.process_time()
+    __import__(module)
     imported = time.process_time()
     if runtime == "CpuAcc":
         run = load_armnn(model, feed, 1, cache, fast_math=False)[0]
@@ -53,6 +50,7 @@ def child(runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path |
     run()
     end = time.process_time()
     times = {"import_ms": (imported - begin) * 1e3, "load_ms": (end - imported) * 1e3}
+    times["wall_ms"] = (time.perf_counter() - began) * 1e3
     print(json.dumps({**times, "peak_mb": memory_mb("VmHWM")}))
 
 
@@ -72,25 +70,29 @@ def measured(model: Path, rounds: int, shapes: dict[str, list[Any]]) -> dict[str
     """Return the least figures of each runtime for a model."""
     best: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "cache"
+        cache, code = Path(folder) / "cache", Path(folder) / "code"
         cache.mkdir(mode=0o700)
         for _ in range(2):
-            _ask("CpuAcc", model, shapes, cache)
+            _ask("CpuAcc", model, shapes, cache, code)
         for _ in range(rounds):
             for name in (*OURS, *PEERS[model.suffix]):
                 runtime, _, cached = name.partition(" ")
-                row = _ask(runtime, model, shapes, cache if cached else None)
+                row = _ask(runtime, model, shapes, cache if cached else None, code)
                 kept = best.setdefault(name, row)
                 best[name] = {key: min(kept[key], row[key]) for key in row}
     return best
 
 
 def _ask(
-    runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path | None
+    runtime: str, model: Path, shapes: dict[str, list[Any]], cache: Path | None, code: Path
 ) -> dict[str, float]:
     given = json.dumps([runtime, str(model), shapes, None if cache is None else str(cache)])
     command = [sys.executable, "-m", "benchmarks.models.load_times", "--child", given]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(code)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -98,15 +100,15 @@ def _ask(
 def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
     """Return the results as a Markdown table."""
     lines = [
-        "| model | runtime | import | load and first run | both | peak memory |",
-        "|---|---|---:|---:|---:|---:|",
+        "| model | runtime | import | load and first run | both | wall | peak memory |",
+        "|---|---|---:|---:|---:|---:|---:|",
     ]
     for model, rows in results.items():
         for runtime, row in rows.items():
             both = row["import_ms"] + row["load_ms"]
             lines.append(
                 f"| {model} | {runtime} | {row['import_ms']:.1f} ms | {row['load_ms']:.1f} ms "
-                f"| {both:.1f} ms | {row['peak_mb']:.0f} MB |"
+                f"| {both:.1f} ms | {row['wall_ms']:.1f} ms | {row['peak_mb']:.0f} MB |"
             )
     return "\n".join(lines)
 
