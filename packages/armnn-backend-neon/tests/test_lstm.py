@@ -77,14 +77,18 @@ def expected(
     return outputs, h, c
 
 
-def network(sizes: Sizes, d: Descriptor, p: dict[str, Array]) -> Network:
+def network(
+    sizes: Sizes, d: Descriptor, p: dict[str, Array], data_type: DataType = DataType.FLOAT32
+) -> Network:
     steps, batch, width, units, numbers = sizes
     result = Network()
     first = (steps, batch) if d.time_major else (batch, steps)
-    x = result.add_input("x", TensorInfo((*first, width), DataType.FLOAT32))
-    h = result.add_input("h", TensorInfo((batch, numbers)))
-    c = result.add_input("c", TensorInfo((batch, units)))
-    given = {name: result.add_constant(array) for name, array in p.items()}
+    x = result.add_input("x", TensorInfo((*first, width), data_type))
+    h = result.add_input("h", TensorInfo((batch, numbers), data_type))
+    c = result.add_input("c", TensorInfo((batch, units), data_type))
+    given = {
+        name: result.add_constant(array.astype(data_type.numpy_dtype)) for name, array in p.items()
+    }
     names = [slot.name for slot in armnn.layers.LAYERS["UnidirectionalSequenceLstm"].inputs[3:]]
     layer = result.add("UnidirectionalSequenceLstm", [x, h, c, *map(given.get, names)], d)
     for name, value in zip(("last", "cell", "y"), layer.outputs, strict=True):
@@ -92,20 +96,25 @@ def network(sizes: Sizes, d: Descriptor, p: dict[str, Array]) -> Network:
     return result
 
 
-def assert_follows_the_equations(sizes: Sizes, d: Descriptor, p: dict[str, Array]) -> None:
+def assert_follows_the_equations(
+    sizes: Sizes, d: Descriptor, p: dict[str, Array], data_type: DataType = DataType.FLOAT32
+) -> None:
     """Compare outputs and states with float64."""
     steps, batch, width, units, numbers = sizes
     rng = np.random.default_rng(1)
-    x = rng.standard_normal((steps, batch, width), np.float32)
-    h, c = (rng.uniform(-1, 1, (batch, n)).astype("f4") for n in (numbers, units))
+    dtype = data_type.numpy_dtype
+    x = rng.standard_normal((steps, batch, width), np.float32).astype(dtype)
+    h, c = (rng.uniform(-1, 1, (batch, n)).astype(dtype) for n in (numbers, units))
     outputs, last, cell = expected(x, (h, c), p, d)
     given = x if d.time_major else np.ascontiguousarray(x.swapaxes(0, 1))
     with armnn.Runtime() as runtime:
-        loaded = runtime.load_model(network(sizes, d, p), backends=["CpuAcc"])
+        loaded = runtime.load_model(network(sizes, d, p, data_type), backends=["CpuAcc"])
         actual = loaded.run({"x": given, "h": h, "c": c})
     y = actual["y"] if d.time_major else actual["y"].swapaxes(0, 1)
     for made, wanted in ((y, outputs), (actual["last"], last), (actual["cell"], cell)):
-        np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=2e-6)
+        assert made.dtype == dtype
+        error = (1e-5, 2e-6) if data_type == DataType.FLOAT32 else (1e-12, 1e-13)
+        np.testing.assert_allclose(made, wanted, *error)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (5, 2, 3, 33), (3, 1, 40, 130)])
@@ -178,3 +187,23 @@ def test_threads_share_the_steps_of_one_sequence(
     sizes = (3, 1, 40, 600, 300)
     p = {name: array / np.float32(10) for name, array in parameters(sizes, d).items()}
     assert_follows_the_equations(sizes, d, p)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 1), (4, 2, 3, 33, 17), (3, 1, 40, 130, 7)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cifg_enabled": False, "clipping_thres_cell": 0.1, "clipping_thres_proj": 0.05},
+        {"cifg_enabled": True, "layer_norm_enabled": True, "peephole_enabled": True},
+    ],
+)
+def test_float64_is_computed_in_float64(sizes: Sizes, options: dict[str, Any]) -> None:
+    d = Descriptor(activation_func=LstmActivation.TANH, projection_enabled=True, **options)
+    assert_follows_the_equations(sizes, d, parameters(sizes, d), DataType.FLOAT64)
+
+
+def test_threads_share_a_sequence_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_THREADS", "3")
+    sizes = (3, 2, 40, 60, 60)
+    d = Descriptor(activation_func=LstmActivation.TANH, cifg_enabled=False)
+    assert_follows_the_equations(sizes, d, parameters(sizes, d), DataType.FLOAT64)

@@ -350,7 +350,7 @@ TensorId seen_planes(Lowering &l, TensorId volume, const Windows &depth, const S
 TensorId plane_weights(Lowering &l, int64_t z, int64_t count) {
   if (l.input(1).is_constant()) {
     const float *weights = l.constant(1, "the weights") + z * count;
-    return l.constant_tensor({count}, {weights, weights + count});
+    return l.constant_tensor({count}, std::vector<float>(weights, weights + count));
   }
   const TensorId from = l.in(1);
   const TensorId to = l.temporary(ARMNN_FLOAT32, {count});

@@ -5,6 +5,7 @@
 #include "layers/lowering/registry.h"
 #include "operations/copy/copy.h"
 #include "operations/gemm/gemm.h"
+#include "operations/gemm/plain.h"
 #include "operations/recurrent/cells.h"
 #include "operations/recurrent/rounded_lstm.h"
 #include "operations/storage/formats.h"
@@ -36,15 +37,16 @@ constexpr Gates kGatesOfQuantizedLstm{{3, 7, 11, 0, 0}, {6, 10, 14, 0, 0}, {4, 8
  *
  * The input gate of coupled gates is one minus the forget gate: the logistic function of the negative.
  */
+template <typename T>
 class Parameters {
  public:
   Parameters(const Lowering &l, const Gates &gates, bool is_coupled)
       : l_(l), gates_(gates), is_coupled_(is_coupled) {}
 
   /* Those of a part of each gate, one below the other. */
-  std::vector<float> stacked(size_t Gate::*part, const Shape &shape) const {
-    std::vector<float> all;
-    const float sign = is_coupled_ && part != &Gate::factors ? -1.0f : 1.0f;
+  std::vector<T> stacked(size_t Gate::*part, const Shape &shape) const {
+    std::vector<T> all;
+    const T sign = is_coupled_ && part != &Gate::factors ? -1 : 1;
     append(all, (is_coupled_ ? gates_.forget : gates_.input).*part, shape, sign);
     append(all, gates_.output.*part, shape);
     append(all, gates_.forget.*part, shape);
@@ -53,17 +55,18 @@ class Parameters {
   }
 
   /* One parameter behind what is there. */
-  void append(std::vector<float> &all, size_t i, const Shape &shape, float sign = 1.0f) const {
+  void append(std::vector<T> &all, size_t i, const Shape &shape, T sign = 1) const {
     const auto number = static_cast<int32_t>(i);
     require(l_.has_input(i) && l_.input(i).shape == shape, "the parameter does not fit", number);
-    const float *numbers = l_.constant(i, "the parameters");
+    l_.require_constant(i, "the parameters");
+    const auto *numbers = static_cast<const T *>(l_.input(i).read());
     for (int64_t k = 0; k < elements(shape); ++k) all.push_back(sign * numbers[k]);
   }
 
   /* The bias of the projection. */
   TensorId projection_bias(Lowering &l, int64_t outputs) const {
     if (!l_.has_input(kProjectionBias)) return kNone;
-    std::vector<float> bias;
+    std::vector<T> bias;
     append(bias, kProjectionBias, {outputs});
     return l.constant_tensor({outputs}, bias);
   }
@@ -116,46 +119,56 @@ void require_states(const Lowering &l, const Shape &output, const Shape &cell, b
 }
 
 /* Args: outputs: the outputs of all steps, the last output, the last cell. */
-void lower_sequence(Lowering &l, const Reading &reading, const std::vector<size_t> &outputs) {
-  require_floats(l);
+template <typename T>
+void lower_sequence_of(Lowering &l, const Reading &reading, const std::vector<size_t> &outputs) {
+  const armnn_data_type type = l.input(0).type;
   const Options has = options_of(l);
   const int64_t width = l.input(0).shape.back();
   const int64_t units = reading.units;
   const int64_t columns = 4 * units;
   require_states(l, {reading.batch, reading.outputs}, {reading.batch, units}, has.is_projected);
-  const Parameters parameters(l, kGatesOfLstm, has.is_coupled);
+  const Parameters<T> parameters(l, kGatesOfLstm, has.is_coupled);
   const TensorId weights = l.constant_tensor({columns, width}, parameters.stacked(&Gate::weights, {units, width}));
-  std::vector<float> matrices = parameters.stacked(&Gate::recurrent, {units, reading.outputs});
+  std::vector<T> matrices = parameters.stacked(&Gate::recurrent, {units, reading.outputs});
   if (has.is_projected) parameters.append(matrices, kProjection, {reading.outputs, units});
   const auto count = static_cast<int64_t>(matrices.size());
   const TensorId recurrent = l.constant_tensor({count}, matrices);
-  std::vector<float> biases = parameters.stacked(&Gate::bias, {units});
+  std::vector<T> biases = parameters.stacked(&Gate::bias, {units});
   TensorId normalization = kNone;
   if (has.is_normalized) {
-    std::vector<float> both = parameters.stacked(&Gate::factors, {units});
+    std::vector<T> both = parameters.stacked(&Gate::factors, {units});
     both.insert(both.end(), biases.begin(), biases.end());
     normalization = l.constant_tensor({2, columns}, both);
   }
-  biases.resize(static_cast<size_t>(2 * columns), 0.0f);
+  biases.resize(static_cast<size_t>(2 * columns), T{});
   const TensorId bias = has.is_normalized ? kNone : l.constant_tensor({2 * columns}, biases);
   const TensorId peepholes = has.has_peepholes
                                  ? l.constant_tensor({3 * units}, parameters.stacked(&Gate::peephole, {units}))
                                  : kNone;
   const int64_t rows = reading.steps * reading.batch;
-  const TensorId added = l.temporary(ARMNN_FLOAT32, {rows, columns});
+  const TensorId added = l.temporary(type, {rows, columns});
   const TensorId from = l.in(0);
-  l.add(gemm_of_matrices(from, weights, added, matrix_layout(width, columns, true), rows, 1, true));
+  const WeightLayout layout = matrix_layout(width, columns, true);
+  l.add(type == ARMNN_FLOAT64 ? plain_gemm(from, weights, added, type, {layout, rows})
+                              : gemm_of_matrices(from, weights, added, layout, rows, 1, true));
   std::vector<TensorId> inputs{added, recurrent, bias, kNone, l.in(1), l.in(2), peepholes, normalization,
                                has.is_projected ? parameters.projection_bias(l, reading.outputs) : kNone};
   std::vector<TensorId> results;
   for (const size_t i : outputs) results.push_back(l.out(i));
   const Elementwise function = function_of(l.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC)));
-  LstmSequence::Options options;
-  options.cell_clip = l.real32(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL));
-  options.projection_clip = l.real32(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_PROJ));
+  typename LstmSequence<T>::Options options;
+  options.cell_clip = static_cast<T>(l.real(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL)));
+  options.projection_clip = static_cast<T>(l.real(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_PROJ)));
   options.is_projected = has.is_projected;
-  l.add<LstmSequence>(std::move(inputs), std::move(results), reading, options,
+  l.add<LstmSequence<T>>(std::move(inputs), std::move(results), reading, options,
                       std::vector<Elementwise>{{Function::sigmoid, 0.0f, 0.0f}, function, function});
+}
+
+/* In Float64 if its input is. */
+void lower_sequence(Lowering &l, const Reading &reading, const std::vector<size_t> &outputs) {
+  const bool is_wide = l.input(0).type == ARMNN_FLOAT64;
+  require_all(l, is_wide ? ARMNN_FLOAT64 : ARMNN_FLOAT32);
+  is_wide ? lower_sequence_of<double>(l, reading, outputs) : lower_sequence_of<float>(l, reading, outputs);
 }
 
 void lower_unidirectional(Lowering &l) {
@@ -192,7 +205,7 @@ TensorId lower_rounded_step(Lowering &l, const Gates &gates, const Options &has,
   require(l.input(at.hidden).shape == Shape{batch, outputs} && l.input(at.cell).shape == Shape{batch, units} &&
               (has.is_projected || outputs == units),
           "the states do not fit to the input", static_cast<int32_t>(at.hidden));
-  const Parameters parameters(l, gates, has.is_coupled);
+  const Parameters<float> parameters(l, gates, has.is_coupled);
   std::vector<float> weights;
   append_transposed(weights, parameters.stacked(&Gate::weights, {units, width}), 4 * units);
   append_transposed(weights, parameters.stacked(&Gate::recurrent, {units, outputs}), 4 * units);
@@ -260,7 +273,7 @@ void lower_step(Lowering &l) {
     lower_sequence(l, {1, shape[0], l.input(2).shape[1], l.input(1).shape[1], 1, false, true}, {3, 1, 2});
   }
   /* The values of the scratch buffer are open. */
-  l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(), std::vector<CopyBox>{}, std::vector<std::byte>(sizeof(float)));
+  l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(), std::vector<CopyBox>{}, std::vector<std::byte>(element_bytes(l.output(0).type)));
 }
 
 /* Steps of QLstm: of a normalised gate with its bias, and of its bias in one of its factors. */

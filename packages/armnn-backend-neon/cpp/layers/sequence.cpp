@@ -129,10 +129,10 @@ void lower_lstm(Lowering &l) {
   Sequence s = sequence_of(l, 4, {ARMNN_SEQUENCE_LSTM_ACTIVATIONS_DEFAULT,
                                  ARMNN_SEQUENCE_LSTM_ACTIVATION_A_DEFAULT,
                                  ARMNN_SEQUENCE_LSTM_ACTIVATION_B_DEFAULT});
-  LstmSequence::Options options;
+  LstmSequence<float>::Options options;
   options.clip = s.clip;
   options.couples_gates = couples_gates;
-  l.add<LstmSequence>(std::move(s.inputs), std::move(s.outputs), s.reading, options, std::move(s.functions));
+  l.add<LstmSequence<float>>(std::move(s.inputs), std::move(s.outputs), s.reading, options, std::move(s.functions));
 }
 
 }  // namespace

@@ -145,13 +145,14 @@ TensorId Lowering::temporary(armnn_data_type type, Shape shape) {
   return graph_.add(std::move(tensor));
 }
 
-TensorId Lowering::constant_tensor(Shape shape, const std::vector<float> &data) {
-  const std::shared_ptr<void> memory = aligned_memory(data.size() * sizeof(float));
-  if (!data.empty()) std::memcpy(memory.get(), data.data(), data.size() * sizeof(float));
+TensorId Lowering::constant_tensor(armnn_data_type type, Shape shape, const void *data) {
   Tensor tensor;
+  tensor.type = type;
   tensor.shape = std::move(shape);
-  tensor.constant = memory.get();
-  tensor.memory = memory;
+  const size_t bytes = tensor.bytes();
+  tensor.memory = aligned_memory(bytes);
+  if (bytes > 0) std::memcpy(const_cast<void *>(tensor.memory.get()), data, bytes);
+  tensor.constant = tensor.memory.get();
   return graph_.add(std::move(tensor));
 }
 
@@ -306,16 +307,19 @@ void require_index_output(armnn_data_type type) {
   require(type == ARMNN_SIGNED32 || type == ARMNN_SIGNED64, "the indices must be Signed32 or Signed64");
 }
 
-void require_floats(const Lowering &lowering) {
+void require_all(const Lowering &lowering, armnn_data_type type) {
+  const std::string name = type_name(type);
   for (size_t i = 0; i < lowering.input_count(); ++i) {
     if (!lowering.has_input(i)) continue;
-    require(lowering.input(i).type == ARMNN_FLOAT32,
-            std::string(type_name(lowering.input(i).type)) + " is not computed here, Float32 is",
+    require(lowering.input(i).type == type,
+            std::string(type_name(lowering.input(i).type)) + " is not computed here, " + name + " is",
             static_cast<int32_t>(i));
   }
   for (size_t i = 0; i < lowering.layer().outputs.size(); ++i) {
-    require(lowering.output(i).type == ARMNN_FLOAT32, "the output must be Float32");
+    require(lowering.output(i).type == type, "the output must be " + name);
   }
 }
+
+void require_floats(const Lowering &lowering) { require_all(lowering, ARMNN_FLOAT32); }
 
 }  // namespace cpuacc

@@ -161,7 +161,12 @@ class Lowering {
   /* A new tensor. */
   TensorId temporary(armnn_data_type type, Shape shape);
   /* A constant of this layer's own. */
-  TensorId constant_tensor(Shape shape, const std::vector<float> &data);
+  TensorId constant_tensor(Shape shape, const std::vector<float> &data) {
+    return constant_tensor(ARMNN_FLOAT32, std::move(shape), data.data());
+  }
+  TensorId constant_tensor(Shape shape, const std::vector<double> &data) {
+    return constant_tensor(ARMNN_FLOAT64, std::move(shape), data.data());
+  }
   /* The tensor of an output, in an order, to be written by an operation. */
   TensorId out(size_t i, const Order &order);
   TensorId out(size_t i = 0) { return out(i, plain_order(output(i).shape.size())); }
@@ -200,6 +205,7 @@ class Lowering {
   int32_t add_float_value(Value value);
   TensorId in_order(int32_t value, const Order &order);
   TensorId constant_form(const Value &value, const Order &order);
+  TensorId constant_tensor(armnn_data_type type, Shape shape, const void *data);
 
   const std::vector<Value> &values_;
   Graph &graph_;
@@ -221,7 +227,8 @@ void require_alike(const Lowering &lowering);
 /* Refuses indices that are neither Signed32 nor Signed64. */
 void require_indices(const Value &value, int32_t input);
 void require_index_output(armnn_data_type type);
-/* Refuses an input or output of another type than float32. */
+/* Refuses an input or output of another type. */
+void require_all(const Lowering &lowering, armnn_data_type type);
 void require_floats(const Lowering &lowering);
 const char *type_name(armnn_data_type type);
 /* A number as one element of a type: whole and within its range. Refuses types of 16 bits but 0. */

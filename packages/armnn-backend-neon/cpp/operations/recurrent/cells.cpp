@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "operations/recurrent/cells.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "operations/recurrent/lstm.h"
@@ -8,17 +9,17 @@
 namespace cpuacc {
 namespace {
 
-class Rnn final : public Recurrence {
+class Rnn final : public Recurrence<float> {
  public:
   using Recurrence::Recurrence;
 
  private:
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
-    const GemvMatrix matrix{units, units};
+    const GemvMatrix<float> matrix{units, units};
     matrix.multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed), at.gates, at.bias,
                     at.spare);
-    activate(at.frame, at.functions[0], at.spare, units);
+    activate(Rows<float>(at.frame.kernels), at.functions[0], at.spare, units);
     std::memcpy(at.hidden, at.spare, static_cast<size_t>(units) * sizeof(float));
   }
 };
@@ -33,7 +34,7 @@ OperationPtr rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
 namespace {
 
 /* Gates in the order update, reset, candidate. */
-class Gru final : public Recurrence {
+class Gru final : public Recurrence<float> {
  public:
   Gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, float clip,
       std::vector<Elementwise> functions, bool resets_behind)
@@ -41,7 +42,7 @@ class Gru final : public Recurrence {
         resets_behind_(resets_behind) {}
 
  private:
-  std::vector<GemvMatrix> matrices() const override {
+  std::vector<GemvMatrix<float>> matrices() const override {
     const int64_t units = reading_.units;
     return {{2 * units, units}, {units, units}};
   }
@@ -49,15 +50,15 @@ class Gru final : public Recurrence {
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
     const Kernels &kernels = at.frame.kernels;
-    const std::vector<GemvMatrix> &both = matrices_;
+    const std::vector<GemvMatrix<float>> &both = matrices_;
     const auto *first = reinterpret_cast<const float *>(at.packed);
-    const auto *second = reinterpret_cast<const float *>(at.packed + both[0].bytes(kernels));
+    const auto *second = reinterpret_cast<const float *>(at.packed + both[0].bytes(Rows<float>(kernels)));
     float *update = at.spare;
     float *reset = at.spare + units;
     float *seen = at.spare + 2 * units;
     float *candidate = at.gates + 2 * units;
     both[0].multiply(at.frame, at.is_shared, at.hidden, first, at.gates, at.bias, update);
-    activate(at.frame, at.functions[0], update, 2 * units);
+    activate(Rows<float>(at.frame.kernels), at.functions[0], update, 2 * units);
     if (resets_behind_) {
       const float *bias = at.recurrent_bias == nullptr ? nullptr : at.recurrent_bias + 2 * units;
       both[1].multiply(at.frame, at.is_shared, at.hidden, second, nullptr, bias, seen);
@@ -69,7 +70,7 @@ class Gru final : public Recurrence {
       kernels.arithmetic(Arithmetic::multiply, reset, 1, at.hidden, 1, reset, units);
       both[1].multiply(at.frame, at.is_shared, reset, second, candidate, at.bias + 2 * units, candidate);
     }
-    activate(at.frame, at.functions[1], candidate, units);
+    activate(Rows<float>(at.frame.kernels), at.functions[1], candidate, units);
     kernels.arithmetic(Arithmetic::subtract, at.hidden, 1, candidate, 1, at.hidden, units);
     kernels.multiply_add(update, at.hidden, candidate, units);
     std::memcpy(at.hidden, candidate, static_cast<size_t>(units) * sizeof(float));
@@ -86,71 +87,76 @@ OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
                                resets_behind);
 }
 
-std::vector<GemvMatrix> LstmSequence::matrices() const {
-  std::vector<GemvMatrix> all = Recurrence::matrices();
-  if (options_.is_projected) all.push_back({reading_.outputs, reading_.units});
+template <typename T>
+std::vector<GemvMatrix<T>> LstmSequence<T>::matrices() const {
+  std::vector<GemvMatrix<T>> all = Base::matrices();
+  if (options_.is_projected) all.push_back({this->reading_.outputs, this->reading_.units});
   return all;
 }
 
 /* Each gate of some that are side by side by its own mean and variance. */
-void LstmSequence::normalize(const Frame &frame, float *gates, int64_t first, int64_t last) const {
-  const auto *factors = frame.in<float>(inputs[kNormalization]);
+template <typename T>
+void LstmSequence<T>::normalize(const Frame &frame, T *gates, int64_t first, int64_t last) const {
+  const auto *factors = frame.in<T>(this->inputs[kNormalization]);
   if (factors == nullptr) return;
-  const int64_t units = reading_.units;
+  const int64_t units = this->reading_.units;
+  const Rows<T> rows(frame.kernels);
   for (int64_t i = first; i < last; ++i) {
-    float *gate = gates + i * units;
-    frame.kernels.normalize(gate, factors + i * units, factors + (kLstmGates + i) * units, gate, units, kNoVariance, true);
+    rows.normalize(factors + i * units, factors + (kLstmGates + i) * units, gates + i * units, units, kNoVariance<T>);
   }
 }
 
 /* What the cell shows, by the projection's weights and bias, clipped. */
-void LstmSequence::project(const Step &at, const float *row) const {
-  const auto *packed = reinterpret_cast<const float *>(at.packed + matrices_[0].bytes(at.frame.kernels));
-  matrices_[1].multiply(at.frame, at.is_shared, row, packed, nullptr, at.frame.in<float>(inputs[kProjectionBias]),
-                        at.hidden);
-  const float clip = options_.projection_clip;
-  if (clip > 0.0f) {
-    at.frame.kernels.elementwise({Function::clamp, clip, -clip}, at.hidden, at.hidden, reading_.outputs);
-  }
+template <typename T>
+void LstmSequence<T>::project(const Step &at, const T *row) const {
+  const Rows<T> rows(at.frame.kernels);
+  const std::vector<GemvMatrix<T>> &both = this->matrices_;
+  const auto *bias = at.frame.template in<T>(this->inputs[kProjectionBias]);
+  const auto *packed = reinterpret_cast<const T *>(at.packed + both[0].bytes(rows));
+  both[1].multiply(at.frame, at.is_shared, row, packed, nullptr, bias, at.hidden);
+  if (options_.projection_clip > 0) rows.clamp(options_.projection_clip, at.hidden, this->reading_.outputs);
 }
 
-void LstmSequence::step(const Step &at) const {
-  const int64_t units = reading_.units;
-  const Kernels &kernels = at.frame.kernels;
-  float *gates = at.spare;
-  float *input = gates + kInputGate * units;
-  float *output = gates + kOutputGate * units;
-  float *forget = gates + kForgetGate * units;
-  float *candidate = gates + kCandidate * units;
-  matrices_[0].multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed), at.gates,
-                        at.bias, gates);
+template <typename T>
+void LstmSequence<T>::step(const Step &at) const {
+  const int64_t units = this->reading_.units;
+  const Rows<T> rows(at.frame.kernels);
+  T *gates = at.spare;
+  T *input = gates + kInputGate * units;
+  T *output = gates + kOutputGate * units;
+  T *forget = gates + kForgetGate * units;
+  T *candidate = gates + kCandidate * units;
+  this->matrices_[0].multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const T *>(at.packed), at.gates, at.bias,
+                              gates);
   if (at.peepholes == nullptr) {
     normalize(at.frame, gates, kInputGate, kLstmGates);
-    activate(at.frame, at.functions[0], input, 3 * units);
+    this->activate(rows, at.functions[0], input, 3 * units);
   } else {
-    kernels.multiply_add(at.peepholes, at.cell, input, units);
-    kernels.multiply_add(at.peepholes + 2 * units, at.cell, forget, units);
+    rows.multiply_add(at.peepholes, at.cell, input, units);
+    rows.multiply_add(at.peepholes + 2 * units, at.cell, forget, units);
     normalize(at.frame, gates, kInputGate, kOutputGate);
     normalize(at.frame, gates, kForgetGate, kLstmGates);
-    activate(at.frame, at.functions[0], input, units);
-    activate(at.frame, at.functions[0], forget, units);
+    this->activate(rows, at.functions[0], input, units);
+    this->activate(rows, at.functions[0], forget, units);
   }
-  if (options_.couples_gates) kernels.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
-  activate(at.frame, at.functions[1], candidate, units);
-  kernels.arithmetic(Arithmetic::multiply, at.cell, 1, forget, 1, at.cell, units);
-  kernels.multiply_add(input, candidate, at.cell, units);
-  const float clip = options_.cell_clip;
-  if (clip > 0.0f) kernels.elementwise({Function::clamp, clip, -clip}, at.cell, at.cell, units);
+  if (options_.couples_gates) rows.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
+  this->activate(rows, at.functions[1], candidate, units);
+  rows.multiply(at.cell, forget, at.cell, units);
+  rows.multiply_add(input, candidate, at.cell, units);
+  if (options_.cell_clip > 0) rows.clamp(options_.cell_clip, at.cell, units);
   if (at.peepholes != nullptr) {
-    kernels.multiply_add(at.peepholes + units, at.cell, output, units);
+    rows.multiply_add(at.peepholes + units, at.cell, output, units);
     normalize(at.frame, gates, kOutputGate, kForgetGate);
-    activate(at.frame, at.functions[0], output, units);
+    this->activate(rows, at.functions[0], output, units);
   }
-  std::memcpy(candidate, at.cell, static_cast<size_t>(units) * sizeof(float));
-  activate(at.frame, at.functions[2], candidate, units);
-  float *shown = options_.is_projected ? output : at.hidden;
-  kernels.arithmetic(Arithmetic::multiply, output, 1, candidate, 1, shown, units);
+  std::copy_n(at.cell, units, candidate);
+  this->activate(rows, at.functions[2], candidate, units);
+  T *shown = options_.is_projected ? output : at.hidden;
+  rows.multiply(output, candidate, shown, units);
   if (options_.is_projected) project(at, shown);
 }
+
+template class LstmSequence<float>;
+template class LstmSequence<double>;
 
 }  // namespace cpuacc

@@ -24,31 +24,34 @@ OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
  * Inputs: those of Recurrence, or these and, each or kNone, the factors and offsets of normalised gates
  * [2, 4 * units], which have no other bias, and the bias of the projection [outputs]; both for one way.
  */
-class LstmSequence final : public Recurrence {
+template <typename T>
+class LstmSequence final : public Recurrence<T> {
+  using Base = Recurrence<T>;
+  using Step = typename Base::Step;
+
  public:
   /* What an Lstm of TensorFlow Lite and one of ONNX have apart. */
   struct Options {
-    float clip = 0.0f; /* of what enters a function; 0 for not, as the next two */
-    float cell_clip = 0.0f;
-    float projection_clip = 0.0f;
+    T clip{}; /* of what enters a function; 0 for not, as the next two */
+    T cell_clip{};
+    T projection_clip{};
     bool couples_gates = false; /* the forget gate is one minus the input gate */
     bool is_projected = false;
   };
 
   LstmSequence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, Options options,
                std::vector<Elementwise> functions)
-      : Recurrence(std::move(inputs), std::move(outputs), reading, 4, options.clip, std::move(functions)),
-        options_(options) {
+      : Base(std::move(inputs), std::move(outputs), reading, 4, options.clip, std::move(functions)), options_(options) {
     this->inputs.resize(kProjectionBias + 1, kNone);
   }
 
  private:
-  enum Further { kNormalization = kInputs, kProjectionBias };
+  enum Further { kNormalization = Base::kInputs, kProjectionBias };
 
-  std::vector<GemvMatrix> matrices() const override;
+  std::vector<GemvMatrix<T>> matrices() const override;
   void step(const Step &at) const override;
-  void normalize(const Frame &frame, float *gates, int64_t first, int64_t last) const;
-  void project(const Step &at, const float *row) const;
+  void normalize(const Frame &frame, T *gates, int64_t first, int64_t last) const;
+  void project(const Step &at, const T *row) const;
 
   Options options_;
 };

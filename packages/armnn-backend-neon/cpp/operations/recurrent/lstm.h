@@ -11,6 +11,7 @@ namespace cpuacc {
 enum LstmGate : int64_t { kInputGate, kOutputGate, kForgetGate, kCandidate, kLstmGates };
 
 /* What is added to the variance of a normalised gate: numbers that are all alike become zeros. */
-constexpr float kNoVariance = std::numeric_limits<float>::min();
+template <typename T>
+constexpr T kNoVariance = std::numeric_limits<T>::min();
 
 }  // namespace cpuacc

@@ -7,21 +7,23 @@
 
 #include "graph/ir.h"
 #include "graph/packed.h"
+#include "operations/recurrent/rows.h"
 
 namespace cpuacc {
 
-/* A matrix [columns, depth] in panels that kernels.gemv reads. */
+/* A matrix [columns, depth] in panels that gemv reads. */
+template <typename T>
 struct GemvMatrix {
   int64_t columns = 0;
   int64_t depth = 0;
 
-  size_t bytes(const Kernels &kernels) const;
-  void pack(const float *weights, const Kernels &kernels, float *packed) const;
+  size_t bytes(const Rows<T> &rows) const;
+  void pack(const T *weights, const Rows<T> &rows, T *packed) const;
   /* y = x + bias + row * matrix, its columns shared by threads if there is no other work for them;
    * x and bias may be nullptr.
    */
-  void multiply(const Frame &frame, bool is_shared, const float *row, const float *packed, const float *x,
-                const float *bias, float *y) const;
+  void multiply(const Frame &frame, bool is_shared, const T *row, const T *packed, const T *x, const T *bias,
+                T *y) const;
 };
 
 /* How a layer reads its sequences. */
@@ -35,7 +37,7 @@ struct Reading {
   bool is_time_major;
 };
 
-/* Runs a cell along each item of the batch and each way.
+/* Runs a cell along each item of the batch and each way, in Float32 or Float64.
  *
  * Inputs: what the steps add to the gates [ways, steps and batch, gates * units], the recurrent
  * weights [ways, gates * units, outputs] with further matrices of the cell behind those of a way, and,
@@ -43,10 +45,11 @@ struct Reading {
  * the first cell, the peepholes [ways, 3 * units]; then what only one kind of cell reads.
  * Outputs: the outputs of all steps, the last output, and, if there is one, the last cell.
  */
+template <typename T>
 class Recurrence : public Operation {
  public:
-  Recurrence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, int64_t gates,
-             float clip, std::vector<Elementwise> functions);
+  Recurrence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, int64_t gates, T clip,
+             std::vector<Elementwise> functions);
 
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
@@ -57,39 +60,39 @@ class Recurrence : public Operation {
     const Frame &frame;
     bool is_shared; /* the pool is free for parts of the step */
     const std::byte *packed; /* the recurrent weights of this way */
-    const float *bias; /* [gates * units], the sum of both */
-    const float *recurrent_bias; /* [gates * units], that of the recurrent weights */
-    const float *peepholes; /* nullptr: none */
+    const T *bias; /* [gates * units], the sum of both */
+    const T *recurrent_bias; /* [gates * units], that of the recurrent weights */
+    const T *peepholes; /* nullptr: none */
     const Elementwise *functions; /* of this way */
-    float *gates; /* what the step adds to them; may be overwritten */
-    float *hidden; /* the output of the step before, then of this one: [outputs] */
-    float *cell;
-    float *spare; /* [gates * units] */
+    T *gates; /* what the step adds to them; may be overwritten */
+    T *hidden; /* the output of the step before, then of this one: [outputs] */
+    T *cell;
+    T *spare; /* [gates * units] */
   };
 
   virtual void step(const Step &at) const = 0;
   /* The matrices that the recurrent weights of one way are, one behind the other. */
-  virtual std::vector<GemvMatrix> matrices() const;
+  virtual std::vector<GemvMatrix<T>> matrices() const;
 
   /* Applies a function to numbers side by side, clipped before. */
-  void activate(const Frame &frame, const Elementwise &function, float *x, int64_t n) const;
+  void activate(const Rows<T> &rows, const Elementwise &function, T *x, int64_t n) const;
 
   Reading reading_;
   int64_t gates_;
-  std::vector<GemvMatrix> matrices_; /* once it is prepared */
+  std::vector<GemvMatrix<T>> matrices_; /* once it is prepared */
 
   enum Input { kGates, kWeights, kBias, kLengths, kHidden, kCell, kPeepholes, kInputs };
 
  private:
-  int64_t chain_floats() const;
-  int64_t bias_floats() const;
-  void pack(const float *weights, const Kernels &kernels, std::byte *packed) const;
-  void add_biases(const Frame &frame, float *sums) const;
-  void run_chain(const Frame &frame, int64_t way, int64_t item, bool is_shared, const std::byte *packed,
-                 const float *biases, float *memory) const;
+  int64_t chain_numbers() const;
+  int64_t bias_numbers() const;
+  void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
+  void add_biases(const Frame &frame, T *sums) const;
+  void run_chain(const Frame &frame, int64_t way, int64_t item, bool is_shared, const std::byte *packed, const T *biases,
+                 T *memory) const;
   int64_t length_of(const Frame &frame, int64_t item) const;
 
-  float clip_;
+  T clip_;
   std::vector<Elementwise> functions_; /* of all ways */
   std::shared_ptr<const void> packed_;
   size_t way_bytes_ = 0; /* of the packed weights */

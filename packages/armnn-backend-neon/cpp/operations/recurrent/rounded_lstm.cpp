@@ -90,7 +90,7 @@ void RoundedLstm::finish_sum(const Frame &frame, int64_t gate, const float *cell
   if (inputs[kFactors] == kNone) return;
   const float *factors = frame.in<float>(inputs[kFactors]) + gate * units;
   const float *bias = frame.in<float>(inputs[kBias]) + gate * units;
-  kernels.normalize(sums, nullptr, nullptr, sums, units, kNoVariance, true);
+  kernels.normalize(sums, nullptr, nullptr, sums, units, kNoVariance<float>, true);
   round(kernels, rules_.normalized[static_cast<size_t>(gate)], sums, units, memory);
   kernels.arithmetic(Arithmetic::multiply, sums, 1, factors, 1, sums, units);
   round(kernels, rules_.normalized[static_cast<size_t>(gate)], sums, units, memory);

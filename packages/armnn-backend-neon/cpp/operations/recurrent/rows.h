@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops over rows of numbers as recurrent layers need them: kernels on Float32, plain loops on Float64. */
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+
+#include "kernels/kernels.h"
+
+namespace cpuacc {
+
+/* Members have the meaning of those of Kernels. */
+template <typename T>
+class Rows;
+
+template <>
+class Rows<float> {
+ public:
+  explicit Rows(const Kernels &kernels)
+      : lanes(kernels.lanes), gemv_columns(kernels.gemv_columns), kernels_(kernels) {}
+
+  void gemv(const float *row, int64_t depth, const float *panel, const float *x, const float *bias, float *y,
+            int64_t columns) const {
+    kernels_.gemv(row, depth, panel, x, bias, y, columns);
+  }
+  void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) const {
+    kernels_.elementwise(function, x, y, n);
+  }
+  void clamp(float bound, float *x, int64_t n) const { elementwise({Function::clamp, bound, -bound}, x, x, n); }
+  void multiply(const float *x, const float *y, float *z, int64_t n) const {
+    kernels_.arithmetic(Arithmetic::multiply, x, 1, y, 1, z, n);
+  }
+  void add(const float *x, const float *y, float *z, int64_t n) const {
+    kernels_.arithmetic(Arithmetic::add, x, 1, y, 1, z, n);
+  }
+  void multiply_add(const float *x, const float *y, float *z, int64_t n) const { kernels_.multiply_add(x, y, z, n); }
+  void normalize(const float *gamma, const float *beta, float *x, int64_t n, float eps) const {
+    kernels_.normalize(x, gamma, beta, x, n, eps, true);
+  }
+
+  const int64_t lanes;
+  const int64_t gemv_columns;
+
+ private:
+  const Kernels &kernels_;
+};
+
+template <>
+class Rows<double> {
+ public:
+  explicit Rows(const Kernels &) {}
+
+  void gemv(const double *row, int64_t depth, const double *panel, const double *x, const double *bias, double *y,
+            int64_t columns) const {
+    const int64_t stride = (columns + lanes - 1) / lanes * lanes;
+    double sums[gemv_columns] = {};
+    for (int64_t k = 0; k < depth; ++k, panel += stride) {
+      for (int64_t j = 0; j < columns; ++j) sums[j] += row[k] * panel[j];
+    }
+    for (int64_t j = 0; j < columns; ++j) {
+      y[j] = sums[j] + (x == nullptr ? 0.0 : x[j]) + (bias == nullptr ? 0.0 : bias[j]);
+    }
+  }
+  void elementwise(const Elementwise &function, const double *x, double *y, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) y[i] = value_of(function, x[i]);
+  }
+  void clamp(double bound, double *x, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) x[i] = between(-bound, bound, x[i]);
+  }
+  void multiply(const double *x, const double *y, double *z, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) z[i] = x[i] * y[i];
+  }
+  void add(const double *x, const double *y, double *z, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];
+  }
+  void multiply_add(const double *x, const double *y, double *z, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) z[i] += x[i] * y[i];
+  }
+  void normalize(const double *gamma, const double *beta, double *x, int64_t n, double eps) const {
+    double mean = 0.0;
+    for (int64_t i = 0; i < n; ++i) mean += x[i] / static_cast<double>(n);
+    double variance = eps;
+    for (int64_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean) / static_cast<double>(n);
+    for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) / std::sqrt(variance) * gamma[i] + beta[i];
+  }
+
+  static constexpr int64_t lanes = 8;
+  static constexpr int64_t gemv_columns = 32;
+
+ private:
+  /* NaN stays NaN. */
+  static double between(double low, double high, double x) { return x < low ? low : x > high ? high : x; }
+
+  static double value_of(const Elementwise &function, double x) {
+    const double a = function.a;
+    const double b = function.b;
+    switch (function.function) {
+      case Function::identity: return x;
+      case Function::clamp: return between(b, a, x);
+      case Function::sigmoid: return 1.0 / (1.0 + std::exp(-x));
+      case Function::tanh: return a * std::tanh(b * x);
+      case Function::linear: return a * x + b;
+      default: throw std::logic_error("this function is not computed in Float64");
+    }
+  }
+};
+
+}  // namespace cpuacc
