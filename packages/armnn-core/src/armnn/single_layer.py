@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.backends import TensorHandleFactories
+from armnn.backends.memory import ComputedHandle
 from armnn.graph import Layer, Network
 from armnn.graph.layer import make_outputs
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn.optimizer.layouts import order_to, transposed, twin_of
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.shapes.specialise import state_target_shape
-from armnn.runtime.memory.handles import ComputedHandle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

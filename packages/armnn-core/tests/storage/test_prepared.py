@@ -16,7 +16,8 @@ from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.segments import Segments
-from armnn.storage.prepared import UnstorableError, decoded, encoded
+from armnn.storage.layers import UnstorableError
+from armnn.storage.prepared import decoded, encoded
 
 if TYPE_CHECKING:
     from armnn.backends import ModelContext

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.errors import BackendError
+from armnn.errors import BackendError, ExecutionError
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -138,6 +138,37 @@ class ArrayHandle(TensorHandle):
     def map(self) -> NDArray[Any]:
         """Return the array, the same one each time."""
         return self._array
+
+
+class ComputedHandle(TensorHandle):
+    """A tensor whose shape its producer computes."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self.info = info
+        self._array: NDArray[Any] | None = None
+
+    def map(self) -> NDArray[Any]:
+        """Return what was assigned last.
+
+        Raises:
+            ExecutionError: Nothing was.
+        """
+        if self._array is None:
+            raise ExecutionError(f"a tensor {self.info} was read before it was computed")
+        return self._array
+
+    def assign(self, array: NDArray[Any]) -> None:
+        """Take the data, whose shape must fit the info.
+
+        Raises:
+            ExecutionError: It does not have the type or the known dimensions.
+        """
+        dtype = self.info.data_type.numpy_dtype
+        if array.dtype != dtype or not self.info.accepts(array.shape):
+            raise ExecutionError(
+                f"a layer computed {array.dtype} of shape {list(array.shape)}: expected {self.info}"
+            )
+        self._array = array
 
 
 class MemoryManager(ABC):

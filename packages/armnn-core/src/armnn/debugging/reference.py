@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.backends import ArrayHandle
+from armnn.backends.memory import ComputedHandle
 from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn.graph import Network
 from armnn.quantization import quantization_arrays
-from armnn.runtime.memory.handles import ComputedHandle
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import DataType
 

@@ -12,8 +12,8 @@ from armnn.backends.cache import StaleEntryError
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.storage.container import pack, unpack
 from armnn.storage.folder import SUFFIX, mapped, write_file
+from armnn.storage.layers import UnstorableError
 from armnn.storage.model import ModelFacts, StoredNetwork, facts_in, file_of, network_in
-from armnn.storage.prepared import UnstorableError
 from armnn.storage.programs import ModelPrograms
 from armnn.tensor import format_shape
 

@@ -14,14 +14,8 @@ import numpy as np
 from armnn.backends.cache import StaleEntryError
 from armnn.graph import Aliases
 from armnn.storage.container import VERSION
-from armnn.storage.prepared import (
-    UnstorableError,
-    decoded,
-    decoded_info,
-    encoded,
-    encoded_info,
-    member_of,
-)
+from armnn.storage.layers import UnstorableError, decoded_info, encoded_info, member_of
+from armnn.storage.prepared import decoded, encoded
 from armnn.tensor import format_shape
 from armnn.types import QuantizedArithmetic
 

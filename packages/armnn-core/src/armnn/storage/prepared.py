@@ -6,24 +6,18 @@ Compiled programs have entries of their own.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
 from armnn.graph import LayerGraph
-from armnn.layers import LAYERS
-from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Border, Part, Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.observe import Observation
 from armnn.optimizer.prepared import Segments
-from armnn.tensor import TensorInfo
-from armnn.types import ArmnnEnum, DataType
+from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,38 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor
     from armnn.optimizer import OptimizerOptions, Participants
-
-
-_E = TypeVar("_E", bound=ArmnnEnum)
-
-
-class UnstorableError(Exception):
-    """A network cannot be stored; the text says why."""
-
-
-def member_of(kind: type[_E], number: int) -> _E:
-    """Return the member of an enumeration that has a number.
-
-    Raises:
-        StaleEntryError: None has.
-    """
-    for member in kind:
-        if member == number:
-            return member
-    raise StaleEntryError(f"{kind.__name__} has no {number!r}")
-
-
-def encoded_info(info: TensorInfo) -> list[Any]:
-    """Return a tensor info as JSON."""
-    return [info.shape, int(info.data_type), info.scales, info.zero_points, info.axis]
-
-
-def decoded_info(stored: list[Any]) -> TensorInfo:
-    """Return the tensor info of :func:`encoded_info`."""
-    shape, data_type, scales, zero_points, axis = stored
-    return TensorInfo(shape, member_of(DataType, data_type), scales, zero_points, axis)
 
 
 def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -95,17 +58,7 @@ def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 def _encoded_layer(
     layer: Layer, numbers: dict[Value, list[int]], arrays: list[NDArray[Any]]
 ) -> dict[str, Any]:
-    stored: dict[str, Any] = {
-        "type": layer.type,
-        "name": layer.name,
-        "backend": layer.backend,
-        "inputs": [None if value is None else numbers[value] for value in layer.inputs],
-        "outputs": [encoded_info(value.info) for value in layer.outputs],
-        "parameters": _encoded_parameters(layer.descriptor),
-    }
-    if layer.data is not None:
-        stored["data"] = len(arrays)
-        arrays.append(layer.data)
+    stored = encoded_layer(layer, numbers, arrays)
     if isinstance(layer.compiled, Observation):
         stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
     elif layer.compiled is not None:
@@ -116,22 +69,6 @@ def _encoded_layer(
     if layer.type in ("MemCopy", "MemImport"):
         raise UnstorableError("its tensors lie in several kinds of memory")
     return stored
-
-
-def _encoded_parameters(descriptor: Descriptor) -> dict[str, Any]:
-    """Return the parameters that have other values than their defaults."""
-    values = {field: getattr(descriptor, field.name) for field in dataclasses.fields(descriptor)}
-    return {field.name: _plain(value) for field, value in values.items() if value != field.default}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, ArmnnEnum):
-        return int(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise UnstorableError(f"a parameter is {value!r}")
 
 
 def decoded(
@@ -162,7 +99,7 @@ def _decoded(
     network = LayerGraph(stored["name"])
     layers: list[Layer] = []
     for row in stored["layers"]:
-        layers.append(_decoded_layer(row, network, layers, blocks))
+        layers.append(decoded_layer(row, network, layers, blocks))
         if "observed" in row:
             layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
@@ -175,43 +112,6 @@ def _decoded(
     rows = tuple(_decoded_row(row) for row in stored["report"])
     report = Report(rows, parts=tuple(_decoded_part(part) for part in stored["parts"]))
     return Prepared(network, placement, report, Segments(network, None))
-
-
-def _decoded_layer(
-    row: dict[str, Any],
-    network: LayerGraph,
-    layers: Sequence[Layer],
-    blocks: Sequence[memoryview],
-) -> Layer:
-    infos = [decoded_info(each) for each in row["outputs"]]
-    if "data" in row:
-        (info,) = infos
-        data = np.frombuffer(blocks[row["data"]], info.data_type.numpy_dtype)
-        data = data.reshape(info.static_shape)
-        return network.add_constant(data, info, name=row["name"]).producer
-    inputs = [None if at is None else layers[at[0]].outputs[at[1]] for at in row["inputs"]]
-    kind = LAYERS[row["type"]].descriptor
-    descriptor = _decoded_descriptor(kind, row["parameters"])
-    layer = network.add(row["type"], inputs, descriptor, name=row["name"], outputs=infos)
-    if list(layer.output_infos) != infos:
-        raise StaleEntryError(f"the layer {layer.name!r} has other outputs than it had")
-    layer.backend = row["backend"]
-    return layer
-
-
-def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
-    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
-    values = {
-        name: _typed(enumeration_of(defaults[name]), value) for name, value in parameters.items()
-    }
-    return kind(**values)
-
-
-def _typed(enumeration: type[ArmnnEnum] | None, value: Any) -> Any:
-    """Return a JSON value as a descriptor's field holds it."""
-    if isinstance(value, list):
-        return tuple(_typed(enumeration, item) for item in value)
-    return value if enumeration is None else member_of(enumeration, value)
 
 
 def _program(row: dict[str, Any], participants: Participants) -> object:

@@ -18,6 +18,7 @@ from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, Step, TensorHandle
 from armnn.backends.ffi.calls import compile_details, note_compiled
 from armnn.backends.footprint import Footprint
+from armnn.backends.memory import ComputedHandle
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.errors import (
     BackendError,
@@ -27,7 +28,6 @@ from armnn.errors import (
     ResourceExhaustedError,
 )
 from armnn.profiling import Recorder
-from armnn.runtime.memory.handles import ComputedHandle
 
 INFO = TensorInfo((4,))
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)

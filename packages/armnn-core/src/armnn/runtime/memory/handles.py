@@ -61,37 +61,6 @@ def constant_handle(value: Value) -> ArrayHandle:
     )
 
 
-class ComputedHandle(TensorHandle):
-    """A tensor whose shape its producer computes."""
-
-    def __init__(self, info: TensorInfo) -> None:
-        self.info = info
-        self._array: NDArray[Any] | None = None
-
-    def map(self) -> NDArray[Any]:
-        """Return what was assigned last.
-
-        Raises:
-            ExecutionError: Nothing was.
-        """
-        if self._array is None:
-            raise ExecutionError(f"a tensor {self.info} was read before it was computed")
-        return self._array
-
-    def assign(self, array: NDArray[Any]) -> None:
-        """Take the data, whose shape must fit the info.
-
-        Raises:
-            ExecutionError: It does not have the type or the known dimensions.
-        """
-        dtype = self.info.data_type.numpy_dtype
-        if array.dtype != dtype or not self.info.accepts(array.shape):
-            raise ExecutionError(
-                f"a layer computed {array.dtype} of shape {list(array.shape)}: expected {self.info}"
-            )
-        self._array = array
-
-
 class CopyWorkload(Workload):
     """The workload of MemCopy, and of MemImport without an import."""
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
-from armnn.backends.memory import HOST_SOURCES
+from armnn.backends.memory import HOST_SOURCES, ComputedHandle
 from armnn.optimizer.assignment.boundaries import owner
-from armnn.runtime.memory.handles import ComputedHandle, CopyWorkload, constant_handle
+from armnn.runtime.memory.handles import CopyWorkload, constant_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
