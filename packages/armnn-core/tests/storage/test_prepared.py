@@ -41,7 +41,7 @@ def prepared(compiled: object, participants: Participants) -> Prepared:
     layer.backend, layer.compiled = "Keeper", compiled
     network.add_output("y", layer.output)
     placement = place_tensors(network, {}, participants.factories, OptimizerOptions(), {})
-    return Prepared(network, placement, Report(()), Segments(network, None))
+    return Prepared(network, placement, Report, Segments(network, None))
 
 
 def stored(made: Prepared) -> tuple[dict[str, Any], list[memoryview]]:

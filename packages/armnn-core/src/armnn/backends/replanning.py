@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 class Changes:
     """What is different for other shapes; all else stays.
 
+    Infos and parameters are the same objects for all shapes. They hold symbolic numbers, whose
+    positions in ``numbers`` tell what they are for these shapes.
+
     Attributes:
+        numbers: The plain numbers.
         infos: Of values.
         descriptors: The parameters of layers.
         constants: The data of constant values.
     """
 
+    numbers: Sequence[Any]
     infos: Mapping[Value, TensorInfo]
     descriptors: Mapping[Layer, Descriptor]
     constants: Mapping[Value, NDArray[Any]]

@@ -15,7 +15,8 @@ from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs
-from armnn.optimizer.symbolic.trace import Trace, UntraceableError
+from armnn.optimizer.symbolic.recipes import UntraceableError
+from armnn.optimizer.symbolic.trace import Trace
 from armnn.optimizer.template import Template
 from armnn.tensor import TensorInfo, completed_shape, format_shape
 from armnn.types import QuantizedArithmetic

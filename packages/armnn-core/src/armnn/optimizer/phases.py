@@ -31,7 +31,7 @@ from armnn.optimizer.segments import split
 from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
 from armnn.optimizer.shapes.infer import demand_shapes, infer_shapes
 from armnn.optimizer.shapes.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
-from armnn.optimizer.symbolic.trace import UntraceableError
+from armnn.optimizer.symbolic.recipes import UntraceableError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,7 +167,8 @@ def prepare_specialisation(
         placement = place_tensors(head, preferences, participants.factories, options, sources)
     report = _report(head, assignment.final(layers), multiply_adds, assignment, replaced, label)
     borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
-    return Prepared(head, placement, report, replace(segments, head=head), trace, borders=borders)
+    cut = replace(segments, head=head)
+    return Prepared(head, placement, lambda: report, cut, trace, borders=borders)
 
 
 def layers_before_backends(

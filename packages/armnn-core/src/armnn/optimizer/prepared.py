@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -57,7 +57,7 @@ class Prepared:
     Attributes:
         network: Every layer knows its backend.
         placement: The memory of the tensors.
-        report: Which layer runs where, and why.
+        make_report: Returns the report.
         segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
         trace: What follows from the shapes of the inputs, if it was recorded.
         is_derived: Whether it was made from that of other shapes.
@@ -67,11 +67,16 @@ class Prepared:
 
     network: LayerGraph
     placement: Placement
-    report: Report
+    make_report: Callable[[], Report]
     segments: Segments[LayerGraph]
     trace: Trace | None = None
     is_derived: bool = False
     borders: Mapping[Value, tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def report(self) -> Report:
+        """Which layer runs where, and why."""
+        return self.make_report()
 
 
 @contextmanager

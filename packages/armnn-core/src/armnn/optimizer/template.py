@@ -7,6 +7,7 @@ is done twice: no pass looks at a layer, and no backend is asked about one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,18 +22,14 @@ from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow, footprint_of
 from armnn.optimizer.prepared import Segments, phase
-from armnn.optimizer.symbolic.trace import (
-    UntraceableError,
-    data_of,
-    settled_descriptor,
-    settled_info,
-)
+from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descriptor, settled_info
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Value
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.prepared import Prepared
-    from armnn.optimizer.symbolic.trace import Numbers, Trace
+    from armnn.optimizer.symbolic.recipes import Numbers
+    from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import TensorInfo
 
 
@@ -54,7 +51,7 @@ class Template:
         self._prepared, self._trace = prepared, trace
         self._sink = participants.profiler
         self._candidates = {each.id: each for each in participants.all}
-        self._evaluate = Evaluator(participants.evaluators)
+        self._constants = trace.constants(Evaluator(participants.evaluators))
         self._infos: dict[Value, TensorInfo] = {}
         self._layers = prepared.network.topological_order()
         for layer in self._layers:
@@ -98,31 +95,29 @@ class Template:
         network = Network(base.name, base.metadata)
         network.insert_copies(self._layers, {})
         twins = dict(zip(self._layers, network.layers, strict=True))
+        values: dict[Value, Value] = {}
         for layer, twin in twins.items():
-            twin.descriptor = changes.descriptors.get(layer, layer.descriptor)
+            symbolic = changes.descriptors.get(layer)
+            if symbolic is not None:
+                twin.descriptor = settled_descriptor(symbolic, numbers)
             for value, other in zip(layer.outputs, twin.outputs, strict=True):
+                values[value] = other
                 other.info = settled_info(self._infos[value], numbers)
                 if value in changes.constants:
                     twin.data = changes.constants[value]
-        for layer, twin in twins.items():
             if isinstance(layer.compiled, Replannable):
                 twin.compiled = layer.compiled.replanned(changes)
                 if twin.compiled is None:
                     return None
         if not self._are_taken(network):
             return None
-        values = {
-            value: other
-            for layer, twin in twins.items()
-            for value, other in zip(layer.outputs, twin.outputs, strict=True)
-        }
         placement = self._prepared.placement
         factories = {values[value]: each for value, each in placement.factories.items()}
         return replace(
             self._prepared,
             network=network,
             placement=Placement(factories, placement.preferences),
-            report=self._report(numbers, network, label),
+            make_report=functools.cache(functools.partial(self._report, numbers, network, label)),
             segments=Segments(network, None),
             trace=None,
             is_derived=True,
@@ -165,18 +160,11 @@ class Template:
 
     def _changes(self, numbers: Numbers) -> Changes:
         trace = self._trace
-        known = trace.results(numbers, self._evaluate)
-        infos = {value: settled_info(info, numbers) for value, info in trace.infos.items()}
-        descriptors = {
-            layer: settled_descriptor(each, numbers) for layer, each in trace.descriptors.items()
-        }
         constants = {
-            layer.output: data_of(
-                source, infos.get(layer.output, layer.output.info), numbers, known
-            )
+            layer.output: self._constants.data(source, layer.output.info, numbers)
             for layer, source in trace.sources.items()
         }
-        return Changes(infos, descriptors, constants)
+        return Changes(numbers, trace.infos, trace.descriptors, constants)
 
 
 def _leaves_layers(backend: Backend) -> bool:

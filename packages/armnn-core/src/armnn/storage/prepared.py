@@ -111,7 +111,7 @@ def _decoded(
         raise StaleEntryError("its tensors lie in other kinds of memory now")
     rows = tuple(_decoded_row(row) for row in stored["report"])
     report = Report(rows, parts=tuple(_decoded_part(part) for part in stored["parts"]))
-    return Prepared(network, placement, report, Segments(network, None))
+    return Prepared(network, placement, lambda: report, Segments(network, None))
 
 
 def _program(row: dict[str, Any], participants: Participants) -> object:

@@ -37,16 +37,29 @@ def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena)
     A younger field has its default value here (the layer is not offered otherwise), which is what a
     backend does that does not know the field. What the attributes point to lives in the arena.
     """
+    attributes = unfilled_attributes(descriptor, version, arena)
+    for attribute, elements in zip(attributes, elements_of(descriptor, version), strict=True):
+        attribute.data = arena.elements(attribute.type, elements)
+    return attributes
+
+
+def unfilled_attributes(descriptor: Descriptor, version: BackendVersion, arena: Arena) -> Any:
+    """Return a layer's attributes without their data."""
     fields = _fields(type(descriptor), version)
     attributes = arena.structs(abi.Attribute, len(fields))
-    for attribute, (name, minor, kind) in zip(attributes, fields, strict=True):
-        elements = _flattened(getattr(descriptor, name))
+    counts = map(len, elements_of(descriptor, version))
+    for attribute, count, (name, minor, kind) in zip(attributes, counts, fields, strict=True):
         attribute.name = word(name)
         attribute.since_minor = minor
         attribute.type = kind
-        attribute.count = len(elements)
-        attribute.data = arena.elements(kind, elements)
+        attribute.count = count
     return attributes
+
+
+def elements_of(descriptor: Descriptor, version: BackendVersion) -> list[tuple[Any, ...]]:
+    """Return the elements of each attribute, in their order."""
+    fields = _fields(type(descriptor), version)
+    return [_flattened(getattr(descriptor, name)) for name, _, _ in fields]
 
 
 def _fields(kind: type[Descriptor], version: BackendVersion) -> tuple[tuple[str, int, int], ...]:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer.evaluation import Evaluate
-    from armnn.optimizer.symbolic.trace import Source, Trace
+    from armnn.optimizer.symbolic.recipes import Source
+    from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import Shape, TensorInfo
 
 DIRECT_VALUE_LIMIT = 1 << 16

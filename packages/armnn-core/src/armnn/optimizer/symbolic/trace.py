@@ -7,80 +7,33 @@ parameter and each constant that follows from them, and computes these for other
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from armnn._symbolic import Tape, is_symbolic, settled
-from armnn.errors import ArmnnError
-from armnn.graph import Network
+from armnn._symbolic import Tape, is_symbolic
 from armnn.graph.statistics import multiply_adds_of
 from armnn.layers import infer_outputs
 from armnn.optimizer.symbolic.arithmetic import computed, decided
+from armnn.optimizer.symbolic.recipes import (
+    Recipe,
+    ShapeConstants,
+    UntraceableError,
+    data_of,
+    has_symbols,
+    settled_descriptor,
+    settled_info,
+)
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor, LayerSpec
+    from armnn.graph import Layer, Network, Value
+    from armnn.layers import Descriptor
     from armnn.optimizer.evaluation import Evaluate
     from armnn.optimizer.passes.fold_quantization import Accepts, Present
+    from armnn.optimizer.symbolic.recipes import Numbers, Results, Source
     from armnn.tensor import Shape
-
-Numbers: TypeAlias = Sequence[Any]
-"""The numbers of a tape for some shapes."""
-
-
-class UntraceableError(ArmnnError):
-    """Something depends on the shapes without a record."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Recipe:
-    """A constant layer whose results depend on the shapes.
-
-    Attributes:
-        spec: Its row of the layer table.
-        descriptor: Its parameters.
-        operands: The source of each input's data with the input's info; None if it is absent.
-        outputs: The infos of its outputs.
-    """
-
-    spec: LayerSpec
-    descriptor: Descriptor
-    operands: tuple[tuple[Source, TensorInfo] | None, ...]
-    outputs: tuple[TensorInfo, ...]
-
-    def results(self, numbers: Numbers, known: Results, evaluate: Evaluate) -> Sequence[Any]:
-        """Return the data of the outputs for some shapes.
-
-        Raises:
-            UntraceableError: No backend computes the layer.
-        """
-        network = Network()
-        inputs = [
-            None
-            if each is None
-            else network.add_constant(
-                data_of(each[0], each[1], numbers, known), settled_info(each[1], numbers)
-            )
-            for each in self.operands
-        ]
-        descriptor = settled_descriptor(self.descriptor, numbers)
-        infos = [settled_info(info, numbers) for info in self.outputs]
-        results = evaluate(network.add(self.spec.name, inputs, descriptor, outputs=infos))
-        if results is None:
-            raise UntraceableError(f"no backend computes a constant {self.spec.name} layer")
-        return results
-
-
-Source: TypeAlias = "NDArray[Any] | tuple[Recipe, int]"
-"""An array, which may hold symbolic numbers, or one of the results of a recipe."""
-
-Results: TypeAlias = "dict[Recipe, Sequence[Any]]"
 
 
 class Trace:
@@ -129,12 +82,9 @@ class Trace:
                     return None
         return self.tape.replay(inputs)
 
-    def results(self, numbers: Numbers, evaluate: Evaluate) -> Results:
-        """Return the results of the recipes for some shapes."""
-        known: Results = {}
-        for recipe in self._recipes:
-            known[recipe] = recipe.results(numbers, known, evaluate)
-        return known
+    def constants(self, evaluate: Evaluate) -> ShapeConstants:
+        """Return what computes :attr:`sources` for shapes."""
+        return ShapeConstants(self._recipes, evaluate)
 
     # -- while the network is specialised -------------------------------------------------------
 
@@ -307,13 +257,6 @@ class Trace:
         return self.infos[value]
 
 
-def has_symbols(descriptor: Descriptor) -> bool:
-    """Return whether a parameter depends on the shapes."""
-    return any(
-        is_symbolic(getattr(descriptor, field.name)) for field in dataclasses.fields(descriptor)
-    )
-
-
 def settle_layers(network: Network, numbers: Numbers) -> None:
     """Give all layers of a network plain numbers."""
     for layer in network.layers:
@@ -326,37 +269,3 @@ def settle_layers(network: Network, numbers: Numbers) -> None:
         )
         for value in layer.outputs:
             value.info = settled_info(value.info, numbers)
-
-
-def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
-    """Return an info with plain numbers."""
-    if info.shape is None or not is_symbolic(info.shape):
-        return info
-    made, assign = object.__new__(TensorInfo), object.__setattr__  # all of it has been checked
-    assign(made, "shape", settled(info.shape, numbers))
-    for name in ("data_type", "scales", "zero_points", "axis"):
-        assign(made, name, getattr(info, name))
-    return made
-
-
-def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:
-    """Return parameters with plain numbers."""
-    fields = {
-        field.name: getattr(descriptor, field.name) for field in dataclasses.fields(descriptor)
-    }
-    changed = {name: settled(each, numbers) for name, each in fields.items() if is_symbolic(each)}
-    return dataclasses.replace(descriptor, **changed) if changed else descriptor
-
-
-def data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results) -> NDArray[Any]:
-    """Return the data of a constant for some shapes."""
-    if isinstance(source, tuple):
-        recipe, index = source
-        return np.asarray(known[recipe][index])
-    if not is_symbolic(source):
-        return source
-    plain = [settled(each, numbers) for each in source.ravel().tolist()]
-    return np.array(plain, info.data_type.numpy_dtype).reshape(source.shape)
-
-
-__all__ = ["Recipe", "Source", "Trace", "UntraceableError"]

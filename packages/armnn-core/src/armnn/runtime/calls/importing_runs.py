@@ -83,7 +83,7 @@ class ImportingRuns:
         if bound is None:
             bound = self._bound(plan, given, targets, known)
         try:
-            made = bound.run(given, targets, with_layer_types(control, plan.prepared.report))
+            made = bound.run(given, targets, with_layer_types(control, plan.prepared))
         except BaseException:
             bound.context.close()
             raise

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._process_memory import collection_waits, trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import Report
+from armnn.optimizer.assignment.report import footprint_of
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types
 from armnn.runtime.plans.plan import Plan
@@ -232,8 +233,8 @@ class NetworkPlans:
 
 def _working_bytes(plan: Plan) -> int:
     """Return a context's working memory, compiled parts included."""
-    parts = plan.prepared.report.compiled_parts
-    return plan.arena_bytes + sum(part.footprint.arena_bytes for part in parts)
+    parts = map(footprint_of, plan.prepared.network.layers)
+    return plan.arena_bytes + sum(part.arena_bytes for part in parts if part is not None)
 
 
 class Reservation:
@@ -272,7 +273,7 @@ class Reservation:
     ) -> dict[str, NDArray[Any]]:
         """Run the network once, for the first time; see ExecutionContext.run."""
         try:
-            watched = with_layer_types(control, self._plan.prepared.report)
+            watched = with_layer_types(control, self._plan.prepared)
             outputs = self._context.run(inputs, watched, targets)
         except BaseException:
             self.spoil()

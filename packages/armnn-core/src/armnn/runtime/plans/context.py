@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, Task, TensorHandle
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
-    from armnn.optimizer import Report
+    from armnn.optimizer import Prepared
     from armnn.runtime.plans.outputs import Targets
 
 
@@ -260,7 +260,7 @@ def _failure(layer: Layer, error: Exception) -> ExecutionError:
     )
 
 
-def with_layer_types(control: RunControl | None, report: Report) -> RunControl | None:
+def with_layer_types(control: RunControl | None, prepared: Prepared) -> RunControl | None:
     """Return a control whose profiler learns the types of layers.
 
     A backend names the layer that it ran inside a part that it compiled, but may not know what
@@ -268,7 +268,7 @@ def with_layer_types(control: RunControl | None, report: Report) -> RunControl |
     """
     if control is None or control.profiler is None:
         return control
-    types = {(row.backend, row.layer): row.type for row in report}
+    types = {(row.backend, row.layer): row.type for row in prepared.report}
     return replace(control, profiler=_LayerTypes(control.profiler, types))
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from armnn._symbolic import Symbolic
 from armnn.backends.ffi.constants import constants
-from armnn.backends.ffi.values import attributes_of
+from armnn.backends.ffi.values import elements_of, unfilled_attributes
 from armnn.backends.native.programs.graph import take_back_all
+from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from armnn.backends.native.programs.graph import NativeGraph
     from armnn.backends.replanning import Changes
+    from armnn.graph import Layer, Value
+    from armnn.layers import Descriptor
+    from armnn.tensor import TensorInfo
     from armnn_backend_api import BackendVersion
 
 
@@ -46,7 +51,7 @@ class KeptGraph(Generic[_P]):
         self._version = version
         self._compile = compile_now
         self._lock = threading.Lock()
-        self._arena = Arena()
+        self._numbers: _GraphNumbers | None = None
         graph.leave_with(self)
 
     def compile(self, changes: Changes) -> _P | None:
@@ -56,28 +61,95 @@ class KeptGraph(Generic[_P]):
             ArmnnError: The backend failed.
         """
         with self._lock:
-            lent = self._describe(changes)
+            if self._numbers is None or not self._numbers.are_of(changes):
+                self._numbers = _GraphNumbers(self.graph, changes, self._version)
+            self._numbers.write(changes.numbers)
+            lent: list[int] = []
             try:
+                self._lend(changes.constants, lent)
                 return self._compile(self.graph)
             finally:
                 take_back_all(lent)
 
-    def _describe(self, changes: Changes) -> list[int]:
-        """Write the changes into the graph; return the lent constants."""
-        arena = Arena()  # the one before lives until nothing refers to it any more
-        lent = []
-        for value, row in self.graph.rows.items():
-            info = changes.infos.get(value)
-            if info is not None:
-                row.shape = arena.filled(ctypes.c_int64, info.static_shape)
-            data = changes.constants.get(value)
-            if data is not None:
+    def _lend(self, changed: Mapping[Value, Any], lent: list[int]) -> None:
+        for value, data in changed.items():
+            row = self.graph.rows.get(value)
+            if row is not None:
                 row.constant_ref, row.constant = constants.lend(data)
                 lent.append(row.constant_ref)
-        for layer, node in self.graph.nodes.items():
-            descriptor = changes.descriptors.get(layer)
-            if descriptor is not None:
-                attributes = attributes_of(descriptor, self._version, arena)
-                node.attributes, node.num_attributes = attributes, len(attributes)
-        self._arena = arena
-        return lent
+
+
+class _GraphNumbers:
+    """The numbers in a graph that depend on the shapes.
+
+    They are next to each other in memory, where shapes and attributes of the graph point, so that
+    other shapes are one copy.
+    """
+
+    def __init__(self, graph: NativeGraph, changes: Changes, version: BackendVersion) -> None:
+        self._infos, self._descriptors = changes.infos, changes.descriptors
+        self._arena = Arena()
+        self._integers: list[Any] = []
+        self._reals: list[Any] = []
+        shapes = self._places_of_shapes(graph, changes.infos)
+        rows = self._attributes(graph, changes.descriptors, version)
+        self._integer_memory = self._arena.array(ctypes.c_int64, len(self._integers))
+        self._real_memory = self._arena.array(ctypes.c_double, len(self._reals))
+        start = ctypes.addressof(self._integer_memory)
+        for value, place in shapes:
+            dims = ctypes.c_int64.from_address(start + 8 * place)
+            graph.rows[value].shape = ctypes.pointer(dims)
+        for attribute, place in rows:
+            memory = self._real_memory if _is_real(attribute) else self._integer_memory
+            attribute.data = ctypes.addressof(memory) + 8 * place
+
+    def are_of(self, changes: Changes) -> bool:
+        """Return whether they were laid out for such changes."""
+        return self._infos is changes.infos and self._descriptors is changes.descriptors
+
+    def write(self, numbers: Sequence[Any]) -> None:
+        """Write the numbers for some shapes."""
+        for memory, elements in (
+            (self._integer_memory, self._integers),
+            (self._real_memory, self._reals),
+        ):
+            memory[: len(elements)] = [
+                numbers[each.position] if type(each) is Symbolic else each for each in elements
+            ]
+
+    def _places_of_shapes(
+        self, graph: NativeGraph, infos: Mapping[Value, TensorInfo]
+    ) -> list[tuple[Value, int]]:
+        places = []
+        for value in graph.rows:
+            info = infos.get(value)
+            if info is not None and info.shape:
+                places.append((value, len(self._integers)))
+                self._integers += info.shape
+        return places
+
+    def _attributes(
+        self, graph: NativeGraph, descriptors: Mapping[Layer, Descriptor], version: BackendVersion
+    ) -> list[tuple[abi.Attribute, int]]:
+        """Give nodes attributes of their own; return where the data is."""
+        places = []
+        for layer, node in graph.nodes.items():
+            descriptor = descriptors.get(layer)
+            if descriptor is None:
+                continue
+            attributes = unfilled_attributes(descriptor, version, self._arena)
+            for attribute, elements in zip(
+                attributes, elements_of(descriptor, version), strict=True
+            ):
+                if attribute.type == abi.ATTRIBUTE_STRING:
+                    attribute.data = self._arena.elements(attribute.type, elements)
+                    continue
+                numbers = self._reals if _is_real(attribute) else self._integers
+                places.append((attribute, len(numbers)))
+                numbers += elements
+            node.attributes, node.num_attributes = attributes, len(attributes)
+        return places
+
+
+def _is_real(attribute: abi.Attribute) -> bool:
+    return bool(attribute.type == abi.ATTRIBUTE_FLOAT64)

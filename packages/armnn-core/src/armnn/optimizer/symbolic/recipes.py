@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""Constants that depend on the shapes of the inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn._symbolic import Symbolic, is_symbolic, settled
+from armnn.errors import ArmnnError
+from armnn.graph import Network
+from armnn.tensor import TensorInfo
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.layers import Descriptor, LayerSpec
+    from armnn.optimizer.evaluation import Evaluate
+
+Numbers: TypeAlias = Sequence[Any]
+"""The numbers of a tape for some shapes."""
+
+
+class UntraceableError(ArmnnError):
+    """Something depends on the shapes without a record."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """A constant layer whose results depend on the shapes.
+
+    Attributes:
+        spec: Its row of the layer table.
+        descriptor: Its parameters.
+        operands: The source of each input's data with the input's info; None if it is absent.
+        outputs: The infos of its outputs.
+    """
+
+    spec: LayerSpec
+    descriptor: Descriptor
+    operands: tuple[tuple[Source, TensorInfo] | None, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    def results(self, numbers: Numbers, known: Results, evaluate: Evaluate) -> Sequence[Any]:
+        """Return the data of the outputs for some shapes.
+
+        Raises:
+            UntraceableError: No backend computes the layer.
+        """
+        network = Network()
+        inputs = [
+            None
+            if each is None
+            else network.add_constant(
+                data_of(each[0], each[1], numbers, known), settled_info(each[1], numbers)
+            )
+            for each in self.operands
+        ]
+        descriptor = settled_descriptor(self.descriptor, numbers)
+        infos = [settled_info(info, numbers) for info in self.outputs]
+        results = evaluate(network.add(self.spec.name, inputs, descriptor, outputs=infos))
+        if results is None:
+            raise UntraceableError(f"no backend computes a constant {self.spec.name} layer")
+        return results
+
+    @property
+    def before(self) -> Iterator[Recipe]:
+        """The recipes whose results it reads."""
+        for each in self.operands:
+            if each is not None and isinstance(each[0], tuple):
+                yield each[0][0]
+
+
+Source: TypeAlias = "NDArray[Any] | tuple[Recipe, int]"
+"""An array, which may hold symbolic numbers, or one of the results of a recipe."""
+
+Results: TypeAlias = "dict[Recipe, Sequence[Any]]"
+
+
+class ShapeConstants:
+    """Data of constants for the shapes that come, computed rarely.
+
+    What depends on numbers that stay is the same array again. Where the result for a smaller shape
+    is the beginning of that for a larger one, the largest result is kept, and others are cut out.
+    Any number of threads may use it.
+    """
+
+    def __init__(self, recipes: Sequence[Recipe], evaluate: Evaluate) -> None:
+        """Begin without results.
+
+        Args:
+            recipes: In the order of their computation.
+            evaluate: Computes a layer whose inputs are constant.
+        """
+        self._evaluate = evaluate
+        self._order = {recipe: place for place, recipe in enumerate(recipes)}
+        self._numbers: dict[Recipe, tuple[int, ...]] = {}
+        self._growing: dict[Recipe, None] = {}
+        for recipe in recipes:
+            found = dict.fromkeys(_positions(recipe))
+            for other in recipe.before:
+                found.update(dict.fromkeys(self._numbers[other]))
+            self._numbers[recipe] = tuple(found)
+            if _grows(recipe, self._growing):
+                self._growing[recipe] = None
+        self._kept: dict[tuple[Recipe, int], tuple[list[Any], NDArray[Any]]] = {}
+
+    def data(self, source: Source, info: TensorInfo, numbers: Numbers) -> NDArray[Any]:
+        """Return the data of a constant.
+
+        Raises:
+            UntraceableError: No backend computes it.
+        """
+        if not isinstance(source, tuple):
+            return data_of(source, info, numbers, {})
+        recipe, index = source
+        shape = settled(recipe.outputs[index].shape, numbers)
+        wanted = [numbers[place] for place in self._numbers[recipe]]
+        kept, array = self._kept.get(source, (None, None))
+        if array is not None:
+            if kept == wanted:
+                return array
+            if recipe in self._growing and _covers(array.shape, shape):
+                return array[tuple(map(slice, shape))]
+        made = np.asarray(self._computed(recipe, numbers)[index])
+        self._kept[source] = wanted, made
+        return made
+
+    def _computed(self, recipe: Recipe, numbers: Numbers) -> Sequence[Any]:
+        needed, pending = {recipe: None}, [recipe]
+        while pending:
+            for other in pending.pop().before:
+                if other not in needed:
+                    needed[other] = None
+                    pending.append(other)
+        known: Results = {}
+        for each in sorted(needed, key=self._order.__getitem__):
+            known[each] = each.results(numbers, known, self._evaluate)
+        return known[recipe]
+
+
+def _covers(larger: Sequence[int], smaller: Sequence[int]) -> bool:
+    return all(most >= size for most, size in zip(larger, smaller, strict=True))
+
+
+def _positions(recipe: Recipe) -> Iterator[int]:
+    """Yield the places of the numbers that a recipe itself names."""
+    for field in dataclasses.fields(recipe.descriptor):
+        yield from _symbols(getattr(recipe.descriptor, field.name))
+    for info in recipe.outputs:
+        yield from _symbols(info.shape)
+    for each in recipe.operands:
+        if each is not None and not isinstance(each[0], tuple) and is_symbolic(each[0]):
+            yield from _symbols(tuple(each[0].ravel().tolist()))
+
+
+def _symbols(value: object) -> Iterator[int]:
+    if type(value) is tuple:
+        for each in value:
+            yield from _symbols(each)
+    elif type(value) is Symbolic:
+        yield value.position
+
+
+_ELEMENTWISE = (
+    "Activation",
+    "Addition",
+    "Cast",
+    "Comparison",
+    "Division",
+    "ElementwiseBinary",
+    "ElementwiseUnary",
+    "LogicalBinary",
+    "Maximum",
+    "Minimum",
+    "Multiplication",
+    "Subtraction",
+    "Where",
+)
+
+
+def _grows(recipe: Recipe, growing: dict[Recipe, None]) -> bool:
+    """Return whether smaller results are beginnings of larger ones."""
+    descriptor: Any = recipe.descriptor
+    symbolic = {
+        field.name
+        for field in dataclasses.fields(descriptor)
+        if is_symbolic(getattr(descriptor, field.name))
+    }
+    data = [each[0] for each in recipe.operands if each is not None]
+    plain = [not isinstance(each, tuple) and not is_symbolic(each) for each in data]
+    good = [
+        is_plain or (isinstance(each, tuple) and each[0] in growing)
+        for each, is_plain in zip(data, plain, strict=True)
+    ]
+    match recipe.spec.name:
+        case "Fill":
+            return not symbolic
+        case "BroadcastTo":
+            return symbolic <= {"broadcast_to_shape"} and all(good)
+        case "StridedSlice":
+            return (
+                symbolic <= {"end"}
+                and all(each >= 0 for each in descriptor.begin)
+                and all(each > 0 for each in descriptor.stride)
+                and len(data) == 1
+                and good[0]
+            )
+        case "Gather":
+            return not symbolic and plain[0] and all(good)
+        case kind:
+            return kind in _ELEMENTWISE and not symbolic and all(good)
+
+
+def has_symbols(descriptor: Descriptor) -> bool:
+    """Return whether a parameter depends on the shapes."""
+    return any(
+        is_symbolic(getattr(descriptor, field.name)) for field in dataclasses.fields(descriptor)
+    )
+
+
+def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
+    """Return an info with plain numbers."""
+    if info.shape is None or not is_symbolic(info.shape):
+        return info
+    made, assign = object.__new__(TensorInfo), object.__setattr__  # all of it has been checked
+    assign(made, "shape", settled(info.shape, numbers))
+    for name in ("data_type", "scales", "zero_points", "axis"):
+        assign(made, name, getattr(info, name))
+    return made
+
+
+def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:
+    """Return parameters with plain numbers."""
+    fields = {
+        field.name: getattr(descriptor, field.name) for field in dataclasses.fields(descriptor)
+    }
+    changed = {name: settled(each, numbers) for name, each in fields.items() if is_symbolic(each)}
+    return dataclasses.replace(descriptor, **changed) if changed else descriptor
+
+
+def data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results) -> NDArray[Any]:
+    """Return the data of a constant for some shapes."""
+    if isinstance(source, tuple):
+        recipe, index = source
+        return np.asarray(known[recipe][index])
+    if not is_symbolic(source):
+        return source
+    plain = [settled(each, numbers) for each in source.ravel().tolist()]
+    return np.array(plain, info.data_type.numpy_dtype).reshape(source.shape)
