@@ -18,7 +18,7 @@ from armnn.profiling import Recorder
 MEANINGS = {
     "Concat": lambda layer, *arrays: np.concatenate(arrays, layer.descriptor.axis),
     "Division": lambda _, x, y: x // y if x.dtype.kind == "i" else x / y,
-    "Fill": lambda layer, value: np.full(layer.output.info.static_shape, value),
+    "Fill": lambda layer, _: np.full(layer.output.info.static_shape, layer.descriptor.value),
     "Gather": lambda layer, x, at: np.take(x, at.astype(np.int64), layer.descriptor.axis),
     "Multiplication": lambda _, x, y: x * y,
     "Reshape": lambda layer, x: x.reshape(layer.descriptor.target_shape),
@@ -121,6 +121,59 @@ def test_rows_of_the_report_are_those_of_a_fresh_preparation(
     rows(one, 1)
     assert rows(one, 4) == rows(prepared(), 4)
     assert rows(one, 4)[0]["multiply_adds"] == 4 * 4 * 4 * 3 * 8
+
+
+def filled_by(*dims: int) -> Network:
+    """Add zeros of some dimensions of x [N,M] and others."""
+    network = Network("filled")
+    x = network.add_input("x", TensorInfo(("N", "M")))
+    shape = network.add_shape(x, output=DataType.SIGNED64)
+    zeros = network.add("Fill", [network.add_gather(shape, np.array(dims), axis=0)]).output
+    network.add_output("y", network.add_multiplication(x, zeros))
+    return network
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "shapes", "computed"),
+    [
+        # cut out of the largest table; computed again where one is larger
+        (
+            with_positions,
+            "StridedSlice",
+            [(2, 8, 3), (2, 4, 3), (5, 6, 3), (2, 9, 3), (2, 7, 3)],
+            2,
+        ),
+        # in two directions: neither of the first two covers the other one
+        (lambda: filled_by(0, 1), "Fill", [(2, 9), (3, 8), (3, 7), (2, 8)], 2),
+        # the number that it depends on stays
+        (lambda: filled_by(1), "Fill", [(2, 9), (3, 9), (4, 9)], 1),
+    ],
+)
+def test_constants_are_computed_when_no_kept_one_will_do(
+    make_backend: Any,
+    make_runtime: Any,
+    meanings: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[], Network],
+    kind: str,
+    shapes: list[tuple[int, ...]],
+    computed: int,
+) -> None:
+    calls = []
+
+    def counted(layer: Any, *arrays: Any) -> Any:
+        calls.append(layer)
+        return MEANINGS[kind](layer, *arrays)
+
+    monkeypatch.setitem(meanings, kind, counted)
+    runtime = make_runtime(make_backend("Fake"))
+    model = runtime.load_model(make(), ["Fake"])
+    found = [model.run({"x": np.ones(shape, np.float32)})["y"] for shape in shapes]
+    assert len(calls) == computed
+    for shape, y in zip(shapes, found, strict=True):
+        fresh = runtime.load_model(make(), ["Fake"]).run({"x": np.ones(shape, np.float32)})
+        assert y.tobytes() == fresh["y"].tobytes()
+        assert y.shape == shape
 
 
 def test_the_phases_of_another_shape_are_in_the_profile(

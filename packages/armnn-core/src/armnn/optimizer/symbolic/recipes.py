@@ -118,7 +118,7 @@ class ShapeConstants:
             return data_of(source, info, numbers, {})
         recipe, index = source
         shape = settled(recipe.outputs[index].shape, numbers)
-        wanted = [numbers[place] for place in self._numbers[recipe]]
+        wanted = self._wanted(recipe, numbers)
         kept, array = self._kept.get(source, (None, None))
         if array is not None:
             if kept == wanted:
@@ -128,6 +128,14 @@ class ShapeConstants:
         made = np.asarray(self._computed(recipe, numbers)[index])
         self._kept[source] = wanted, made
         return made
+
+    def keep(self, source: Source, numbers: Numbers, data: NDArray[Any]) -> None:
+        """Keep a result that is known for some shapes."""
+        if isinstance(source, tuple):
+            self._kept[source] = self._wanted(source[0], numbers), data
+
+    def _wanted(self, recipe: Recipe, numbers: Numbers) -> list[Any]:
+        return [numbers[place] for place in self._numbers[recipe]]
 
     def _computed(self, recipe: Recipe, numbers: Numbers) -> Sequence[Any]:
         needed, pending = {recipe: None}, [recipe]
