@@ -297,6 +297,13 @@ def wrong_layers(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def reduce_faults(session: nox.Session) -> None:
+    """Reduce planted faults and crashes in networks of 40 layers."""
+    _install(session, "armnn-core[onnx,ref]", "armnn-conformance", group="test")
+    _run(session, "packages/armnn-core/tools/reduce_faults.py", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the budgets."""
     _install(session, EVERYTHING, "armnn-conformance")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from armnn._installing import FAST, REFERENCE
@@ -42,6 +42,35 @@ class _StoreOnce(argparse._StoreAction):
             )
         given.add(self.dest)
         super().__call__(parser, namespace, values, option_string)
+
+
+def add_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    description: str,
+    examples: str,
+    handler: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Add a command, whose examples keep their lines.
+
+    Args:
+        subparsers: Those of ``armnn``.
+        name: Of the command.
+        summary: For the list of commands.
+        description: For its own help.
+        examples: What stands at the end of it.
+        handler: Runs it and returns the exit status.
+    """
+    parser = subparsers.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(handler=handler)
+    return parser
 
 
 def backend_ids(text: str) -> list[str]:

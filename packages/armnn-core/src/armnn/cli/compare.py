@@ -5,30 +5,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from armnn._installing import FAST, REFERENCE
-from armnn.cli.arguments import natural_number, positive_number
-from armnn.cli.inputs import ARRAY_SUFFIXES, InputOptions, make_feeds
-from armnn.cli.model_options import (
-    add_model_arguments,
-    backend_options,
-    creation_options,
-    layer_backends,
-    parser_options,
-)
-from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
+from armnn.cli.arguments import add_command, positive_number
+from armnn.cli.model_options import creation_options, parser_options
 from armnn.cli.output import print_json, print_table, printable, progress
-from armnn.cli.pictures import PICTURE_SUFFIXES
-from armnn.cli.run_options import add_shape_argument
+from armnn.cli.samples import add_sample_arguments, prepared_as, samples_for
 from armnn.cli.varying import vary
 from armnn.debugging import CompareOptions, Findings, LayerVerdict, compare, find_wrong_pass
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
-from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,42 +40,16 @@ def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     """Add ``armnn compare``."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "compare",
-        help=summary,
-        description="Run a model as it is and look where it differs from the reference; then run "
+        summary,
+        "Run a model as it is and look where it differs from the reference; then run "
         "each layer there alone, with the reference's inputs. Exits with 1 if a layer is wrong.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _EXAMPLES,
+        run,
     )
-    parser.set_defaults(handler=run)
-    add_model_arguments(parser)
-    add_optimizer_arguments(parser)
-    group = parser.add_argument_group("comparing")
-    group.add_argument(
-        "--reference",
-        metavar="ID",
-        default=REFERENCE,
-        help="the backend that defines what is right (default: %(default)s)",
-    )
-    group.add_argument(
-        "--inputs",
-        metavar="DIR",
-        default="random",
-        help="a folder with a file for each sample, .npz with an array per input or, for one "
-        "input, .npy or a picture; or the word random (default: %(default)s)",
-    )
-    group.add_argument(
-        "--samples",
-        type=positive_number,
-        default=1,
-        metavar="N",
-        help="how many random samples (default: %(default)s)",
-    )
-    group.add_argument(
-        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
-    )
-    add_shape_argument(group)
+    group = add_sample_arguments(parser, "comparing")
     group.add_argument(
         "--every-layer",
         action="store_true",
@@ -131,13 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         return vary(arguments)
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
-    options = OptimizerOptions(
-        **{**optimizer_options(arguments), "debug": False, "debug_to_file": False},
-        model_options=backend_options(arguments.option),
-        layer_backends=layer_backends(arguments.layer_backend),
-        strict=arguments.strict,
-    )
-    samples = _samples(network, arguments)
+    samples = samples_for(network, arguments)
     if arguments.passes:
         return _show_passes(network, samples, arguments)
     with progress(f"Comparing {arguments.model}"):
@@ -146,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.backends,
             reference=arguments.reference,
             inputs=samples,
-            options=options,
+            options=prepared_as(arguments),
             creation_options=creation_options(arguments),
             thoroughness=CompareOptions(arguments.every_layer, arguments.repeats),
         )
@@ -232,36 +188,3 @@ def _summary(findings: Findings) -> str:
     if not findings.verdicts:
         return "No layer is wrong: the model's values agree with the reference's."
     return "No layer is wrong."
-
-
-def _samples(network: Network, arguments: argparse.Namespace) -> list[dict[str, NDArray[Any]]]:
-    base = InputOptions(shapes=arguments.shape, seed=arguments.seed)
-    if arguments.inputs == "random":
-        wanted = [replace(base, seed=arguments.seed + at) for at in range(arguments.samples)]
-    else:
-        wanted = [replace(base, sources=[str(file)]) for file in _files(Path(arguments.inputs))]
-    infos = {layer.name: layer.output.info for layer in network.inputs}
-    with Runtime(creation_options(arguments)) as runtime:
-        loaded = None
-        if not all(info.is_static for info in infos.values()):
-            loaded = runtime.load_model(network, [arguments.reference])
-        check = None if loaded is None else loaded.prepare
-        return [
-            {feed.name: feed.array for feed in make_feeds(infos, options, network.metadata, check)}
-            for options in wanted
-        ]
-
-
-def _files(folder: Path) -> Sequence[Path]:
-    suffixes = ARRAY_SUFFIXES + PICTURE_SUFFIXES
-    if not folder.is_dir():
-        raise InvalidArgumentError(
-            f"--inputs got {str(folder)!r}, expected a folder with a file per sample, or random"
-        )
-    found = sorted(each for each in folder.iterdir() if each.suffix.lower() in suffixes)
-    if not found:
-        raise InvalidArgumentError(
-            f"--inputs got the folder {str(folder)!r}, which has no file ending in "
-            f"{', '.join(suffixes)}"
-        )
-    return found

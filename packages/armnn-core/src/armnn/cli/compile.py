@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._installing import FAST, REFERENCE
+from armnn.cli.arguments import add_command
 from armnn.cli.inputs import with_shapes
 from armnn.cli.model_options import (
     add_model_arguments,
@@ -39,16 +40,16 @@ def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     """Add ``armnn compile``."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "compile",
-        help=summary,
-        description="Write a model as it is prepared for its backends: programs and packed "
+        summary,
+        "Write a model as it is prepared for its backends: programs and packed "
         "weights, which are mapped when it is loaded. No parser is needed then. The file is for "
         "the same versions of armnn-core and backends, and the same kind of CPU.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _EXAMPLES,
+        compile_model,
     )
-    parser.set_defaults(handler=compile_model)
     add_model_arguments(parser)
     add_shape_argument(parser)
     add_optimizer_arguments(parser)

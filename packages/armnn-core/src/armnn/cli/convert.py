@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import refused
+from armnn.cli.arguments import add_command
 from armnn.cli.inputs import with_shapes
 from armnn.cli.output import print_json, progress
 from armnn.cli.reference import reference_evaluator
@@ -35,14 +36,14 @@ def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     """Add ``armnn convert``."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "convert",
-        help=summary,
-        description="Write a model as an .armnn file, which Arm NN and armnn read.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary,
+        "Write a model as an .armnn file, which Arm NN and armnn read.",
+        _EXAMPLES,
+        convert,
     )
-    parser.set_defaults(handler=convert)
     parser.add_argument("model", metavar="MODEL", help="a model file; its suffix says the format")
     parser.add_argument("target", metavar="FILE", help="the .armnn file to be written")
     add_shape_argument(parser)

@@ -183,7 +183,8 @@ def _show(diagnosis: Diagnosis) -> None:
 def _show_findings(findings: tuple[Finding, ...]) -> None:
     if not findings:
         print("No problem was found.")
-        print("If results are wrong, 'armnn compare MODEL --backends ID' names the layers.")
+        print("If results are wrong, 'armnn compare MODEL --backends ID' names the layers, and")
+        print("'armnn reduce MODEL --backends ID -o FILE' writes the smallest model that shows it.")
         return
     print("What is wrong:" if any(f.is_problem for f in findings) else "Worth knowing:")
     for finding in findings:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn._installing import FAST, REFERENCE
+from armnn.cli.arguments import add_command
 from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
 from armnn.cli.inputs import with_shapes
 from armnn.cli.inspection import Inspection
@@ -54,15 +55,15 @@ def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     """Add ``armnn inspect``."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "inspect",
-        help=summary,
-        description="Show the inputs, outputs, operators, layers, size and metadata of a model, "
+        summary,
+        "Show the inputs, outputs, operators, layers, size and metadata of a model, "
         "and which backends support which operators.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _EXAMPLES,
+        inspect,
     )
-    parser.set_defaults(handler=inspect)
     add_model_arguments(parser)
     add_optimizer_arguments(parser)
     add_shape_argument(parser)

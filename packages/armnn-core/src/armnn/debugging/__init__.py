@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Comparison of outputs and layers, also with other runtimes."""
+"""Comparison of outputs and layers; reduction of failing models."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from armnn.debugging.comparing import CompareOptions, compare
 from armnn.debugging.differences import Comparison, OutputDifference, Tolerance, compare_outputs
 from armnn.debugging.findings import Findings, Unexplained
 from armnn.debugging.passes import PassVerdict, find_wrong_pass
+from armnn.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
 from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
 
 __all__ = [
     "CompareOptions",
     "Comparison",
     "ErrorKind",
+    "Failure",
     "FailureSignature",
     "Figures",
     "Findings",
     "LayerVerdict",
     "OutputDifference",
     "PassVerdict",
+    "Progress",
+    "ReduceOptions",
+    "Reduction",
     "Tolerance",
     "Unexplained",
     "compare",
     "compare_outputs",
     "find_wrong_pass",
+    "reduce",
 ]

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""Tries of candidates in a child process, with kept verdicts."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import pickle
+import select
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from armnn.debugging.reducing.failure import Failure
+from armnn.debugging.reducing.writing import SUFFIX, write_arrays, write_model
+from armnn.errors import ArmnnError, BackendError, InvalidArgumentError
+from armnn.processes import Bounds, Child, Ending, Program, PythonCall, run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.debugging.reducing.candidate import Candidate
+    from armnn.debugging.reducing.worker import Job
+
+    Arrays = Mapping[str, NDArray[Any]]
+
+_START_SECONDS = 60.0
+_OUTPUT_BYTES = 1 << 30
+
+
+class Worker:
+    """A child process that tries candidates, started on demand."""
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        self._folder = folder
+        self._child: Child | None = None
+        self._requests: IO[str] | None = None
+        self._replies: int = -1
+        self._unread = b""
+        try:
+            (folder / "job").write_bytes(pickle.dumps(job))
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise InvalidArgumentError(
+                f"the options cannot be given to another process, where each step is tried: {error}"
+            ) from error
+
+    def failures(self, model: Path, inputs: Path, repeats: int, seconds: float) -> list[Failure]:
+        """Return what is wrong with a model.
+
+        Args:
+            model: Its file.
+            inputs: The pickled inputs.
+            repeats: How often it runs.
+            seconds: How long it may take.
+
+        Raises:
+            BackendError: A backend does not exist there, or cannot be used.
+        """
+        if self._child is None:
+            self._start()
+        assert self._requests is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended: there will be no reply
+            print(json.dumps([str(model), str(inputs), repeats]), file=self._requests, flush=True)
+        reply = self._reply(seconds)
+        if reply is None:
+            ending = self._ended()
+            return [Failure.of_ending(ending)]
+        if "unusable" in reply:
+            raise BackendError(
+                f"{reply['unusable']} Each step is tried in a process of its own, which knows "
+                "installed packages and files, but no backend that this process has registered"
+            )
+        if "error" in reply:
+            return [Failure.of_error(*reply["error"])]
+        return [Failure.of_verdict(each) for each in reply["wrong"]]
+
+    def close(self) -> None:
+        """End the process."""
+        if self._requests is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._requests.close()
+            os.close(self._replies)
+        if self._child is not None:
+            self._child.close()
+        self._child = self._requests = None
+
+    def _start(self) -> None:
+        (asked, asking), (self._replies, writing) = os.pipe(), os.pipe()
+        try:
+            self._child = Child(
+                PythonCall(
+                    "armnn.debugging.reducing.worker:main", [str(self._folder / "job"), writing]
+                ),
+                Bounds(output=_OUTPUT_BYTES),
+                stdin=asked,
+                descriptors=[writing],
+            )
+        finally:
+            os.close(asked)
+            os.close(writing)
+        self._requests, self._unread = os.fdopen(asking, "w", encoding="utf-8"), b""
+        if self._reply(_START_SECONDS) != "ready":
+            ending = self._ended()
+            raise InvalidArgumentError(
+                f"the process in which steps are tried does not start: {ending}: "
+                f"{ending.errors.decode(errors='replace')[-500:]}"
+            )
+
+    def _reply(self, seconds: float) -> Any:
+        """Return the next line, None if none came."""
+        until = time.monotonic() + seconds
+        while b"\n" not in self._unread:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self._replies], [], [], left)[0]:
+                return None
+            piece = os.read(self._replies, 1 << 16)
+            if not piece:
+                return None
+            self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
+        return json.loads(line)
+
+    def _ended(self) -> Ending:
+        """Return how the child ended; end it if it runs."""
+        assert self._child is not None
+        ending = self._child.wait(0.2 if self._is_silent() else 0.0)
+        if ending is None:
+            killed = self._child.kill()
+            ending = Ending("deadline", output=killed.output, errors=killed.errors)
+        self.close()
+        return ending
+
+    def _is_silent(self) -> bool:
+        """Return whether the child has closed its pipe."""
+        return bool(select.select([self._replies], [], [], 0)[0])
+
+
+@dataclass(slots=True)
+class Judge:
+    """Tells whether candidates fail, in a process of their own.
+
+    Attributes:
+        job: What is tried.
+        folder: Where candidates are written.
+        command: A command to run, in the place of the job's check; "{model}" and "{inputs}" are
+            the paths.
+        suffix: Of the files that the command gets.
+        seconds: How long one try may take.
+        tries: How many candidates were tried.
+        last: What was wrong with the last one, if it could not be tried to the end.
+    """
+
+    job: Job
+    folder: Path
+    command: Sequence[str] = ()
+    suffix: str = SUFFIX
+    seconds: float = 10.0
+    tries: int = 0
+    last: Failure | None = None
+    _known: dict[bytes, list[Failure]] | None = None
+    _worker: Worker | None = None
+
+    def failures(self, candidate: Candidate, repeats: int) -> list[Failure]:
+        """Return what is wrong with a candidate."""
+        model, inputs = self.folder / f"candidate{self.suffix}", self.folder / "inputs"
+        try:
+            write_model(candidate.network, model)
+        except ArmnnError:
+            return []
+        inputs.write_bytes(pickle.dumps(dict(candidate.inputs), protocol=5))
+        return self.failures_of(model, inputs, repeats)
+
+    def failures_of(self, model: Path, inputs: Path, repeats: int) -> list[Failure]:
+        """Return what is wrong with a model in a file."""
+        digest = hashlib.sha256(repr((model.suffix, repeats)).encode())
+        for path in (model, inputs):
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        known = self._known = {} if self._known is None else self._known
+        key = digest.digest()
+        if key not in known:
+            self.tries += 1
+            known[key] = self._tried(model, inputs, repeats)
+        found = known[key]
+        self.last = next((each for each in found if each.verdict is None), None)
+        return found
+
+    def close(self) -> None:
+        """End the child process."""
+        if self._worker is not None:
+            self._worker.close()
+
+    def _tried(self, model: Path, inputs: Path, repeats: int) -> list[Failure]:
+        if self.command:
+            return self._commanded(model, inputs)
+        if self._worker is None:
+            self._worker = Worker(self.job, self.folder)
+        return self._worker.failures(model, inputs, repeats, self.seconds)
+
+    def _commanded(self, model: Path, inputs: Path) -> list[Failure]:
+        arrays = inputs.with_suffix(".npz")
+        write_arrays(arrays, pickle.loads(inputs.read_bytes()))
+        paths = {"{model}": str(model), "{inputs}": str(arrays)}
+        words = list(self.command)
+        for mark, path in paths.items():
+            words = [word.replace(mark, path) for word in words]
+        ending = run(Program(words), Bounds(seconds=self.seconds))
+        if ending.cause == "deadline":
+            return [Failure("hang")]
+        return [] if ending.is_success else [Failure("command", (str(ending),))]
