@@ -86,6 +86,7 @@ struct Setup {
   const std::vector<Tensor> &tensors;
   const Kernels &kernels;
   ProgramWeights &packed;
+  Pool &pool;
   int32_t threads;
   double least_ns; /* what a loop takes that is worth sharing */
   bool multiplies_bfloat16; /* whether a gemm may, and the level has a tile for it */

@@ -11,8 +11,8 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
       kernels_(kernels),
       weights_(std::move(weights)),
       pool_(std::move(pool)) {
-  const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), pool_->least_ns(),
-                    multiplies_bfloat16};
+  const Setup setup{graph_.tensors,    kernels_,           weights_, *pool_,
+                    pool_->threads(), pool_->least_ns(), multiplies_bfloat16};
   const std::vector<size_t> scratch_bytes = prepare_all(setup);
   drop_unread_constants();
   arena_ = plan_arena(graph_, scratch_bytes, sharing);

@@ -159,6 +159,15 @@ struct Winograd2dOutput : Epilogue {
   int64_t row_stride, column_stride;
 };
 
+/* Filters of 3 x 3 taps, transformed by G g G^T to (m + 2)^2 numbers for each depth and column. */
+struct Winograd2dFilters {
+  const double *matrix; /* G: [m + 2, 3] */
+  const float *weights;
+  int64_t tap_stride, depth_stride, column_stride;
+  int64_t depth, columns; /* at most the columns of a gemm's tile */
+  float *to; /* [(m + 2)^2, depth, columns of a tile], zeros where there is no column */
+};
+
 /* A tile of a line of an image as minimal filtering along one axis, F(m, r), reads it: n = m + r - 1
  * elements of channels numbers each become n transformed ones.
  */
@@ -218,6 +227,7 @@ struct Kernels {
   /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
   void (*winograd_2d_input[3])(const Winograd2dInput &tile);
   void (*winograd_2d_output[3])(const Winograd2dOutput &tile);
+  void (*winograd_2d_filters[3])(const Winograd2dFilters &filters);
   /* By n / 2 - 3: n = 6 and n = 8; then by m / 2 - 1, m <= n - 2. */
   void (*winograd_1d_input[2])(const Winograd1dInput &tile);
   void (*winograd_1d_output[2][3])(const Winograd1dOutput &tile);

@@ -2,6 +2,7 @@
 #include "operations/gemm/gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "costs/costs.h"
 #include "operations/gemm/panels.h"
@@ -36,11 +37,46 @@ size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
   return static_cast<size_t>(panels * kernels.columns * layout.taps * layout.depth) * sizeof(float);
 }
 
+namespace {
+
+constexpr int64_t kMostNumbers = 4096; /* that are turned together: they stay in the nearest cache */
+
+/* Packs a panel of weights whose taps are side by side, those of the next k behind them: both are read in
+ * one go, rather than each tap through all of the memory.
+ */
+void pack_side_by_side(const float *weights, const WeightLayout &layout, const Kernels &kernels, int64_t width,
+                       float *packed) {
+  alignas(64) float turned[kMostNumbers] = {};
+  const int64_t panel_width = kernels.columns;
+  const int64_t most = kMostNumbers / (layout.taps * panel_width);
+  const size_t row_bytes = static_cast<size_t>(panel_width) * sizeof(float);
+  for (int64_t k = 0; k < layout.depth; k += most) {
+    const int64_t depths = std::min(most, layout.depth - k);
+    kernels.transpose(weights + k * layout.taps, layout.column_stride, turned, panel_width, width,
+                      depths * layout.taps);
+    for (int64_t t = 0; t < layout.taps; ++t) {
+      float *to = packed + (t * layout.depth + k) * panel_width;
+      for (int64_t d = 0; d < depths; ++d) {
+        std::memcpy(to + d * panel_width, turned + (d * layout.taps + t) * panel_width, row_bytes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   float *packed) {
   const int64_t panel_width = kernels.columns;
+  const bool is_side_by_side = layout.taps > 1 && layout.tap_stride == 1 && layout.depth_stride == layout.taps &&
+                               layout.taps * panel_width <= kMostNumbers;
   for (int64_t first = 0; first < layout.columns; first += panel_width) {
     const int64_t width = std::min<int64_t>(panel_width, layout.columns - first);
+    if (is_side_by_side) {
+      pack_side_by_side(weights + first * layout.column_stride, layout, kernels, width, packed);
+      packed += layout.taps * layout.depth * panel_width;
+      continue;
+    }
     if (width < panel_width) std::fill(packed, packed + layout.taps * layout.depth * panel_width, 0.0f);
     for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * panel_width) {
       const float *source = weights + t * layout.tap_stride + first * layout.column_stride;

@@ -122,13 +122,20 @@ std::string recipe_of(PanelStorage panels) {
   }
 }
 
-size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
+namespace {
+
+size_t exact_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
   switch (panels) {
-    case PanelStorage::float16:
-      return aligned_bytes(packed_bytes(layout, kernels) / sizeof(float) * sizeof(uint16_t));
-    case PanelStorage::bfloat16: return aligned_bytes(packed_bfloat16_bytes(layout, kernels));
-    default: return aligned_bytes(packed_bytes(layout, kernels));
+    case PanelStorage::float16: return packed_bytes(layout, kernels) / sizeof(float) * sizeof(uint16_t);
+    case PanelStorage::bfloat16: return packed_bfloat16_bytes(layout, kernels);
+    default: return packed_bytes(layout, kernels);
   }
+}
+
+}  // namespace
+
+size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
+  return aligned_bytes(exact_bytes(panels, layout, kernels));
 }
 
 void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
@@ -155,9 +162,29 @@ size_t PackedMatrices::prepare(const Setup &setup, TensorId &weights, PanelStora
   if (source == nullptr) return all_bytes;
   weights = kNone;
   ahead_ = setup.packed.get(source, recipe + recipe_of(panels), all_bytes, [&](void *memory) {
-    for (int64_t i = 0; i < count; ++i) pack(source, i, setup.kernels, static_cast<std::byte *>(memory));
+    pack_ahead(source, setup, static_cast<std::byte *>(memory));
   });
   return 0;
+}
+
+/* A panel of a matrix is an item, so that threads share a large matrix. */
+void PackedMatrices::pack_ahead(const float *weights, const Setup &setup, std::byte *memory) const {
+  const int64_t width = setup.kernels.columns;
+  const int64_t panels = ratio_up(layout_.columns, width);
+  WeightLayout one = layout_;
+  one.columns = std::min(width, layout_.columns);
+  const size_t panel_bytes = exact_bytes(panels_, one, setup.kernels);
+  const double panel_ns = static_cast<double>(numbers_of_panel(layout_, setup.kernels)) * costs::kElementNs;
+  setup.pool.run(count_ * panels, panel_ns, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t matrix = i / panels, panel = i % panels;
+      WeightLayout some = layout_;
+      some.columns = std::min(width, layout_.columns - panel * width);
+      pack_weights(panels_, weights + matrix * stride_ + panel * width * layout_.column_stride, some,
+                   setup.kernels,
+                   memory + static_cast<size_t>(matrix) * bytes_ + static_cast<size_t>(panel) * panel_bytes);
+    }
+  });
 }
 
 void PackedMatrices::pack(const float *weights, int64_t i, const Kernels &kernels, std::byte *memory) const {

@@ -56,6 +56,7 @@ class PackedMatrices {
 
  private:
   void pack(const float *weights, int64_t i, const Kernels &kernels, std::byte *memory) const;
+  void pack_ahead(const float *weights, const Setup &setup, std::byte *memory) const;
 
   PanelStorage panels_ = PanelStorage::float32;
   WeightLayout layout_{};

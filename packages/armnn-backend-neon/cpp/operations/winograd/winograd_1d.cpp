@@ -73,7 +73,7 @@ class Winograd1dConvolution final : public WithEpilogue {
     const Tensor &weights = setup[inputs[1]];
     const WeightLayout packed{points_ * axes_.taps, 0, layout_.depth, 0, layout_.columns, 0};
     const auto fill = [&](void *memory) {
-      pack(static_cast<const float *>(weights.constant), kernels, static_cast<float *>(memory));
+      pack(static_cast<const float *>(weights.constant), setup, static_cast<float *>(memory));
     };
     packed_ = setup.packed.get(weights.constant,
                                "winograd_1d " + std::to_string(filter_.outputs) +
@@ -133,20 +133,29 @@ class Winograd1dConvolution final : public WithEpilogue {
   }
 
   /* Panels of kernels.columns columns; in each, for every point, tap and k, one line. */
-  void pack(const float *weights, const Kernels &kernels, float *packed) const {
+  void pack(const float *weights, const Setup &setup, float *packed) const {
     const FilterMatrix matrix(filter_);
-    const int64_t width = kernels.columns;
+    const int64_t width = setup.kernels.columns;
+    const int64_t numbers = points_ * axes_.taps * layout_.depth * width; /* of a panel */
+    const auto panel_ns = static_cast<double>(numbers) * costs::kElementNs;
+    setup.pool.run(ratio_up(layout_.columns, width), panel_ns, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        const int64_t first = panel * width;
+        pack_panel(matrix, weights + first * layout_.column_stride, std::min(width, layout_.columns - first), width,
+                   packed + panel * numbers);
+      }
+    });
+  }
+
+  void pack_panel(const FilterMatrix &matrix, const float *weights, int64_t count, int64_t width,
+                  float *packed) const {
     const int64_t point = axes_.taps * layout_.depth * width;
-    for (int64_t first = 0; first < layout_.columns; first += width, packed += points_ * point) {
-      const int64_t count = std::min(width, layout_.columns - first);
-      if (count < width) std::fill(packed, packed + points_ * point, 0.0f);
-      for (int64_t line = 0; line < axes_.taps * layout_.depth; ++line) {
-        const float *from = weights + first * layout_.column_stride +
-                            line / layout_.depth * tap_across() * layout_.tap_stride +
-                            line % layout_.depth * layout_.depth_stride;
-        for (int64_t o = 0; o < count; ++o) {
-          pack_filter(matrix, from + o * layout_.column_stride, packed + line * width + o, point);
-        }
+    if (count < width) std::fill(packed, packed + points_ * point, 0.0f);
+    for (int64_t line = 0; line < axes_.taps * layout_.depth; ++line) {
+      const float *from = weights + line / layout_.depth * tap_across() * layout_.tap_stride +
+                          line % layout_.depth * layout_.depth_stride;
+      for (int64_t o = 0; o < count; ++o) {
+        pack_filter(matrix, from + o * layout_.column_stride, packed + line * width + o, point);
       }
     }
   }

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kWindow = 3;
 constexpr int64_t kTaps = kWindow * kWindow;
-constexpr int64_t kMostPoints = 8; /* along an axis */
 
 /* G of F(m x m, 3 x 3), (m + 2) rows. */
 const double *filter_matrix(int64_t side) {
@@ -23,27 +22,6 @@ const double *filter_matrix(int64_t side) {
                                     1.0 / 90,  -1.0 / 45, 2.0 / 45, 32.0 / 45, 16.0 / 45, 8.0 / 45,
                                     32.0 / 45, -16.0 / 45, 8.0 / 45, 0,        0,         1};
   return side == 2 ? kTwo : side == 4 ? kFour : kSix;
-}
-
-/* G g G^T of one 3 x 3 filter whose elements are stride apart. */
-void transform_filter(const float *filter, int64_t stride, int64_t side, float *transformed) {
-  const int64_t points = side + 2;
-  const double *g = filter_matrix(side);
-  double half[kMostPoints * kWindow];
-  for (int64_t i = 0; i < points; ++i) {
-    for (int64_t j = 0; j < kWindow; ++j) {
-      double sum = 0.0;
-      for (int64_t k = 0; k < kWindow; ++k) sum += g[i * kWindow + k] * filter[(k * kWindow + j) * stride];
-      half[i * kWindow + j] = sum;
-    }
-  }
-  for (int64_t i = 0; i < points; ++i) {
-    for (int64_t j = 0; j < points; ++j) {
-      double sum = 0.0;
-      for (int64_t k = 0; k < kWindow; ++k) sum += half[i * kWindow + k] * g[j * kWindow + k];
-      transformed[i * points + j] = static_cast<float>(sum);
-    }
-  }
 }
 
 class Winograd2dConvolution final : public WithEpilogue {
@@ -67,7 +45,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     const Kernels &kernels = setup.kernels;
     const WeightLayout packed{points_, 0, layout_.depth, 0, layout_.columns, 0};
     const auto fill = [&](void *memory) {
-      pack(static_cast<const float *>(weights.constant), kernels, static_cast<float *>(memory));
+      pack(static_cast<const float *>(weights.constant), setup, static_cast<float *>(memory));
     };
     packed_ = setup.packed.get(
         weights.constant,
@@ -99,20 +77,25 @@ class Winograd2dConvolution final : public WithEpilogue {
 
  private:
   /* Panels of kernels.columns columns; in each, for every point and k, one line. */
-  void pack(const float *weights, const Kernels &kernels, float *packed) const {
-    const int64_t depth = layout_.depth;
-    const int64_t width = kernels.columns;
-    const int64_t panel = points_ * depth * width;
-    std::fill(packed, packed + ratio_up(layout_.columns, width) * panel, 0.0f);
-    float transformed[kMostPoints * kMostPoints];
-    for (int64_t o = 0; o < layout_.columns; ++o) {
-      float *to = packed + o / width * panel + o % width;
-      for (int64_t k = 0; k < depth; ++k) {
-        transform_filter(weights + o * layout_.column_stride + k * layout_.depth_stride,
-                         layout_.tap_stride, side_, transformed);
-        for (int64_t p = 0; p < points_; ++p) to[(p * depth + k) * width] = transformed[p];
+  void pack(const float *weights, const Setup &setup, float *packed) const {
+    const int64_t width = setup.kernels.columns;
+    const int64_t numbers = points_ * layout_.depth * width; /* of a panel */
+    const auto panel_ns = static_cast<double>(numbers) * costs::kElementNs;
+    setup.pool.run(ratio_up(layout_.columns, width), panel_ns, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        const int64_t column = panel * width;
+        Winograd2dFilters filters{};
+        filters.matrix = filter_matrix(side_);
+        filters.weights = weights + column * layout_.column_stride;
+        filters.tap_stride = layout_.tap_stride;
+        filters.depth_stride = layout_.depth_stride;
+        filters.column_stride = layout_.column_stride;
+        filters.depth = layout_.depth;
+        filters.columns = std::min(width, layout_.columns - column);
+        filters.to = packed + panel * numbers;
+        setup.kernels.winograd_2d_filters[side_ / 2 - 1](filters);
       }
-    }
+    });
   }
 
   void run_block(const Frame &frame, std::byte *scratch, int64_t first) const {

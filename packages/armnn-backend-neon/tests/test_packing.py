@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Weights are packed to the same bits from every layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn import DataLayout, Network, TensorInfo
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def outputs(
+    shape: tuple[int, int, int], window: int, stride: int, layout: DataLayout, threads: int
+) -> NDArray[Any]:
+    """Return what a convolution computes, channels last.
+
+    Args:
+        shape: Side of the image, input channels and output channels.
+        window: Side of the window.
+        stride: Of the window.
+        layout: That of image and weights.
+        threads: How many pack and compute.
+    """
+    side, depth, columns = shape
+    rng = np.random.default_rng(window)
+    x = rng.standard_normal((1, side, side, depth), np.float32)
+    w = rng.standard_normal((columns, window, window, depth), np.float32)
+    if layout is DataLayout.NCHW:
+        x, w = (np.ascontiguousarray(each.transpose(0, 3, 1, 2)) for each in (x, w))
+    net = Network("convolution")
+    given = net.add_input("x", TensorInfo(x.shape))
+    made = net.add_convolution2d(given, w, stride_x=stride, stride_y=stride, data_layout=layout)
+    net.add_output("y", made)
+    with armnn.Runtime() as runtime:
+        options = {"CpuAcc": {"NumberOfThreads": threads}}
+        loaded = runtime.load_network(armnn.optimize(net, ["CpuAcc"], backend_options=options))
+        y = loaded.run({"x": x})["y"]
+    result: NDArray[Any] = y.transpose(0, 2, 3, 1) if layout is DataLayout.NCHW else y
+    return result
+
+
+@pytest.mark.parametrize(
+    ("shape", "window", "stride"),
+    [
+        ((9, 19, 37), 3, 2),  # taps side by side; panels and depths that are not full
+        ((11, 130, 65), 5, 2),  # in several pieces
+        ((17, 5, 33), 13, 1),  # more taps than are turned together
+        ((20, 17, 70), 3, 1),  # Winograd's filtering
+        ((8, 40, 100), 1, 1),
+    ],
+)
+def test_layouts_give_the_same_bits_by_any_number_of_threads(
+    shape: tuple[int, int, int], window: int, stride: int
+) -> None:
+    alone = outputs(shape, window, stride, DataLayout.NHWC, 1)
+    assert np.abs(alone).max() > 1
+    for threads in (1, 3):
+        last, first = (
+            outputs(shape, window, stride, layout, threads)
+            for layout in (DataLayout.NHWC, DataLayout.NCHW)
+        )
+        np.testing.assert_array_equal(first, last)
+        # Shares of an image may end in other tiles, which sum in another order.
+        np.testing.assert_allclose(last, alone, rtol=0, atol=1e-5 * np.abs(alone).max())
