@@ -45,7 +45,7 @@ ONE_LEVEL = DIST / "one-level"
 # What building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 # Two workers share the machine, and no result depends on how many cores it has.
-WORKERS = ["--numprocesses=2"]
+WORKERS = ["--numprocesses=2", "--dist=loadgroup"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 COMPAT = nox.project.load_toml("compat.toml")
 

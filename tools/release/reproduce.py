@@ -19,6 +19,8 @@ from pathlib import Path
 from tools import ROOT
 
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "build", "dist", ".*", "*.so", "*.o")
+HEADERS = "armnn-backend-api"
+"""The distribution whose C headers a native build takes from the folder beside its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +51,8 @@ def built(package: str, folder: Path) -> dict[str, str]:
         folder: Where to copy and build it.
     """
     source = folder / package
-    shutil.copytree(ROOT / "packages" / package, source, ignore=LEFT_OUT)
+    for each in dict.fromkeys((HEADERS, package)):
+        shutil.copytree(ROOT / "packages" / each, folder / each, ignore=LEFT_OUT)
     for path in source.rglob("*"):
         os.utime(path)  # a build must not depend on the times of files
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist")]

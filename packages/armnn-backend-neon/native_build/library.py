@@ -129,7 +129,13 @@ def _joined(sources: Iterable[Path], build: Path, suffix: str) -> Iterator[Path]
 
 
 def state_build(build: Path, flags: str) -> None:
-    """Write a header that identifies this build, if changed."""
+    """Write a header that identifies this build, if changed.
+
+    The same sources and flags are the same build in whatever folder.
+    """
+    places = (build, header_directory(), ROOT)
+    for number, place in enumerate(places):
+        flags = flags.replace(str(place), f"<{number}>")
     digest = hashlib.sha256(flags.encode())
     headers = [header_directory() / header for header in HEADERS]
     for source in (*sorted(CPP.rglob("*.*")), *headers):

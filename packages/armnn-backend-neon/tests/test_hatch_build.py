@@ -178,6 +178,18 @@ def test_a_change_of_either_header_is_another_build(
     assert len(stated) == 3
 
 
+def test_the_folder_of_a_build_does_not_change_it(tmp_path: Path) -> None:
+    stated = set()
+    for name in ("one", "other/deeper"):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        build.state_build(folder, f"c++ -I{folder} -I{build.CPP} -I{build.header_directory()}")
+        stated.add((folder / "build.h").read_text())
+    assert len(stated) == 1
+    build.state_build(tmp_path, f"c++ -O3 -I{tmp_path}")
+    assert (tmp_path / "build.h").read_text() not in stated
+
+
 def test_sources_of_a_folder_are_compiled_together(tmp_path: Path) -> None:
     _, levels = selected(MACHINE, "")
     sources = [unit.source for unit in build.units(tmp_path, levels, "0")]

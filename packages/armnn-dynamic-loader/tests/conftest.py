@@ -7,6 +7,7 @@ Each set is compiled once.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -32,16 +33,23 @@ Build = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Return a function that compiles the mock, once per switches."""
-    folder = tmp_path_factory.mktemp("mocks")
+    """Return a function that compiles the mock, once per switches.
+
+    Workers of pytest-xdist share what they compile.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "mocks"
+    folder.mkdir(exist_ok=True)
 
     def compile_mock(*switches: str, source: Path = SOURCE) -> Path:
         name = hashlib.sha256("\n".join([str(source), *switches]).encode()).hexdigest()
         output = folder / f"{name}.so"
         if not output.exists():
-            command = [*COMMAND, f"-I{get_include()}", *switches, "-o", output, source]
+            unfinished = output.with_suffix(f".{os.getpid()}")
+            command = [*COMMAND, f"-I{get_include()}", *switches, "-o", unfinished, source]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
             assert ran.returncode == 0, ran.stderr
+            unfinished.rename(output)
         return output
 
     return compile_mock

@@ -20,6 +20,8 @@ from armnn_dynamic_loader import child_process, probe
 if TYPE_CHECKING:
     from armnn_dynamic_loader.outcome import Outcome
 
+pytestmark = pytest.mark.xdist_group("hostile")  # of one worker: files are tried out once
+
 SOURCE = Path(__file__).with_name("hostile_backend.c")
 MEMORY = 256 << 20
 TIMEOUT = 6.0

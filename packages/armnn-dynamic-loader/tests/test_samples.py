@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The samples: a backend and a host in C."""
+"""The samples: a backend and a host in C.
+
+``test_native_page.py`` runs the kit on the backend.
+"""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,16 +105,3 @@ def test_the_conformance_kit_accepts_it(npu: Path, layer: str) -> None:
     with Subject(str(npu)) as subject:
         cell = check_cell(subject, layer, armnn.DataType.FLOAT32)
     assert cell.verdict is Verdict.PASSED, cell.details(Verdict.FAILED)
-
-
-def test_the_kit_as_a_command_accepts_it(npu: Path) -> None:
-    kit = [sys.executable, "-m", "pytest", "-q", "--pyargs", "armnn_conformance"]
-    layers = ["--armnn-layers", "Addition,Convolution2d", "-p", "no:cacheprovider"]
-    ran = subprocess.run(
-        [*kit, "--armnn-backend", str(npu), *layers],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=npu.parent,
-    )
-    assert ran.returncode == 0, ran.stdout

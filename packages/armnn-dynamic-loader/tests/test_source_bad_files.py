@@ -21,6 +21,8 @@ from armnn.backends import BackendEntry, BackendState
 from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
 
+pytestmark = pytest.mark.xdist_group("bad files")  # of one worker: files are tried out once
+
 # Many times what a file takes, so that a busy machine tells none of them wrong.
 PATIENCE = 4.0
 BAD = [row for row in FILES if "stage" in row]

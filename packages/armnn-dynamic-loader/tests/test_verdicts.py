@@ -21,6 +21,14 @@ from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
 RECORD = FileRecord("", "/opt/acme/Acme_A_backend.so", state=FileState(1, 2, 3, 4, 5))
 GOOD = Outcome("Acme", BackendVersion(1, 0), "7")
 BAD = Outcome("Acme", None, "", "execute", "writes behind the end")
+STATE = [[1, 2, 3, 4, 5]]
+ROW = {
+    "state": STATE,
+    "sha256": "sha",
+    "time": 1.0,
+    "timeout": 10.0,
+    "outcome": {"api_version": None},
+}
 SLOW = Outcome("", None, "", "dlopen", "did not come back", is_timeout=True)
 
 
@@ -105,19 +113,38 @@ def test_a_damaged_cache_counts_as_empty_and_is_replaced(path: Path, content: by
 @pytest.mark.parametrize(
     "damage",
     [
-        None, [], {}, {"state": [1, 2, 3, 4, 5]},
-        {"state": [1, 2, 3, 4, 5], "outcome": {"api_version": {"major": -1, "minor": 0}}},
-        {"state": [1, 2, 3, 4, 5], "outcome": {"api_version": None, "colour": "red"}},
-        {"state": [1, 2, 3, 4, 5], "outcome": [], "time": "noon", "timeout": 1},
+        None, [], {}, 7, True, "text", [["state"]],
+        {"state": STATE},
+        {"state": "text"},
+        {**ROW, "state": {}},
+        {**ROW, "state": [[1, 2, 3, 4, "5"]]},
+        {**ROW, "outcome": []},
+        {**ROW, "outcome": {"api_version": {"major": -1, "minor": 0}}},
+        {**ROW, "outcome": {"api_version": None, "colour": "red"}},
+        {**ROW, "outcome": {"api_version": None, "reason": ["a", "list"]}},
+        {**ROW, "outcome": {"api_version": None, "reason": None}},
+        {**ROW, "time": "noon"},
+        {**ROW, "time": None},
+        {**ROW, "timeout": {}},
+        {**ROW, "sha256": 7},
     ],
 )  # fmt: skip
 def test_a_damaged_row_counts_as_none(path: Path, damage: object) -> None:
+    assert found_with(path, damage) is None
+
+
+def test_a_row_counts_if_only_defaults_are_left_out(path: Path) -> None:
+    assert found_with(path, ROW) == (Outcome(), "sha")
+
+
+def found_with(path: Path, row: object) -> tuple[Outcome, str] | None:
+    """Return the verdict of a cache whose one row was replaced."""
     kept(path, GOOD)
     document = json.loads(path.read_text())
     (key,) = document["verdicts"]
-    document["verdicts"][key] = damage
+    document["verdicts"][key] = row
     path.write_text(json.dumps(document))
-    assert VerdictCache(path).find(RECORD, 10.0) is None
+    return VerdictCache(path).find(RECORD, 10.0)
 
 
 @pytest.mark.parametrize("place", ["file", "folder"])

@@ -7,6 +7,8 @@ import base64
 import csv
 import hashlib
 import json
+import os
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +180,17 @@ def test_the_default_is_in_the_settings_of_the_user(
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/me")
     assert default_lock_file() == Path("/home/me/.config/armnn/backends.lock")
+
+
+def test_a_process_with_rights_of_another_user_has_that_users_lock_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/attacker")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/home/attacker/config")
+    owner = 0 if os.getuid() else pwd.getpwnam("nobody").pw_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner)
+    home = Path(pwd.getpwuid(owner).pw_dir)
+    assert default_lock_file() == home / ".config" / "armnn" / "backends.lock"
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from armnn.backends import BackendRegistry, BackendState, CreationOptions
+from armnn.backends import BackendRegistry, BackendState, CreationOptions, selection
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_conformance import backend_plugin, installed, write_plugin
 
@@ -148,3 +150,37 @@ def test_a_process_with_the_rights_of_another_ignores_the_environment(
     monkeypatch.setattr(f"os.{name}", lambda: -1)
     with installed(tmp_path, *PLUGINS, alone=True):
         assert set(states().values()) == {BackendState.KNOWN}
+
+
+@pytest.mark.parametrize(
+    ("vector", "is_elevated"),
+    [
+        ([(6, 4096), (23, 0), (0, 0)], False),
+        ([(6, 4096), (23, 1), (0, 0)], True),  # set-uid, set-gid or capabilities of the file
+        ([(0, 0)], False),
+    ],
+)
+def test_a_process_that_the_kernel_calls_secure_ignores_the_environment(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    vector: list[tuple[int, int]],
+    is_elevated: bool,
+) -> None:
+    (tmp_path / "auxv").write_bytes(b"".join(struct.pack("@LL", *pair) for pair in vector) + b"odd")
+    monkeypatch.setattr(selection, "_VECTOR", tmp_path / "auxv")
+    selection._was_started_secure.cache_clear()
+    monkeypatch.setenv("ARMNN_BACKENDS", "Acme")
+    try:
+        assert selection.is_elevated() is is_elevated
+        assert selection.environment("ARMNN_BACKENDS") == (None if is_elevated else "Acme")
+    finally:
+        selection._was_started_secure.cache_clear()
+
+
+def test_without_proc_the_users_alone_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_VECTOR", tmp_path / "none")
+    selection._was_started_secure.cache_clear()
+    assert not selection.is_elevated()
+    monkeypatch.setattr(os, "getegid", lambda: os.getgid() + 1)
+    assert selection.is_elevated()
+    selection._was_started_secure.cache_clear()

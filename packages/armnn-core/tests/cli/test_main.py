@@ -92,6 +92,7 @@ def test_the_exit_code_is_the_commands(
     ("error", "message"),
     [
         (InvalidArgumentError("no such thing"), "armnn: error: no such thing\n"),
+        (InvalidArgumentError("no\x1b[2J\r:\n- it"), "armnn: error: no\\x1b[2J\\r:\n- it\n"),
         (FileNotFoundError(2, "No such file", "x.npy"), "[Errno 2] No such file: 'x.npy'\n"),
         (PermissionError(13, "Permission denied", "y"), "[Errno 13] Permission denied: 'y'\n"),
     ],

@@ -83,9 +83,12 @@ class VerdictCache:
             if row["state"] != _state_of(record):
                 return None
             outcome = _outcome(row["outcome"])
+            sha256, given = row["sha256"], float(row["timeout"])
             age = time.time() - float(row["time"])
-            is_stale = not 0 <= age < TIMEOUT_LIFE_SECONDS or timeout > float(row["timeout"])
-            return None if outcome.is_timeout and is_stale else (outcome, str(row["sha256"]))
+            is_stale = not 0 <= age < TIMEOUT_LIFE_SECONDS or timeout > given
+            if not isinstance(sha256, str) or (outcome.is_timeout and is_stale):
+                return None
+            return outcome, sha256
         except (KeyError, TypeError, ValueError):
             return None
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn import _metadata
 from armnn._installing import reinstall_command
 from armnn.backends.entries import GROUP
-from armnn.backends.selection import environment
+from armnn.backends.selection import environment, home_folder
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.files import who_else_may_write
 
@@ -35,10 +35,13 @@ _FORMAT: Final = 1
 
 
 def default_lock_file() -> Path:
-    """Return ``$XDG_CONFIG_HOME/armnn/backends.lock``, by default in ``~/.config``."""
+    """Return ``$XDG_CONFIG_HOME/armnn/backends.lock``, by default in ``~/.config``.
+
+    Where the environment does not count, it is in the home folder of the user database.
+    """
     folder = environment("XDG_CONFIG_HOME")
     if folder is None or not os.path.isabs(folder):
-        folder = os.path.join(os.path.expanduser("~"), ".config")
+        folder = str(home_folder() / ".config")
     return Path(folder, "armnn", "backends.lock")
 
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import struct
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
@@ -39,11 +42,44 @@ def is_environment_honoured() -> bool:
 def is_elevated() -> bool:
     """Return whether the process has another user's rights.
 
-    It may be those of another group as well.
+    It may be those of another group, or capabilities of the program's file, as well. As for C's
+    ``secure_getenv``, this holds for the rest of the process, even if it gives the rights up.
     """
     if os.name != "posix":
         return False
-    return os.getuid() != os.geteuid() or os.getgid() != os.getegid()
+    has_others = os.getuid() != os.geteuid() or os.getgid() != os.getegid()
+    return has_others or _was_started_secure()
+
+
+def home_folder() -> Path:
+    """Return the user's home folder.
+
+    Where the environment does not count, the user database names it instead of ``HOME``: the one
+    of the user whose rights the process has.
+    """
+    if is_environment_honoured():
+        return Path(os.path.expanduser("~"))
+    import pwd  # late: no module of other systems
+
+    return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+
+
+@functools.cache
+def _was_started_secure() -> bool:
+    """Return whether the kernel set AT_SECURE for the process."""
+    try:
+        vector = _VECTOR.read_bytes()
+    except OSError:
+        return False
+    pairs = struct.iter_unpack("@LL", vector[: len(vector) // _PAIR * _PAIR])
+    return any(kind == _AT_SECURE and value for kind, value in pairs)
+
+
+_VECTOR: Final = Path("/proc/self/auxv")
+"""What the kernel told the program at its start: pairs of kind and value."""
+
+_AT_SECURE: Final = 23
+_PAIR: Final = struct.calcsize("@LL")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from armnn_backend_api.memory import printable
 
 if TYPE_CHECKING:
     from armnn.types import DataLayout
+
+
+LONGEST_REASON: Final = 4096
+"""Characters of a reason that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,8 @@ class Support:
     Attributes:
         supported: Whether the backend runs the layer.
         reason: Why not, for people: what is not supported, on which input, and what is. Empty if
-            supported.
+            supported. Control characters, line ends and bidirectional marks become escapes, as it
+            is shown on terminals and in logs; of a long one the first 4096 characters are kept.
         layout: The layout in which the backend takes the layer, where it refuses it as it is or is
             faster so; None without a wish. The optimizer transposes where that pays. Since Backend
             API 1.2.
@@ -26,6 +33,9 @@ class Support:
     supported: bool
     reason: str = ""
     layout: DataLayout | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", printable(self.reason, LONGEST_REASON))
 
     def __bool__(self) -> bool:
         return self.supported

@@ -74,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ArmnnError, OSError) as error:
         if options.debug:
             raise
-        print(f"armnn: error: {error}", file=sys.stderr)
+        from armnn.graph.text import printable  # late: few commands fail
+
+        print(f"armnn: error: {printable(str(error))}", file=sys.stderr)
         return 1
     return code
 

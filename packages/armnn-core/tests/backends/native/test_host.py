@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
@@ -44,6 +45,31 @@ def test_a_body_that_starts_another_loop_runs_it_by_itself(
 
     run_ranges(None, 2, 1, body, None)
     assert len(threads) >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "details"),
+    [
+        ("", {}),
+        ('{"b": "x\x1b[2J"}', {"args": '{"b": "x\\x1b[2J"}'}),
+        ('{"a": "x\\u001b[2J", "name": "no"}', {"a": "x\\x1b[2J"}),
+        ('{"a": [[1]]}', {"a": "[[1]]"}),
+        ('{"a": NaN, "b": -1e999, "c": null}', {"a": "nan", "b": "-inf", "c": "null"}),
+        ("[1]", {"args": "[1]"}),
+        ("no JSON\n", {"args": "no JSON\\n"}),
+        ("[" * 100_000, {"args": "[" * 100_000}),
+        ('{"a": ' * 100_000, {"args": '{"a": ' * 100_000}),
+        ('{"a": ' + "9" * 5000 + "}", {"args": '{"a": ' + "9" * 5000 + "}"}),
+    ],
+)  # fmt: skip
+def test_details_of_events_are_flat_and_escaped(text: str, details: dict[str, object]) -> None:
+    assert host._details_of(text) == details
+
+
+def test_details_nested_as_deep_as_json_allows_are_one_text() -> None:
+    depth = sys.getrecursionlimit() // 2
+    text = "[" * depth + "]" * depth
+    assert host._details_of(f'{{"a": {text}}}') in ({"a": text}, {"args": f'{{"a": {text}}}'})
 
 
 def test_there_is_at_least_one_worker_and_not_too_many() -> None:

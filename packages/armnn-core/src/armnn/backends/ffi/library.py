@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.errors import BackendError, BackendUnavailableError
@@ -72,10 +73,7 @@ class Library:
         except LibraryError as error:
             raise NativeLoadError(path, error.stage, error.reason) from None
         self._functions = functions_of(self.table)
-        self._keeping = {
-            name: None if function is None else keeping_floating_point(function)
-            for name, function in self._functions.items()
-        }
+        self._keeping = kept_functions(self.table)
 
     @functools.cached_property
     def execute(self) -> Callable[..., int]:
@@ -105,7 +103,7 @@ class Library:
             BackendError: The extension's table is not what the header describes.
         """
         table: abi.Mapped | None = extension_table(self, MAPPED_PROGRAMS, abi.Mapped)
-        return None if table is None else keeping_floating_point(table.deserialize)
+        return None if table is None else table.deserialize
 
     def function(self, name: str) -> Callable[..., Any] | None:
         """Return a function of the table, None if missing."""
@@ -141,6 +139,17 @@ class Library:
         self.vendor = read_text("vendor of the table", self.table.vendor)
 
 
+def kept_functions(table: ctypes.Structure) -> dict[str, Callable[..., Any] | None]:
+    """Return a table's functions by name, None for absent ones.
+
+    Each restores the floating-point environment of the calling thread.
+    """
+    return {
+        name: None if function is None else keeping_floating_point(function)
+        for name, function in functions_of(table).items()
+    }
+
+
 def extension_address(library: Library, name: str) -> int | None:
     """Return the address of an extension's table, None if missing."""
     get_extension = library.function("get_extension")
@@ -151,7 +160,7 @@ def extension_address(library: Library, name: str) -> int | None:
 def extension_table(
     library: Library, name: str, kind: type[Any], *, optional: Collection[str] = ()
 ) -> Any:
-    """Return a copy of an extension's table, None if missing.
+    """Return an extension's table as :func:`checked_table`, or None.
 
     Args:
         library: Whose it is.
@@ -169,7 +178,9 @@ def extension_table(
 def checked_table(
     library: Library, name: str, kind: type[Any], address: int, optional: Collection[str] = ()
 ) -> Any:
-    """Return a copy of the table of an extension.
+    """Return the fields of an extension's table, by their names.
+
+    A function restores the floating-point environment of the calling thread, and is None if absent.
 
     Raises:
         BackendError: It is not what the header describes.
@@ -191,4 +202,5 @@ def checked_table(
             f"backend {library.id!r} ({library.path}) answers {name!r} with NULL for "
             f"{', '.join(missing)}, expected a function"
         )
-    return table
+    values = {field: getattr(table, field) for field, *_ in kind._fields_}
+    return SimpleNamespace(**{**values, **kept_functions(table)})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import logging
+import math
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
@@ -140,6 +141,8 @@ def _details_of(text: str) -> dict[str, Any]:
 def _flat(value: object) -> OptionValue:
     if isinstance(value, str):
         return printable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # which JSON files of profiles cannot hold
     return value if isinstance(value, (bool, int, float)) else json.dumps(value)
 
 

@@ -17,7 +17,6 @@ from armnn.errors import BackendError
 from armnn.types import MemorySource
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.names import DEVICE_MEMORY
-from armnn_backend_api.table import functions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +63,7 @@ class NativeHandleFactory(TensorHandleFactory):
         self.id = factory_id(backend.library.id)
         self._backend = backend
         self._table = table
-        self._import_host = functions_of(table)["import_host"]
+        self._import_host = table.import_host
         if self._import_host is not None:
             self.import_sources = frozenset({MemorySource.MALLOC})
 
