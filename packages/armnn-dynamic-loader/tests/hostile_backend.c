@@ -145,7 +145,7 @@ static armnn_code create(const armnn_host *host, const armnn_option *options, ui
       if (write(1, table.vendor.data, 4) < 0) break;
   IF("OverflowsStack") the_one = overflow_the_stack(0);
   IF("ClosesAll")
-    for (int i = 3; i < 64; ++i) close(i);
+    for (int i = 3; i < 1024; ++i) close(i);
   IF("SleepsInCreate") sleep_for_ever();
   IF("EscapeSequences") return fail_with(error, ARMNN_INTERNAL, TEXT("no \x1b[2J\ndevice"));
   IF("Bidirectional") return fail_with(error, ARMNN_INTERNAL, TEXT("no \xe2\x80\xae" "device"));
