@@ -42,6 +42,18 @@ def test_faces_are_found_where_they_were_drawn(
     assert (tmp_path / "faces.png").read_bytes() != picture.read_bytes()
 
 
+def test_a_crash_is_survived() -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "survive_a_crash.py"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    first, second, fault = done.stdout.splitlines()
+    assert (first, second) == ("[[0. 0. 3.]]", "[[1. 0. 3.]]")
+    assert "(crashing_backend:Crashing) ended with SIGSEGV in call 2 of 'positive'" in fault
+
+
 def test_the_keyword_is_heard_and_other_words_are_not(model: Callable[[str], Path]) -> None:
     alexa = model("wake_word_alexa_int8")
     (heard,) = run("spot_keyword.py", alexa, EXAMPLES / "alexa.wav")

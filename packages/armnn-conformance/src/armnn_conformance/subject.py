@@ -57,9 +57,9 @@ class Subject:
         """
         self.wish = wish
         backend_id, found_by = _locate(wish, CreationOptions() if options is None else options)
-        registry = BackendRegistry(found_by)
-        self.backend: Backend = registry.get(backend_id)
-        self.entry: BackendEntry = _usable(registry, backend_id)
+        self._registry = BackendRegistry(found_by)
+        self.backend: Backend = self._registry.get(backend_id)
+        self.entry: BackendEntry = _usable(self._registry, backend_id)
         self.options = replace(found_by, allowed_backends=(backend_id,))
         self.model: ModelContext = self.backend.create_model_context({})
 
@@ -87,9 +87,10 @@ class Subject:
         return supports(self.backend, self.model, layer)
 
     def close(self) -> None:
-        """Close the runtime."""
+        """Close the runtime, and end the backend's process."""
         if "runtime" in vars(self):
             self.runtime.close()
+        self._registry.close()
 
     def __enter__(self) -> Subject:
         return self

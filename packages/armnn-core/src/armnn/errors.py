@@ -37,6 +37,7 @@ __all__ = [
     "UnknownBackendError",
     "UnknownNameError",
     "UnsupportedOperatorError",
+    "WorkerLostError",
 ]
 
 
@@ -148,6 +149,20 @@ class CancelledError(ExecutionError):
 
 class DeadlineExceededError(ExecutionError, TimeoutError):
     """A run did not end within its time limit."""
+
+
+class WorkerLostError(ExecutionError):
+    """An isolated backend's process ended, or did not answer.
+
+    Attributes:
+        backend: The id of the backend; "" where it is in the cause's.
+        is_starting: Whether a new process is being started.
+    """
+
+    def __init__(self, message: str, backend: str = "", *, is_starting: bool = False) -> None:
+        super().__init__(message)
+        self.backend = backend
+        self.is_starting = is_starting
 
 
 class ClosedError(ArmnnError, RuntimeError):

@@ -28,6 +28,7 @@ OTHERS: dict[str, Any] = {
     "options.layer_backends": {"conv": "B"},
     "options.rewrite": False,
     "options.min_part": 2,
+    "without": frozenset({"A"}),
 }
 
 

@@ -19,6 +19,7 @@ from armnn.backends import (
     is_compatible,
 )
 from armnn.backends.extensions import KINDS
+from armnn.backends.places import own_id
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Layer, Network
 from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
@@ -53,7 +54,7 @@ def check_identity(subject: Subject) -> None:
         NonconformityError: One of them is not.
     """
     backend = subject.backend
-    fault = fault_of_id(backend.id)
+    fault = fault_of_id(own_id(backend.id))
     if fault:
         raise NonconformityError(f"the id is {backend.id!r}: {fault}")
     version = backend.api_version

@@ -13,6 +13,15 @@ from armnn.backends.memory import Allocator
 OptionValue: TypeAlias = bool | int | float | str
 """What an option or a capability may be."""
 
+LONGEST_CALL_SECONDS = 86400.0
+"""What ``isolate_timeout`` may be at most."""
+
+LEAST_MEMORY = 1 << 27
+"""What ``isolate_memory`` must be at least: an interpreter with NumPy."""
+
+WHOLE_GROUPS = ("dynamic",)
+"""What ``isolate`` may be besides a list of ids."""
+
 
 @dataclass(frozen=True, slots=True)
 class CreationOptions:
@@ -45,6 +54,12 @@ class CreationOptions:
         backends: The ids of backends in the order of preference, for networks that are loaded
             without such a list. They are opened with the runtime and must be usable; one with a
             question mark, as in "GpuAcc?", is skipped if it is not.
+        isolate: The ids of backends that run in worker processes of their own, which may crash
+            without harm; "dynamic" for all that are files.
+        isolate_timeout: Seconds that a worker may take for one call or request.
+        isolate_memory: Bytes of private memory that a worker may have; None for any number.
+        boards: Commands that run ``armnn worker`` on other machines, by name: the backend
+            "board://pi/CpuAcc" is CpuAcc of the board "pi".
         protected_mode: Whether only backends with the capability ProtectedContentAllocation take
             part, each with an allocator of protected memory (DmaBufProtected) that it accepts.
     """
@@ -64,6 +79,10 @@ class CreationOptions:
     memory_strategies: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
     backends: Sequence[str] | None = None
     protected_mode: bool = False
+    isolate: Sequence[str] | str = ()
+    isolate_timeout: float = 60.0
+    isolate_memory: int | None = None
+    boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for options of a wrong kind."""
@@ -71,6 +90,13 @@ class CreationOptions:
             object.__setattr__(self, name, convert(getattr(self, name), f"the option {name}"))
         if self.plan_limit < 1:
             raise refused("the option plan_limit", self.plan_limit, "at least 1")
+        if not 0 < self.isolate_timeout <= LONGEST_CALL_SECONDS:
+            expected = f"more than 0 and at most {LONGEST_CALL_SECONDS:g} seconds"
+            raise refused("the option isolate_timeout", self.isolate_timeout, expected)
+        if self.isolate_memory is not None and self.isolate_memory < LEAST_MEMORY:
+            raise refused(
+                "the option isolate_memory", self.isolate_memory, f"{LEAST_MEMORY} at least"
+            )
 
 
 _T = TypeVar("_T")
@@ -95,6 +121,24 @@ def _ids(value: object, what: str) -> object:
     Its checks are elsewhere.
     """
     return value if isinstance(value, str) else texts(value, what, "a list of ids")
+
+
+def _isolated(value: object, what: str) -> object:
+    if isinstance(value, str):
+        if value not in WHOLE_GROUPS:
+            groups = " or ".join(map(repr, WHOLE_GROUPS))
+            raise refused(what, value, f"a list of ids such as ['AcmeNpu'], or {groups}")
+        return value
+    return texts(value, what, "a list of ids such as ['AcmeNpu']")
+
+
+def _commands(value: object, what: str) -> Mapping[str, Any]:
+    made = {}
+    for name, command in _by_id(value, what).items():
+        made[name] = texts(command, f"{what} for {name!r}", "the words of a command")
+        if not made[name]:
+            raise refused(f"{what} for {name!r}", command, "the words of a command")
+    return made
 
 
 def _by_id(value: object, what: str) -> Mapping[str, Any]:
@@ -143,5 +187,9 @@ _OPTIONS: dict[str, Callable[[object, str], object]] = {
     "plan_limit": integer,
     "backends": _or_none(_ids),
     "protected_mode": flag,
+    "isolate": _isolated,
+    "isolate_timeout": real,
+    "isolate_memory": _or_none(integer),
+    "boards": _commands,
 }
 """What makes a value of each field of CreationOptions."""

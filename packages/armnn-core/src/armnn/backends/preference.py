@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from armnn.backends.places import own_id
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api.names import fault_of_id
 
@@ -44,7 +45,7 @@ def preferences(ids: Iterable[str]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for text in ids:
         backend_id, is_optional = text.removesuffix(OPTIONAL), text.endswith(OPTIONAL)
-        fault = fault_of_id(backend_id) if is_optional else ""
+        fault = fault_of_id(own_id(backend_id)) if is_optional else ""
         if fault:
             raise InvalidArgumentError(
                 f"{text!r} marks {backend_id!r} as a backend that may be missing: {fault} before "

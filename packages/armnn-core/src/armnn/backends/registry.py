@@ -15,9 +15,11 @@ from armnn.backends.discovery import dynamic_backends, static_backends
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
+from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, all_skipped, preferences
 from armnn.backends.registration import registered_backends
 from armnn.backends.selection import Selection
+from armnn.backends.workers import Workers
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
@@ -61,6 +63,7 @@ class BackendRegistry:
         self._api_version = api_version
         self._selection = Selection.of(self._options)
         self._locked = _lock_of(self._options)
+        self._workers = Workers(self._options, api_version)
         self._used: set[FoundBackend] = set()
         self._left_out: dict[FoundBackend, BaseException] = {}
         self._lock = threading.Lock()
@@ -167,6 +170,7 @@ class BackendRegistry:
             used, self._used, self._dynamic = tuple(self._used), set(), ()
         for found in used:
             found.drop(self)
+        self._workers.close()
 
     def _backend(self, found: FoundBackend) -> Backend:
         backend = found.backend(self)
@@ -176,6 +180,8 @@ class BackendRegistry:
     def _winner(self, backend_id: str) -> tuple[FoundBackend | None, BackendEntry]:
         """Return an id's backend, or its entry with the reason."""
         text(backend_id, "the id of a backend")
+        if is_placed(backend_id):
+            self._workers.find(backend_id, [found.entry for found in self._every()])
         rows = [(found, entry) for found, entry in self._rows() if entry.id == backend_id]
         if not rows:
             raise unknown_backend(backend_id, self.entries())
@@ -189,11 +195,9 @@ class BackendRegistry:
     def _rows(self) -> Iterator[tuple[FoundBackend, BackendEntry]]:
         """Yield found backends with entries as this registry sees them."""
         winners: dict[str, BackendEntry] = {}
-        api = self._api_version
-        every = (*registered_backends(api), *static_backends(api), *self._dynamic_backends())
-        for found in every:
+        for found in (*map(self._workers.in_place, self._every()), *self._workers.placed):
             entry = found.entry
-            refusal = self._selection.refusal(entry) or self._lock_refusal(entry)
+            refusal = self._switched_off(entry) or self._lock_refusal(entry)
             if refusal is not None:
                 reason, remedy = refusal
                 entry = replace(entry, state=BackendState.BLOCKED, reason=reason, remedy=remedy)
@@ -204,6 +208,20 @@ class BackendRegistry:
                 if found in self._left_out:
                     entry = _left_out(entry, self._left_out[found])
             yield found, entry
+
+    def _every(self) -> tuple[FoundBackend, ...]:
+        api = self._api_version
+        return (*registered_backends(api), *static_backends(api), *self._dynamic_backends())
+
+    def _switched_off(self, entry: BackendEntry) -> tuple[str, str] | None:
+        """Return reason and remedy if the switches exclude a backend.
+
+        One with a place in its id may be allowed with or without the place.
+        """
+        refusal = self._selection.refusal(entry)
+        if refusal is None or not is_placed(entry.id):
+            return refusal
+        return self._selection.refusal(replace(entry, id=own_id(entry.id)))
 
     def _lock_refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
         """Return reason and remedy if the lock excludes a backend.
@@ -223,7 +241,8 @@ class BackendRegistry:
         ranked: list[tuple[bool, int, str, Backend]] = []
         for found, entry in self._rows():
             skipped = entry.state in (BackendState.BLOCKED, BackendState.SHADOWED)
-            if skipped or not entry.is_static or found in self._left_out:
+            is_named_only = not entry.is_static or is_placed(entry.id)
+            if skipped or is_named_only or found in self._left_out:
                 continue
             try:
                 backend = self._backend(found)

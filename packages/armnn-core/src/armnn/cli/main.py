@@ -28,6 +28,7 @@ COMMANDS = {
     "compile": "write a model as its backends prepared it",
     "backends": "list the backends and their states",
     "doctor": "find out why a backend or parser does not work",
+    "worker": "serve a backend to another process",
 }
 """What each command does; a module has its name."""
 

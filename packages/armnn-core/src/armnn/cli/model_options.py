@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Sequence
 
 from armnn._installing import FAST, REFERENCE
 from armnn.backends import CreationOptions, OptionValue
+from armnn.backends.options import WHOLE_GROUPS
 from armnn.backends.sources import PROBES
 from armnn.cli.arguments import add_lock_file_argument, backend_ids, natural_number
 from armnn.errors import InvalidArgumentError
@@ -55,6 +57,21 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_lock_file_argument(group)
     group.add_argument(
+        "--isolate",
+        metavar="ID,...",
+        type=isolated_ids,
+        default=(),
+        help="backends that run in worker processes of their own, so that a crash costs no answer; "
+        "'dynamic' for all shared libraries",
+    )
+    group.add_argument(
+        "--board",
+        metavar="NAME=COMMAND",
+        action="append",
+        default=[],
+        help="a command that runs 'armnn worker' elsewhere; --backends board://NAME/ID uses it",
+    )
+    group.add_argument(
         "--layer-backend",
         metavar="NAME=ID",
         action="append",
@@ -83,7 +100,33 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
         probe=arguments.probe,
         require_locked=arguments.lock_file is not None,
         lock_file=arguments.lock_file,
+        isolate=arguments.isolate,
+        boards=boards(arguments.board),
     )
+
+
+def isolated_ids(text: str) -> Sequence[str] | str:
+    """Return what ``--isolate`` says: ids, or a word for many."""
+    return text if text in WHOLE_GROUPS else backend_ids(text)
+
+
+def boards(texts: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Return the command of each board that ``--board`` names.
+
+    Raises:
+        InvalidArgumentError: The value is not NAME=COMMAND.
+    """
+    found: dict[str, Sequence[str]] = {}
+    for text in texts:
+        name, equals, command = text.partition("=")
+        words = shlex.split(command) if equals else []
+        if not name or not words:
+            raise InvalidArgumentError(
+                f"--board got {text!r}, expected NAME=COMMAND as in "
+                "'box=docker exec -i box armnn worker'"
+            )
+        found[name] = words
+    return found
 
 
 def parser_options(arguments: argparse.Namespace) -> dict[str, str | int]:
@@ -122,7 +165,7 @@ def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
     """
     options: dict[str, dict[str, OptionValue]] = {}
     for text in texts:
-        match = re.fullmatch(r"(\w+)\.([^=]+)=(.*)", text, re.DOTALL)
+        match = re.fullmatch(_OPTION, text, re.DOTALL)
         if match is None:
             raise InvalidArgumentError(
                 f"--option got {text!r}, expected ID.NAME=VALUE as in {FAST}.NumberOfThreads=2"
@@ -133,6 +176,10 @@ def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
             raise InvalidArgumentError(f"--option was given twice for {backend}.{name}")
         of_backend[name] = _option_value(value)
     return options
+
+
+_OPTION = r"((?:isolated:|(?:ssh|board)://[^=]*/)?\w+)\.([^=]+)=(.*)"
+"""ID.NAME=VALUE; an id may say where its backend runs."""
 
 
 def _option_value(text: str) -> OptionValue:

@@ -54,6 +54,7 @@ examples:
   armnn run model.onnx --input x=pictures --compare-with onnxruntime
   armnn run model.onnx --backends {FAST} --compare-output-with-backend {REFERENCE}
   armnn run model.onnx --backends Acme,{REFERENCE} --min-part 3 --report
+  armnn run model.onnx --backends Acme,{REFERENCE} --isolate Acme
   armnn run model.onnx --reduce-fp32-to-fp16 --report --print-intermediate-layers
 """
 
@@ -119,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             top_k=arguments.top_k,
             latency=latency,
             report=loaded.report,
+            faults=loaded.faults,
             show_report=arguments.report or arguments.report_all,
             all_layers=arguments.report_all,
             peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -69,6 +69,7 @@ class RunResult:
         files: What was written, by what it is.
         layer_times: The time of each layer, None if not asked for.
         times: The seconds of each stage up to the first run, None if not asked for.
+        faults: How worker processes ended.
     """
 
     model: str
@@ -85,6 +86,7 @@ class RunResult:
     files: Mapping[str, str]
     layer_times: Sequence[LayerTime] | None = None
     times: Mapping[str, float] | None = None
+    faults: Sequence[str] = ()
 
     @property
     def is_good(self) -> bool:
@@ -106,6 +108,7 @@ class RunResult:
         found["peak_memory_mb"] = self.peak_memory_mb
         found["layers_by_backend"] = dict(self.report.layers_by_backend)
         found["skipped_backends"] = [each.as_dict() for each in self.report.skipped]
+        found["faults"] = list(self.faults)
         if self.show_report:
             found["report"] = [row.as_dict() for row in self.report]
             found["compiled_parts"] = [part.as_dict() for part in self.report.compiled_parts]
@@ -135,6 +138,8 @@ class RunResult:
         print(f"Layers: {', '.join(f'{count} on {backend}' for backend, count in counts)}")
         for skipped in self.report.skipped:
             print(printable(f"Skipped {skipped}"))
+        for fault in self.faults:
+            print(printable(f"Survived: {fault}; the next backend answered"))
         if self.times is not None:
             rows = [(name, f"{each * 1e3:.2f}") for name, each in self.times.items()]
             print_table("Times", ("stage", "ms"), rows)

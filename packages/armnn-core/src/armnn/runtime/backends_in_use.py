@@ -12,8 +12,10 @@ from armnn._installing import REFERENCE
 from armnn._spelling import closest
 from armnn.backends import BackendContext, TensorHandleFactories
 from armnn.backends.entries import none_usable, unknown_backend
+from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import BackendRegistry
+from armnn.backends.workers import provide
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -21,6 +23,7 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
+from armnn.isolation.opening import open_worker
 from armnn.optimizer import Candidate, Participants
 from armnn.runtime.memory.strategies import ANY_BACKEND
 from armnn.runtime.plans.closing import Closing
@@ -39,6 +42,9 @@ PROTECTED_CONTENT = "ProtectedContentAllocation"
 
 EVALUATOR = REFERENCE
 """The backend that computes constant layers, if it is there: it is the definition of right."""
+
+
+provide(open_worker)
 
 
 class BackendsInUse:
@@ -157,11 +163,13 @@ class BackendsInUse:
             if not optional.get(backend_id, False):
                 self._named(backend_id)
         allowed = preferences(options.allowed_backends or ())
-        if not all(allowed.values()):
+        isolated = () if isinstance(options.isolate, str) else options.isolate
+        if isolated or not all(allowed.values()):
             entries = self.registry.entries()
             known = {entry.id for entry in entries}
-            for backend_id, may_be_missing in allowed.items():
-                if backend_id not in known and not may_be_missing:
+            for backend_id, may_be_missing in (*allowed.items(), *((i, False) for i in isolated)):
+                is_elsewhere = is_placed(backend_id) and backend_id not in isolated
+                if own_id(backend_id) not in known and not (may_be_missing or is_elsewhere):
                     raise unknown_backend(backend_id, entries)
 
     def _chosen(

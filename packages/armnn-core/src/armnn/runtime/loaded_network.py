@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from armnn.backends.control import RunControl
-from armnn.errors import InvalidArgumentError
+from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
 from armnn.runtime.calls.imports import Imports
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import CancelToken
     from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.calls.bound_call import BoundCall
+    from armnn.runtime.calls.elsewhere import Elsewhere
     from armnn.runtime.calls.importing_runs import ImportingRuns
     from armnn.runtime.calls.imports import FileMemory
     from armnn.runtime.calls.inputs import InputShapes
@@ -91,8 +92,10 @@ class LoadedNetwork(NetworkFacts):
         *,
         quantize: bool,
         properties: NetworkProperties,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         super().__init__(network_id, plans)
+        self._elsewhere = elsewhere
         self.load_times = {}
         self.properties = properties
         self.runtime = runtime
@@ -156,13 +159,23 @@ class LoadedNetwork(NetworkFacts):
         if profiler is None:
             profiler = self.properties.profiler
         watched = timeout is not None or cancel is not None or profiler is not None
-        if not watched and self._importing is None:
-            made = self._runs.run_again(given, targets)
-            if made is None:
-                made = self._runs.run_first(self._expected.checked(given), targets)
-        else:
-            control = timeout, cancel, profiler
-            made = self._run_watched(self._expected.checked(given), targets, *control)
+        try:
+            if not watched and self._importing is None:
+                made = self._runs.run_again(given, targets)
+                if made is None:
+                    made = self._runs.run_first(self._expected.checked(given), targets)
+            else:
+                control = timeout, cancel, profiler
+                made = self._run_watched(self._expected.checked(given), targets, *control)
+        except WorkerLostError as lost:
+            if self._elsewhere is None:
+                raise
+            controls: dict[str, Any] = {"timeout": timeout, "cancel": cancel, "profiler": profiler}
+            return self._elsewhere.answer(
+                lost,
+                lambda other: other.run(inputs, outputs, **controls),
+                lambda: self.run(inputs, outputs, **controls),
+            )
         self.events.after_run()
         if self._real is not None:
             made = self._real.restored(made, outputs)
@@ -288,6 +301,11 @@ class LoadedNetwork(NetworkFacts):
         """
         self._imports.forget(ids)
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """How processes of its isolated backends ended, in words."""
+        return () if self._elsewhere is None else self._elsewhere.faults
+
     def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before a first run.
 
@@ -341,6 +359,8 @@ class LoadedNetwork(NetworkFacts):
         if self._importing is not None:
             closing.step(self._importing.close)
         closing.step(self._plans.close)
+        for network in () if self._elsewhere is None else self._elsewhere.networks:
+            closing.step(network.unload)
         closing.end()
         return first
 
@@ -357,7 +377,8 @@ class LoadedNetwork(NetworkFacts):
 
         after = self.events.after_run if self.events.has_listeners else None
         real = None if self._real is None else self._real.inputs
-        binder = Binder(self._plans, self._expected, real, self.run, after, sources)
+        may_move = self._elsewhere is not None
+        binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
         with self._gate:
             call = binder.bind(inputs, targets, states)
             self._bound.add(call)

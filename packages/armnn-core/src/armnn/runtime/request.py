@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn._arguments import file_path, texts
@@ -33,16 +33,36 @@ class OptimizationRequest:
         backends: Ids in the order of preference; None for all that can be used.
         options: The decisions about its layers.
         cache_dir: The folder of the cache, if there is one.
+        without: The backends that layers may not ask for by hints.
     """
 
     backends: Sequence[str] | None
     options: OptimizerOptions
     cache_dir: str | None
+    without: frozenset[str] = frozenset()
+
+    def avoiding(self, lost: str, candidates: Sequence[str]) -> OptimizationRequest | None:
+        """Return the same without a backend, if another is left.
+
+        Args:
+            lost: The backend.
+            candidates: Those that take part, in the order of preference.
+        """
+        others = tuple(each for each in candidates if each != lost)
+        if not others:
+            return None
+        options = replace(
+            self.options,
+            layer_backends={k: v for k, v in self.options.layer_backends.items() if v != lost},
+            model_options={k: v for k, v in self.options.model_options.items() if k != lost},
+        )
+        return replace(self, backends=others, options=options, without=self.without | {lost})
 
     @property
     def cache_key(self) -> str:
         """The fields that a preparation depends on, as text."""
-        return f"{self.backends!r} {self.options.cache_key}"
+        without = f" without {sorted(self.without)}" if self.without else ""
+        return f"{self.backends!r}{without} {self.options.cache_key}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard, Unpack
+from weakref import WeakKeyDictionary
 
 from armnn._arguments import file_path, flag, instance, items
 from armnn._digest import file_sha256
@@ -16,9 +18,11 @@ from armnn._load_times import measured
 from armnn._process_memory import collection_waits
 from armnn.backends import CreationOptions
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
+from armnn.isolation.supervised import supervisors_of
 from armnn.optimizer import Prepared, phase
 from armnn.parsing import checked_file, checked_options
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
+from armnn.runtime.calls.elsewhere import drop_hints, elsewhere_for
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.memory.idle_memory import IdleMemory
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
     from armnn.parsing import ParserOptions
+    from armnn.runtime.calls.elsewhere import Elsewhere
     from armnn.runtime.calls.inputs import InputShapes
     from armnn.runtime.plans.observed import TensorSink
     from armnn.runtime.request import BackendOptions, OptimizationRequest
@@ -79,6 +84,7 @@ class Runtime(NetworkOwner):
         self._lock = threading.RLock()
         self._networks: dict[int, LoadedNetwork] = {}
         self._last_id = -1
+        self._sources = WeakKeyDictionary[object, tuple["Network", "OptimizationRequest"]]()
 
     @property
     def registry(self) -> BackendRegistry:
@@ -326,8 +332,14 @@ class Runtime(NetworkOwner):
         with self._gate:
             options = request.options
             check_layer_names(network, options.layer_backends)
+            if request.without:
+                network = network if may_change else network.clone()
+                drop_hints(network, request.without)
             participants = self._backends.participants(network, request, profiler, cache)
-            return OptimizedNetwork(network, participants, options, may_change=may_change)
+            made = OptimizedNetwork(network, participants, options, may_change=may_change)
+            if not may_change and supervisors_of(each.backend for each in participants.all):
+                self._sources[made] = network.clone(), request
+            return made
 
     def _load_file(
         self, file: Path, origin: LoadRequest, profiler: ProfilingSink | None
@@ -393,8 +405,17 @@ class Runtime(NetworkOwner):
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
             events = BackendEvents(network_id, self._backends.contexts_of(participants))
             chosen = properties_for(network.options) if properties is None else properties
+            again = partial(self._load, shapes=shapes, quantize=quantize, properties=properties)
+            elsewhere = self._elsewhere(network, origin, again)
             loaded = LoadedNetwork(
-                self, network_id, plans, events, origin, quantize=quantize, properties=chosen
+                self,
+                network_id,
+                plans,
+                events,
+                origin,
+                quantize=quantize,
+                properties=chosen,
+                elsewhere=elsewhere,
             )
             try:
                 events.before_load()
@@ -405,8 +426,34 @@ class Runtime(NetworkOwner):
                 events.after_load()
             except BaseException as error:
                 self._undo_load(loaded, error)
-                raise
+                moved: LoadedNetwork | None = elsewhere.instead(error) if elsewhere else None
+                if moved is None:
+                    raise
+                return moved
             return loaded
+
+    def _elsewhere(
+        self,
+        network: OptimizedNetwork | StoredNetwork,
+        origin: LoadRequest | None,
+        load_optimized: Callable[[OptimizedNetwork], LoadedNetwork],
+    ) -> Elsewhere | None:
+        """Return what answers for lost backends, if any."""
+        source = self._sources.get(network)
+
+        def load(lost: str, candidates: Sequence[str]) -> LoadedNetwork | None:
+            given = source[1] if source else None if origin is None else origin.request
+            request = None if given is None else given.avoiding(lost, candidates)
+            if request is None:
+                return None
+            if source is not None:
+                return load_optimized(self._optimized(source[0], request, None))
+            if origin is None or Path(origin.source.path).suffix == PREPARED:
+                return None
+            file = Path(origin.source.path)
+            return self._load_file(file, replace(origin, request=request), None)
+
+        return elsewhere_for(network.participants, load)
 
     def _undo_load(self, loaded: LoadedNetwork, error: BaseException) -> None:
         """Unload a network whose loading failed; note further failures."""

@@ -42,6 +42,7 @@ class Binder:
         run: Runs the network on inputs, into outputs.
         after: Called after a run that ``run`` does not make, if there is anything to call.
         sources: Where the memory of arrays comes from, if it is not plain memory.
+        may_move: Whether other backends may answer some of the calls.
     """
 
     plans: NetworkPlans
@@ -50,6 +51,7 @@ class Binder:
     run: Callable[..., dict[str, NDArray[Any]]]
     after: Callable[[], None] | None
     sources: Mapping[str, MemorySource]
+    may_move: bool = False
 
     def bind(
         self,
@@ -70,7 +72,8 @@ class Binder:
         _check_overlaps(arrays, targets)
         given = {**arrays, **initial}
         self.expected.check_names(given)
-        plan = self.plans.lone_plan(self.expected.checked(given)) if self.real is None else None
+        is_alone = self.real is None and not self.may_move
+        plan = self.plans.lone_plan(self.expected.checked(given)) if is_alone else None
         shapes = {} if plan is None else plan.output_shapes
         if plan is None or None in shapes.values():
             return self._replayed(arrays, targets, pairs, initial)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Which backends run in worker processes, and where."""
+
+from __future__ import annotations
+
+import functools
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
+
+from armnn._spelling import closest
+from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.loading import FoundBackend
+from armnn.backends.places import ISOLATED, SSH, own_id
+from armnn.errors import BackendUnavailableError, UnknownBackendError
+from armnn_backend_api.names import fault_of_id
+
+if TYPE_CHECKING:
+    from armnn.backends.base import Backend
+    from armnn.backends.options import CreationOptions
+    from armnn_backend_api import BackendVersion
+
+_TARGET: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a backend runs.
+
+    Attributes:
+        name: The id by which the user knows the backend.
+        id: The backend's own id.
+        origin: A module with attribute, or the path of a file; "" if the worker looks for the id.
+        command: What runs the worker on another machine; none for a process of this one.
+    """
+
+    name: str
+    id: str
+    origin: str = ""
+    command: tuple[str, ...] = ()
+
+
+class WorkerOwner(ABC):
+    """A backend with a worker process."""
+
+    @abstractmethod
+    def end_worker(self) -> None:
+        """End the worker; a later call starts one again."""
+
+
+Opener = Callable[[Place, "CreationOptions"], "Backend"]
+
+
+class _Opening:
+    """How workers are started; :mod:`armnn.isolation` says it."""
+
+    opener: Opener | None = None
+
+
+def provide(opener: Opener) -> None:
+    """Say how workers are started."""
+    _Opening.opener = opener
+
+
+class Workers:
+    """The backends of one registry that run in worker processes.
+
+    Args:
+        options: Of the runtime.
+        api_version: The Backend API version that the core provides.
+    """
+
+    def __init__(self, options: CreationOptions, api_version: BackendVersion) -> None:
+        self._options = options
+        self._api_version = api_version
+        self._isolated: dict[FoundBackend, FoundBackend] = {}
+        self._placed: dict[str, FoundBackend] = {}
+        self._made: WeakSet[WorkerOwner] = WeakSet()
+
+    @property
+    def placed(self) -> Sequence[FoundBackend]:
+        """Those that were named with their place."""
+        return tuple(self._placed.values())
+
+    def in_place(self, found: FoundBackend) -> FoundBackend:
+        """Return a backend, isolated if that is wanted."""
+        if not found.may_load or not self._isolates(found.entry):
+            return found
+        if found not in self._isolated:
+            self._isolated[found] = self._in_worker(found.entry, found.entry.id)
+        return self._isolated[found]
+
+    def find(self, name: str, entries: Sequence[BackendEntry]) -> None:
+        """Find the backend of an id with a place.
+
+        Raises:
+            UnknownBackendError: There is no such backend, or no such board.
+            BackendUnavailableError: It cannot be used.
+        """
+        if name in self._placed:
+            return
+        backend_id = own_id(name)
+        fault = fault_of_id(backend_id)
+        if fault:
+            raise UnknownBackendError(
+                f"There is no backend {name!r}: got {backend_id!r} for its id, {fault}."
+            )
+        if not name.startswith(ISOLATED):
+            entry = BackendEntry(
+                name, BackendState.KNOWN, " ".join(self._command(name)), source="board"
+            )
+            self._placed[name] = self._found(
+                entry, Place(name, backend_id, "", self._command(name))
+            )
+            return
+        own = [entry for entry in entries if entry.id == backend_id]
+        if not own:
+            known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
+            meant = closest(backend_id, known)
+            hint = f"; did you mean {ISOLATED + meant!r}?" if meant else "."
+            raise UnknownBackendError(
+                f"There is no backend {backend_id!r} to isolate (known here: "
+                f"{', '.join(known) or 'none'}){hint}"
+            )
+        usable = [e for e in own if e.state in (BackendState.KNOWN, BackendState.LOADED)]
+        if not usable:
+            raise own[0].error()
+        self._placed[name] = self._in_worker(usable[0], name)
+
+    def close(self) -> None:
+        """End the workers that were started."""
+        for made in tuple(self._made):
+            made.end_worker()
+
+    def _opened(self, place: Place) -> Backend:
+        if _Opening.opener is None:
+            raise BackendUnavailableError("only a runtime starts worker processes")
+        made = _Opening.opener(place, self._options)
+        if isinstance(made, WorkerOwner):
+            self._made.add(made)
+        return made
+
+    def _isolates(self, entry: BackendEntry) -> bool:
+        wish = self._options.isolate
+        if isinstance(wish, str):
+            return not entry.is_static
+        return entry.id in wish
+
+    def _in_worker(self, entry: BackendEntry, name: str) -> FoundBackend:
+        return self._found(
+            replace(entry, id=name, state=BackendState.KNOWN, import_seconds=None),
+            Place(name, entry.id, _importable(entry)),
+        )
+
+    def _found(self, entry: BackendEntry, place: Place) -> FoundBackend:
+        obtain = functools.partial(self._opened, place)
+        audited = (entry.id, entry.origin, None)
+        return FoundBackend(entry, obtain, self._api_version, audited, obtain)
+
+    def _command(self, name: str) -> tuple[str, ...]:
+        """Return the command of a board.
+
+        Raises:
+            UnknownBackendError: There is no such board.
+        """
+        target = name.partition("://")[2].rpartition("/")[0]
+        if name.startswith(SSH):
+            if not _TARGET.fullmatch(target):
+                raise UnknownBackendError(
+                    f"There is no backend {name!r}: got {target!r} for the machine, expected "
+                    "ssh://user@machine/ID."
+                )
+            return ("ssh", "-T", "-o", "BatchMode=yes", target, "armnn", "worker")
+        boards = self._options.boards
+        if target not in boards:
+            raise UnknownBackendError(
+                f"There is no board {target!r} for the backend {name!r}: the option boards has "
+                f"{', '.join(map(repr, boards)) or 'none'}."
+            )
+        return tuple(boards[target])
+
+
+def _importable(entry: BackendEntry) -> str:
+    """Return what a worker imports or opens.
+
+    Raises:
+        BackendUnavailableError: It can be found in this process only.
+    """
+    module, _, attribute = entry.origin.partition(":")
+    if entry.is_registered and (module == "__main__" or "<" in attribute):
+        raise BackendUnavailableError(
+            f"Backend {entry.id!r} ({entry.origin}) cannot be isolated: a worker process cannot "
+            "import what is defined in a program or a function; put it into a module."
+        )
+    return entry.origin

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Backends in worker processes: protocol, worker, proxy."""

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: MIT
+"""A worker process, and the connection to it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import socket
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from armnn.__about__ import __version__
+from armnn.backends import BACKEND_API_VERSION, BackendVersion, is_compatible
+from armnn.errors import BackendUnavailableError, IncompatibleBackendError, WorkerLostError
+from armnn.isolation import codec
+from armnn.isolation.faults import Fault, frame_in
+from armnn.isolation.framing import BLOBS_LIMIT, PROTOCOL, Frame, Kind, ProtocolError
+from armnn.isolation.transport import GoneError, LateError, Transport
+from armnn.processes import Bounds, Child, Program, PythonCall, reduced_environment
+
+START_SECONDS: Final = 60.0
+"""How long a worker may take until it has loaded its backend."""
+ENDING_SECONDS: Final = 0.02
+"""How long a call waits to learn how its worker ended; its answer does not depend on it."""
+_OUTPUT_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a worker is started, and what it may use.
+
+    Attributes:
+        name: The id by which the user knows the backend.
+        id: The backend's own id.
+        origin: Where it is, as a module with attribute or the path of a file; "" if the worker
+            looks for the id.
+        command: The command that runs a worker elsewhere; none for one of this machine.
+        seconds: How long it may take for one request or call.
+        memory: Bytes of private memory; None for any number.
+    """
+
+    name: str
+    id: str
+    origin: str = ""
+    command: tuple[str, ...] = ()
+    seconds: float = 60.0
+    memory: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the backend comes from, for people."""
+        return " ".join(self.command) or self.origin
+
+
+class Remote(Protocol):
+    """An object in a worker that the host can remake."""
+
+    def create(self, link: Link) -> int:
+        """Make it in a worker; return its number there."""
+        ...
+
+
+class Running(Protocol):
+    """A step that may be running."""
+
+    title: str
+
+    @property
+    def running_call(self) -> int:
+        """The call in progress, from 1; 0 without one."""
+        ...
+
+
+class Link:
+    """A worker process with its connection.
+
+    Attributes:
+        recipe: How it was started.
+        fault: How it ended; None as long as it lives.
+        has_worked: Whether it has answered a call.
+        takes_descriptors: Whether memory can be shared with it.
+        lanes: The steps that may be running there.
+    """
+
+    def __init__(self, recipe: Recipe, lost: Callable[[Link], object]) -> None:
+        """Start a worker and let it load the backend.
+
+        Args:
+            recipe: How.
+            lost: Is called once, when it is lost.
+
+        Raises:
+            WorkerLostError: It ended, or did not answer.
+            ArmnnError: The backend cannot be loaded.
+            OSError: It cannot be started.
+        """
+        self.recipe = recipe
+        self.fault: Fault | None = None
+        self.has_worked = False
+        self.takes_descriptors = not recipe.command
+        self.lanes: weakref.WeakSet[Running] = weakref.WeakSet()
+        self._lost = lost
+        self._lock = threading.RLock()
+        self._losing = threading.Lock()
+        self._sequence = 0
+        self._new = itertools.count(1)
+        self._numbers: weakref.WeakKeyDictionary[Remote, int] = weakref.WeakKeyDictionary()
+        self._finalizers: list[weakref.finalize[Any, Any]] = []
+        self._freed: deque[int] = deque()
+        with contextlib.ExitStack() as undo:
+            self._child, self._transport = _started(recipe, undo)
+            self._undo = undo.pop_all()
+        try:
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has ended, or is no longer believed."""
+        return self.fault is not None
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the worker's process, or of the command's."""
+        return self._child.pid
+
+    def watch(self) -> int | None:
+        """Return a descriptor, readable once the worker has ended."""
+        number = self._child.pidfd
+        return None if number is None else os.dup(number)
+
+    def new_number(self) -> int:
+        """Return a number for a new object of the worker."""
+        return next(self._new)
+
+    def number_of(self, thing: Remote) -> int:
+        """Return an object's number in the worker, made on demand.
+
+        Raises:
+            WorkerLostError: The worker is lost.
+            ArmnnError: It cannot be made.
+        """
+        with self._lock:
+            number = self._numbers.get(thing)
+            if number is None:
+                number = thing.create(self)
+                self.note(thing, number)
+            return number
+
+    def note(self, thing: Remote, number: int) -> None:
+        """Note an object of the worker until it is freed."""
+        self._numbers[thing] = number
+        self._finalizers.append(weakref.finalize(thing, self._freed.append, number))
+        if len(self._finalizers) > 2 * len(self._numbers) + 16:
+            self._finalizers = [each for each in self._finalizers if each.alive]
+
+    def request(
+        self,
+        document: codec.Document,
+        blobs: Sequence[memoryview] = (),
+        descriptors: Sequence[int] = (),
+        *,
+        most: int = BLOBS_LIMIT,
+        seconds: float | None = None,
+    ) -> Frame:
+        """Send a request; return the reply.
+
+        Args:
+            document: What is wanted.
+            blobs: The bytes for it.
+            descriptors: The descriptors for it.
+            most: How many bytes the reply may bring.
+            seconds: How long it may take; by default what the recipe says.
+
+        Raises:
+            WorkerLostError: The worker ended, did not answer in time, or answered something else.
+            ArmnnError: The backend failed.
+        """
+        seconds = self.recipe.seconds if seconds is None else seconds
+        doing = str(document.get("do"))
+        with self._lock:
+            if self.fault is not None:
+                raise self.error()
+            self._sequence += 1
+            try:
+                reply = self._exchanged(document, blobs, descriptors, most, seconds)
+            except GoneError:
+                raise self.lose("", doing) from None
+            except LateError:
+                raise self.lose(f"did not answer within {seconds:g} s", doing) from None
+            except ProtocolError as error:
+                raise self.lose(f"sent what is no answer: {error}", doing) from error
+            except BaseException:
+                self.lose("was interrupted", doing)  # the rest of a frame may still come
+                raise
+        if reply.kind is Kind.FAILURE:
+            try:
+                raise codec.decoded_error(reply.document)
+            except ProtocolError as error:
+                raise self.lose(f"sent what is no answer: {error}", doing) from error
+        return reply
+
+    def malformed(self, error: ProtocolError, doing: str) -> WorkerLostError:
+        """Give the worker up for an answer that means nothing."""
+        return self.lose(f"sent what is no answer: {error}", doing)
+
+    def lose(self, did: str, layer: str = "", call: int = 0) -> WorkerLostError:
+        """Give the worker up; return the error that says why.
+
+        Args:
+            did: What it did; "" if it has ended.
+            layer: What it was doing.
+            call: Which call of that, from 1.
+        """
+        with self._losing:
+            if self.fault is None:
+                if did:
+                    self._kill()
+                busy = [(each.title, each.running_call) for each in self.lanes]
+                running = [(title, number) for title, number in busy if number]
+                if running and not call:
+                    layer, call = running[0]
+                self.fault = self._fault(did, layer, call)
+                self._lost(self)
+        return self.error()
+
+    def error(self) -> WorkerLostError:
+        """Return the error that says how it was lost."""
+        return WorkerLostError(str(self.fault), self.recipe.name)
+
+    def close(self) -> None:
+        """End the worker, and release what it held here."""
+        for each in self._finalizers:
+            each.detach()
+        self._undo.close()
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def _greet(self) -> None:
+        hello = {
+            "do": "hello",
+            "protocol": [PROTOCOL.major, PROTOCOL.minor],
+            "api": [BACKEND_API_VERSION.major, BACKEND_API_VERSION.minor],
+            "core": __version__,
+            "backend": {"id": self.recipe.id, "origin": self.recipe.origin},
+        }
+        reply = self.request(hello, seconds=START_SECONDS).document
+        try:
+            needed = BackendVersion(*codec.integers(reply.get("protocol"), 2))
+            core = codec.text(reply.get("core"))
+        except ProtocolError as error:
+            raise self.malformed(error, "hello") from error
+        if not is_compatible(needed, PROTOCOL):
+            raise IncompatibleBackendError(
+                f"the worker of backend {self.recipe.name!r} ({self.recipe.place}) speaks protocol "
+                f"{needed} (armnn-core {core}), this core {PROTOCOL}: upgrade armnn-core "
+                f"{'here' if needed > PROTOCOL else 'there'}"
+            )
+
+    def _exchanged(
+        self,
+        document: codec.Document,
+        blobs: Sequence[memoryview],
+        descriptors: Sequence[int],
+        most: int,
+        seconds: float,
+    ) -> Frame:
+        until = time.monotonic() + seconds
+        freed = []
+        while self._freed:
+            freed.append(self._freed.popleft())
+        document = {**document, "free": freed} if freed else document
+        number = self._sequence
+        frame = Frame(Kind.REQUEST, number, document, blobs)
+        self._transport.send(frame, descriptors, until=until)
+        reply = self._transport.receive(until=until, most=most)
+        if reply.sequence != number or reply.kind is Kind.REQUEST:
+            raise ProtocolError(f"it is {reply.kind.name} {reply.sequence}, expected {number}")
+        return reply
+
+    def _kill(self) -> None:
+        number = self._child.pidfd
+        with contextlib.suppress(OSError):
+            if number is not None:
+                signal.pidfd_send_signal(number, signal.SIGKILL)
+
+    def _fault(self, did: str, layer: str, call: int) -> Fault:
+        ending = self._child.wait(ENDING_SECONDS)
+        errors = b""
+        if not did:
+            did = "ended" if ending is None else f"ended with {ending}"
+            errors = b"" if ending is None else ending.errors
+        frame = frame_in(errors)
+        return Fault(self.recipe.name, self.recipe.place, did, frame, layer, call)
+
+
+def _started(recipe: Recipe, undo: contextlib.ExitStack) -> tuple[Child, Transport]:
+    """Start a worker.
+
+    Raises:
+        BackendUnavailableError: No process can be started here.
+    """
+    bounds = Bounds(memory=recipe.memory, output=_OUTPUT_BYTES)
+    try:
+        if recipe.command:
+            child, ends = _started_elsewhere(recipe.command, undo)
+        else:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                number = theirs.fileno()
+                child = undo.enter_context(
+                    Child(
+                        PythonCall("armnn.isolation.worker:serve_socket", [number]),
+                        bounds,
+                        stdout=_standard_error(undo),
+                        descriptors=[number],
+                        environment=reduced_environment(),
+                    )
+                )
+            ours.setblocking(False)
+            descriptor = ours.detach()
+            undo.callback(os.close, descriptor)
+            ends = descriptor, descriptor
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"backend {recipe.name!r} cannot be isolated: no process can be started: {error}"
+        ) from error
+    transport = Transport(*ends, watch=_announced(child))
+    undo.callback(transport.close)
+    return child, transport
+
+
+def _started_elsewhere(
+    command: Sequence[str], undo: contextlib.ExitStack
+) -> tuple[Child, tuple[int, int]]:
+    reading, their_writing = os.pipe()
+    their_reading, writing = os.pipe()
+    for each in (reading, writing):
+        os.set_blocking(each, False)
+        undo.callback(os.close, each)
+    try:
+        child = Child(
+            Program(command), Bounds(output=None), stdin=their_reading, stdout=their_writing
+        )
+    finally:
+        os.close(their_reading)
+        os.close(their_writing)
+    return undo.enter_context(child), (reading, writing)
+
+
+def _standard_error(undo: contextlib.ExitStack) -> int:
+    """Return where a backend's own prints go: not among results."""
+    try:
+        descriptor = os.dup(2)
+    except OSError:
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+    undo.callback(os.close, descriptor)
+    return descriptor
+
+
+def _announced(child: Child) -> int | None:
+    """Wait for the guard's word; return the worker's pidfd."""
+    until = time.monotonic() + START_SECONDS
+    while child.pid is None and child.poll() is None and time.monotonic() < until:
+        child.wait(0.005)
+    return child.pidfd

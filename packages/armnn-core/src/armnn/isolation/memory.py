@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Memory shared by host and worker, with tensors.
+
+The host's inputs are in blocks that the worker can only map for reading, by the kernel's word
+(``F_SEAL_FUTURE_WRITE``). What the worker writes is in blocks of its own. No block can be shrunk,
+which would end the host with SIGBUS.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn.backends import (
+    ALIGNMENT,
+    HOST_FACTORY_ID,
+    ArrayHandle,
+    MemoryManager,
+    TensorHandle,
+    TensorHandleFactory,
+)
+from armnn.backends.memory import ComputedHandle
+from armnn.types import MemorySource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
+
+FACTORY_ID: Final = "armnn.isolated"
+PREFERENCES: Final = (FACTORY_ID, HOST_FACTORY_ID)
+
+_F_ADD_SEALS: Final = 1033
+_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW, _SEAL_FUTURE_WRITE = 1, 2, 4, 0x10
+
+
+class Block:
+    """Memory with a descriptor, written by this process.
+
+    Attributes:
+        size: In bytes.
+        descriptor: What a worker maps.
+        is_written_there: Whether a worker may map it for writing.
+        bytes: The memory.
+    """
+
+    def __init__(self, size: int, *, is_written_there: bool = False) -> None:
+        """Make it, with zeros.
+
+        Raises:
+            OSError: There is no memory or no descriptor left.
+        """
+        self.size = max(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE, mmap.PAGESIZE)
+        self.is_written_there = is_written_there
+        self.descriptor = os.memfd_create("armnn", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        weakref.finalize(self, os.close, self.descriptor)
+        os.ftruncate(self.descriptor, self.size)
+        self.bytes: NDArray[np.uint8] = np.frombuffer(
+            mmap.mmap(self.descriptor, self.size), np.uint8
+        )
+        seals = _SEAL_SEAL | _SEAL_SHRINK | _SEAL_GROW
+        if not is_written_there:
+            seals |= _SEAL_FUTURE_WRITE
+        fcntl.fcntl(self.descriptor, _F_ADD_SEALS, seals)
+
+
+def mapped(descriptor: int, size: int, *, is_written: bool) -> memoryview:
+    """Map a block of the other side.
+
+    Raises:
+        OSError: It cannot be mapped so.
+        ValueError: It is smaller.
+    """
+    protection = mmap.PROT_READ | (mmap.PROT_WRITE if is_written else 0)
+    return memoryview(mmap.mmap(descriptor, size, mmap.MAP_SHARED, protection))
+
+
+def tensor_in(memory: NDArray[np.uint8], offset: int, info: TensorInfo) -> NDArray[Any]:
+    """Return the array of a tensor in a block.
+
+    Raises:
+        ValueError: It does not fit.
+    """
+    raw = memory[offset : offset + info.size_bytes]
+    return raw.view(info.data_type.numpy_dtype).reshape(info.static_shape)
+
+
+def aligned(size: int) -> int:
+    """Return the next multiple of a tensor's alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class SharedHandle(ArrayHandle):
+    """A tensor that gets its place with a worker's step.
+
+    Attributes:
+        block: The memory that it is in, None if it is in plain memory.
+        offset: Where in the block.
+    """
+
+    __slots__ = ("block", "offset")
+
+    def __init__(self, info: TensorInfo) -> None:
+        self.info = info
+        self.memory_source = MemorySource.MEMFD
+        self.block: Block | None = None
+        self.offset = 0
+        self._array: Any = None
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has memory."""
+        return self._array is not None
+
+    def place(self, block: Block, offset: int) -> None:
+        """Give it a place in a block."""
+        self.block, self.offset = block, offset
+        self._array = tensor_in(block.bytes, offset, self.info)
+
+    def map(self) -> NDArray[Any]:
+        """Return the array; without a place it gets plain memory."""
+        if self._array is None:
+            self._array = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
+        found: NDArray[Any] = self._array
+        return found
+
+
+class SharedFactory(TensorHandleFactory):
+    """Makes tensors in memory that a worker maps."""
+
+    id = FACTORY_ID
+
+    def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:  # noqa: ARG002  # it has none
+        """Return a tensor without a place."""
+        return SharedHandle(info) if info.is_static else ComputedHandle(info)
+
+
+def place_together(
+    handles: Sequence[SharedHandle], head: int, gap: int, *, is_written_there: bool
+) -> Block:
+    """Return a block for tensors, a gap around each.
+
+    Args:
+        handles: The tensors.
+        head: The bytes before all of them.
+        gap: The bytes before and after each.
+        is_written_there: Whether the worker writes them.
+    """
+    end = aligned(head)
+    offsets = []
+    for handle in handles:
+        end += gap
+        offsets.append(end)
+        end += aligned(handle.info.size_bytes)
+    block = Block(end + gap, is_written_there=is_written_there)
+    for handle, offset in zip(handles, offsets, strict=True):
+        handle.place(block, offset)
+    return block

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Opens backends in worker processes, for registries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armnn.backends import Backend, CreationOptions
+    from armnn.backends.workers import Place
+
+
+def open_worker(place: Place, options: CreationOptions) -> Backend:
+    """Start a worker with a backend; return the backend's stand-in.
+
+    Args:
+        place: Which backend, and where.
+        options: Of the runtime.
+
+    Raises:
+        ArmnnError: It cannot be started, or cannot load the backend.
+    """
+    from armnn.isolation.link import Recipe  # late, as the next: few runtimes isolate
+    from armnn.isolation.proxy import IsolatedBackend
+    from armnn.isolation.supervisor import Supervisor
+
+    recipe = Recipe(
+        place.name,
+        place.id,
+        place.origin,
+        place.command,
+        options.isolate_timeout,
+        options.isolate_memory,
+    )
+    supervisor = Supervisor(recipe)
+    try:
+        return IsolatedBackend(place.name, supervisor)
+    except BaseException:
+        supervisor.close()
+        raise

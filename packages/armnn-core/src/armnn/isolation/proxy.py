@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""A backend in a worker process, as a :class:`armnn.backends.Backend`."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from armnn.backends import (
+    BackendContext,
+    BackendVersion,
+    ModelContext,
+    OptimizationViews,
+    SubgraphView,
+    Support,
+    Workload,
+)
+from armnn.backends.base import NetworkBackend, Step
+from armnn.errors import BackendError, WorkerLostError
+from armnn.isolation import codec
+from armnn.isolation.constants import Constants
+from armnn.isolation.framing import ProtocolError
+from armnn.isolation.lanes import FramedStep, Lane
+from armnn.isolation.memory import PREFERENCES, SharedFactory
+from armnn.isolation.remote import (
+    Compilation,
+    RemoteContext,
+    RemoteGraph,
+    RemoteModel,
+    RemoteProgram,
+    RemoteWorkload,
+    view_of,
+)
+from armnn.isolation.supervised import Supervised
+from armnn.layers import LAYERS
+
+if TYPE_CHECKING:
+    from armnn.backends import Allocator, CreationOptions, OptionValue, TensorHandle
+    from armnn.backends.memory import TensorHandleFactories
+    from armnn.graph import Layer
+    from armnn.isolation.link import Link
+    from armnn.isolation.supervisor import Supervisor
+
+
+class IsolatedModelContext(ModelContext):
+    """What the worker knows about one network.
+
+    Attributes:
+        remote: Its counterpart there.
+    """
+
+    def __init__(self, options: Mapping[str, OptionValue]) -> None:
+        super().__init__(options)
+        self.remote = RemoteModel(dict(options))
+
+
+class IsolatedBackend(NetworkBackend, Supervised):
+    """A backend that computes in another process.
+
+    Attributes:
+        supervisor: Keeps its worker running.
+    """
+
+    def __init__(self, backend_id: str, supervisor: Supervisor) -> None:
+        """Ask the worker what the backend is.
+
+        Args:
+            backend_id: The id by which the user knows it.
+            supervisor: Keeps its worker running.
+
+        Raises:
+            ArmnnError: The backend cannot be loaded there.
+        """
+        self.supervisor = supervisor
+        weakref.finalize(self, supervisor.close)  # workloads that outlive it start another one
+        self._constants = Constants()
+        link = supervisor.link()
+        found = link.request({"do": "describe"}).document
+        try:
+            version = BackendVersion(*codec.integers(found.get("api_version"), 2))
+            self._score = codec.whole(found.get("score"))
+            self._capabilities = {
+                codec.text(name): _option(value)
+                for name, value in codec.mapping(found.get("capabilities")).items()
+            }
+        except ProtocolError as error:
+            raise link.malformed(error, "describe") from error
+        vars(self).update(id=backend_id, api_version=version)
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """What it can do through a worker."""
+        return dict(self._capabilities)
+
+    def score(self) -> int:
+        """Return the backend's default preference."""
+        return self._score
+
+    @property
+    def handle_factory_preferences(self) -> Sequence[str]:
+        """Memory that the worker maps, else host memory."""
+        return PREFERENCES if self._shares_memory else ()
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        """Register the factory of shared memory."""
+        if self._shares_memory:
+            registry.register(SharedFactory())
+
+    def accepts_allocator(self, allocator: Allocator) -> Support:  # noqa: ARG002  # none will do
+        """Refuse: the worker's memory is its own."""
+        return Support.no(f"backend {self.id!r} runs in a worker process, with memory of its own")
+
+    def create_context(self, options: CreationOptions) -> BackendContext:
+        """Open the backend in the worker.
+
+        Raises:
+            ArmnnError: It cannot be opened there, or does not know an option.
+        """
+        remote = RemoteContext(options.backend_options.get(self.id, {}))
+        self.supervisor.link().number_of(remote)
+        self.supervisor.opened = remote
+        kind = ListeningContext if remote.listens else IsolatedContext
+        return kind(self.supervisor, remote)
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+        """Make the network's context in the worker, which checks options."""
+        model = IsolatedModelContext(options)
+        if options:
+            self.supervisor.link().number_of(model.remote)
+        return model
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Query the worker about a layer."""
+        return self._answers(view_of(layer), _own(model))[0]
+
+    def query(self, view: SubgraphView, model: ModelContext) -> tuple[Support, ...]:
+        """Query the worker about layers of a network."""
+        return self._answers(view, _own(model))
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        """Let the worker prepare a layer.
+
+        Raises:
+            ArmnnError: It cannot be prepared.
+        """
+        graph = RemoteGraph(view_of(layer), self._constants)
+        remote = RemoteWorkload(graph, _own(model).remote, model)
+        self.supervisor.link().number_of(remote)
+        return IsolatedWorkload(self.supervisor, remote, layer)
+
+    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
+        """Let the worker's backend compile the subgraph.
+
+        If that ends the worker, the layers go to the next backend.
+        """
+        own = _own(model)
+        compilation = Compilation(RemoteGraph(view, self._constants), own.remote, own)
+        try:
+            return compilation.optimize(self.supervisor.link(), view)
+        except WorkerLostError as error:
+            reasons = {layer.name: str(error) for layer in view.layers}
+            return OptimizationViews(failed=[view], reasons=reasons)
+
+    def __repr__(self) -> str:
+        return f"<IsolatedBackend {self.id!r} {self.supervisor.recipe.place!r}>"
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _shares_memory(self) -> bool:
+        return not self.supervisor.recipe.command
+
+    def _answers(self, view: SubgraphView, model: IsolatedModelContext) -> tuple[Support, ...]:
+        known = {layer: self._answer_of_host(layer) for layer in view.layers}
+        asked = [layer for layer, answer in known.items() if answer is None]
+        if asked:
+            part = view if len(asked) == len(known) else view.part(*asked)
+            known.update(zip(part.layers, self._asked(part, model), strict=True))
+        return tuple(answer for answer in known.values() if answer is not None)
+
+    def _asked(self, view: SubgraphView, model: IsolatedModelContext) -> list[Support]:
+        try:
+            link = self.supervisor.link()
+            graph = RemoteGraph(view, self._constants)
+            reply = link.request(*graph.request(link, "query", model.remote, model))
+        except WorkerLostError as error:
+            return [Support.no(str(error))] * len(view.layers)
+        return self._decoded(link, reply.document, len(view.layers))
+
+    def _decoded(self, link: Link, document: codec.Document, count: int) -> list[Support]:
+        try:
+            rows = codec.sequence(document.get("answers"), count)
+            return [codec.decoded_support(row) for row in rows]
+        except ProtocolError as error:
+            raise link.malformed(error, "query") from error
+
+    def _answer_of_host(self, layer: Layer) -> Support | None:
+        """Return the host's answer, None if the worker is asked."""
+        if LAYERS.get(layer.type) is not layer.spec:
+            return Support.no(f"a layer of type {layer.type!r} cannot be sent to a worker")
+        if layer.compiled is not None and not isinstance(layer.compiled, RemoteProgram):
+            return Support.no(f"the layer holds {layer.compiled!r}, no program of the worker")
+        return None
+
+
+class IsolatedWorkload(Workload):
+    """A layer that the worker has prepared."""
+
+    def __init__(self, supervisor: Supervisor, remote: RemoteWorkload, layer: Layer) -> None:
+        self._supervisor = supervisor
+        self._remote = remote
+        self._title = layer.name
+        # Constants are in the worker already.
+        self._variable = [
+            slot
+            for slot, value in enumerate(layer.inputs)
+            if value is not None and value.constant is None
+        ]
+        self._infos = [layer.input_infos[slot] for slot in self._variable]
+        self._outputs = layer.output_infos
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step that the worker runs.
+
+        Raises:
+            BackendError: A tensor is missing, or has another size than the layer's.
+            ArmnnError: The worker cannot bind it.
+        """
+        given = [inputs[slot] if slot < len(inputs) else None for slot in self._variable]
+        present = [each for each in given if each is not None]
+        sides = (("input", present, self._infos), ("output", outputs, self._outputs))
+        for side, handles, infos in sides:
+            got = [_size(each.info) for each in handles]
+            expected = [_size(info) for info in infos if info is not None]
+            if got != expected:
+                raise BackendError(
+                    f"{self._title!r} cannot be bound: got {side}s of {got} bytes, expected "
+                    f"{expected}"
+                )
+        is_here = not self._supervisor.recipe.command
+        is_known = all(each.info.is_static for each in (*present, *outputs))
+        kind = Lane if is_here and is_known else FramedStep
+        return kind(self._supervisor, self._remote, self._title, present, outputs).run
+
+
+class IsolatedContext(BackendContext):
+    """Tells the worker's backend of networks; ends the worker."""
+
+    def __init__(self, supervisor: Supervisor, remote: RemoteContext) -> None:
+        self._supervisor = supervisor
+        self._remote = remote
+
+    def before_load_network(self, network_id: int) -> None:
+        """Tell it; it may refuse the network."""
+        self._tell("before_load_network", network_id)
+
+    def after_load_network(self, network_id: int) -> None:
+        """Tell it."""
+        self._tell("after_load_network", network_id)
+
+    def before_unload_network(self, network_id: int) -> None:
+        """Tell it, if its worker lives."""
+        self._tell("before_unload_network", network_id)
+
+    def after_unload_network(self, network_id: int) -> None:
+        """Tell it, if its worker lives."""
+        self._tell("after_unload_network", network_id)
+
+    def close(self) -> None:
+        """End the worker, unless another context was opened since."""
+        if self._supervisor.opened is self._remote:
+            self._supervisor.opened = None
+            self._supervisor.close()
+
+    def _tell(self, event: str, network_id: int) -> None:
+        try:
+            link = self._supervisor.link(wait=False)
+            number = link.number_of(self._remote)
+            link.request({"do": "event", "context": number, "event": event, "network": network_id})
+        except WorkerLostError:
+            return  # another one knows of no networks
+
+
+class ListeningContext(IsolatedContext):
+    """One whose backend wants to know of runs."""
+
+    def after_enqueue_workload(self, network_id: int) -> None:
+        """Tell it."""
+        self._tell("after_enqueue_workload", network_id)
+
+
+def _own(model: ModelContext) -> IsolatedModelContext:
+    if isinstance(model, IsolatedModelContext):
+        return model
+    made = IsolatedModelContext(model.options)
+    made.quantized_arithmetic = model.quantized_arithmetic
+    return made
+
+
+def _size(info: Any) -> int | None:
+    return info.size_bytes if info.is_static else None
+
+
+def _option(value: object) -> OptionValue:
+    if not isinstance(value, (bool, int, float, str)):
+        raise ProtocolError(f"a capability is {value!r:.100}")
+    return value

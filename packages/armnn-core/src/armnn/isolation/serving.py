@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: MIT
+"""The worker's answers: one backend, served to a host."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn.backends import ArrayHandle, Capability, CreationOptions, ProfilingSink, SubgraphView
+from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
+from armnn.backends.control import RunControl, current_control
+from armnn.backends.memory import ComputedHandle
+from armnn.isolation import codec
+from armnn.isolation.codec import Document, integers, mapping, sequence, text, whole
+from armnn.isolation.framing import ProtocolError
+from armnn.isolation.memory import mapped, tensor_in
+from armnn.isolation.served_lanes import ServedLane
+from armnn.types import QuantizedArithmetic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.backends import Backend, TensorHandle, Workload
+    from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
+
+PROGRAMS_FROM: Final = 1 << 40
+"""The numbers of programs, which the worker gives; the host's are smaller."""
+
+OUT_OF_THE_WAY: Final = 200
+"""Descriptors from here on are ours: a plug-in that closes the first ones does not end us."""
+
+MASKED: Final = (
+    Capability.ASYNC_EXECUTION,
+    Capability.EXTERNALLY_MANAGED_MEMORY,
+    Capability.PRE_IMPORT_IO_TENSORS,
+    Capability.PROTECTED_CONTENT_ALLOCATION,
+    Capability.RELEASES_CONSTANTS,
+)
+"""What a backend cannot offer to another process."""
+
+
+@dataclass(slots=True, eq=False)
+class _Bound:
+    """A step whose tensors come and go with frames."""
+
+    step: Callable[[], object]
+    inputs: list[TensorHandle]
+    outputs: list[TensorHandle]
+
+
+@dataclass(slots=True, eq=False)
+class Answer:
+    """What a request is answered with."""
+
+    document: Document = field(default_factory=dict)
+    arrays: Sequence[NDArray[Any]] = ()
+
+
+class Served:
+    """A backend with a host's objects.
+
+    Args:
+        backend: The backend.
+        descriptors: Where the descriptors of the next requests are found, in their order.
+    """
+
+    def __init__(self, backend: Backend, descriptors: list[int]) -> None:
+        self.backend = backend
+        self._descriptors = descriptors
+        self._objects: dict[int, Any] = {}
+        self._numbers = itertools.count(PROGRAMS_FROM)
+
+    def answer(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
+        """Do what a request says.
+
+        Raises:
+            ProtocolError: It is none.
+            Exception: The backend failed.
+        """
+        for number in sequence(request.get("free", [])):
+            self._free(self._objects.pop(whole(number), None))
+        do = text(request.get("do"))
+        handler = _HANDLERS.get(do)
+        if handler is None:
+            raise ProtocolError(f"there is no request {do!r:.100}")
+        return handler(self, request, blobs)
+
+    def close(self) -> None:
+        """Close all contexts."""
+        while self._objects:
+            self._free(self._objects.popitem()[1])
+
+    # -- one method per request -------------------------------------------------------------------
+
+    def describe(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Return what a registry asks of a backend."""
+        backend = self.backend
+        found = {
+            name: value
+            for name, value in backend.capabilities.items()
+            if name not in MASKED and isinstance(value, (bool, int, float, str))
+        }
+        version = backend.api_version
+        return Answer(
+            {
+                "id": backend.id,
+                "api_version": [version.major, version.minor],
+                "score": backend.score(),
+                "capabilities": found,
+            }
+        )
+
+    def block(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
+        """Take memory, by descriptor or as bytes."""
+        number, size = whole(request.get("number")), whole(request.get("size"))
+        if blobs:
+            self._objects[number] = np.frombuffer(blobs[0], np.uint8)
+        else:
+            descriptor = self._taken()
+            try:
+                memory = mapped(descriptor, size, is_written=request.get("write") is True)
+            finally:
+                os.close(descriptor)
+            self._objects[number] = np.frombuffer(memory, np.uint8)
+        return Answer()
+
+    def context(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Open the backend with the options of a runtime."""
+        options = mapping(request.get("options"))
+        given = {self.backend.id: options} if options else {}
+        context = self.backend.create_context(CreationOptions(backend_options=given))
+        self._objects[whole(request.get("number"))] = context
+        listener = BackendContext if context is None else type(context)
+        is_default = listener.after_enqueue_workload is BackendContext.after_enqueue_workload
+        return Answer({"listens": not is_default})
+
+    def event(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Tell a context of an event."""
+        event = text(request.get("event"))
+        if event not in _EVENTS:
+            raise ProtocolError(f"there is no event {event!r:.100}")
+        context = self._objects.get(whole(request.get("context")))
+        if isinstance(context, BackendContext):
+            getattr(context, event)(whole(request.get("network")))
+        return Answer()
+
+    def model(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Make what the backend keeps for a network."""
+        options = mapping(request.get("options"))
+        model = self.backend.create_model_context(options)
+        self._objects[whole(request.get("number"))] = model
+        return Answer()
+
+    def query(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
+        """Return the backend's answers about layers."""
+        model = self._model(request)
+        view, _ = self._graph(request, blobs)
+        if isinstance(self.backend, NetworkBackend):
+            answers = self.backend.query(view, model)
+        else:
+            answers = [self.backend.supports(layer, model) for layer in view.layers]
+        return Answer({"answers": [codec.encoded_support(each) for each in answers]})
+
+    def optimize(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
+        """Return what becomes of layers; the worker keeps the programs."""
+        model = self._model(request)
+        view, graph = self._graph(request, blobs)
+        views = self.backend.optimize_subgraph(view, model)
+        document, arrays = codec.encoded_views(views, graph, self._keep)
+        return Answer({"views": document}, arrays)
+
+    def workload(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
+        """Prepare a layer."""
+        model = self._model(request)
+        view, _ = self._graph(request, blobs)
+        if len(view.layers) != 1:
+            raise ProtocolError(f"got {len(view.layers)} layers for a workload, expected one")
+        workload = self.backend.create_workload(view.layers[0], model)
+        self._objects[whole(request.get("number"))] = (view.layers[0], workload)
+        return Answer()
+
+    def bind(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Bind a workload to tensors that come with frames."""
+        layer, workload = self._workload(request)
+        inputs = [self._unplaced(info) for info in _variable_infos(layer)]
+        outputs = [self._unplaced(info) for info in layer.output_infos]
+        step = workload.bind(_with_constants(layer, inputs), outputs)
+        self._objects[whole(request.get("number"))] = _Bound(step, inputs, outputs)
+        return Answer()
+
+    def run(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
+        """Run a bound workload on the tensors of the frame."""
+        bound = self._objects.get(whole(request.get("step")))
+        if not isinstance(bound, _Bound):
+            raise ProtocolError("the step to run is none")
+        shapes = sequence(request.get("shapes"), len(bound.inputs))
+        for handle, shape, blob in zip(bound.inputs, shapes, blobs, strict=True):
+            given = np.frombuffer(blob, handle.info.data_type.numpy_dtype)
+            given = given.reshape(integers(shape, len(shape)))
+            if isinstance(handle, ArrayHandle):
+                handle.map()[...] = given
+            else:
+                handle.assign(given)
+        events = _Events() if request.get("profile") is True else None
+        seconds = request.get("nanoseconds")
+        _run_within(bound.step, None if seconds is None else whole(seconds), events)
+        arrays = [handle.map() for handle in bound.outputs]
+        document: Document = {"shapes": [list(array.shape) for array in arrays]}
+        return Answer(document | ({} if events is None else {"events": events.rows}), arrays)
+
+    def lane(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Bind a workload to shared memory and start its thread."""
+        layer, workload = self._workload(request)
+        wake, done = self._taken(), self._taken()
+        try:
+            infos = _variable_infos(layer)
+            inputs = self._placed(request.get("inputs"), infos)
+            outputs = self._placed(request.get("outputs"), layer.output_infos)
+            step = workload.bind(_with_constants(layer, inputs), outputs)
+            command, answer = integers(request.get("blocks"), 2)
+            lane = ServedLane(step, self._bytes(command).data, self._bytes(answer).data, wake, done)
+        except BaseException:
+            os.close(wake)
+            os.close(done)
+            raise
+        self._objects[whole(request.get("number"))] = lane
+        return Answer()
+
+    def nothing(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Answer, to show that the worker is there."""
+        return Answer()
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def _free(self, thing: object) -> None:
+        if isinstance(thing, ServedLane):
+            thing.end()
+        elif isinstance(thing, BackendContext):
+            thing.close()
+
+    def _taken(self) -> int:
+        if not self._descriptors:
+            raise ProtocolError("a descriptor is missing")
+        given = self._descriptors.pop(0)
+        try:
+            return fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, OUT_OF_THE_WAY)
+        finally:
+            os.close(given)
+
+    def _model(self, request: Document) -> ModelContext:
+        model = self._objects.get(whole(request.get("model")))
+        if not isinstance(model, ModelContext):
+            raise ProtocolError("the context of a network is none")
+        arithmetic = whole(request.get("arithmetic"))
+        with suppress(StopIteration):
+            model.quantized_arithmetic = next(a for a in QuantizedArithmetic if a == arithmetic)
+        return model
+
+    def _workload(self, request: Document) -> tuple[Layer, Workload]:
+        found = self._objects.get(whole(request.get("workload")))
+        if not isinstance(found, tuple):
+            raise ProtocolError("the workload is none")
+        return found
+
+    def _graph(
+        self, request: Document, blobs: Sequence[memoryview]
+    ) -> tuple[SubgraphView, codec.Graph]:
+        given, blocks = iter(blobs), []
+        for place in sequence(request.get("constants")):
+            if place is None:
+                blocks.append(next(given, memoryview(b"")))
+            else:
+                block, offset, size = integers(place, 3)
+                blocks.append(self._bytes(block)[offset : offset + size].data)
+        return codec.decoded_graph(request.get("graph"), blocks, self._program)
+
+    def _bytes(self, number: int) -> NDArray[np.uint8]:
+        found = self._objects.get(number)
+        if not isinstance(found, np.ndarray):
+            raise ProtocolError(f"there is no block {number}")
+        return found
+
+    def _placed(self, places: object, infos: Sequence[TensorInfo]) -> list[TensorHandle]:
+        handles: list[TensorHandle] = []
+        for place, info in zip(sequence(places, len(infos)), infos, strict=True):
+            block, offset = integers(place, 2)
+            handles.append(ArrayHandle(info, tensor_in(self._bytes(block), offset, info)))
+        return handles
+
+    def _unplaced(self, info: TensorInfo) -> TensorHandle:
+        if not info.is_static:
+            return ComputedHandle(info)
+        block = np.empty(info.size_bytes + 64, np.uint8)
+        return ArrayHandle(info, tensor_in(block, -block.ctypes.data % 64, info))
+
+    def _keep(self, program: object) -> Document:
+        number = next(self._numbers)
+        self._objects[number] = program
+        footprint = getattr(program, "footprint", None)
+        return {"number": number, "footprint": None if footprint is None else footprint.as_dict()}
+
+    def _program(self, stored: object) -> object:
+        number = whole(stored)
+        if number < PROGRAMS_FROM or number not in self._objects:
+            raise ProtocolError(f"there is no program {number}")
+        return self._objects[number]
+
+
+_EVENTS: Final = (
+    "before_load_network",
+    "after_load_network",
+    "before_unload_network",
+    "after_unload_network",
+    "after_enqueue_workload",
+)
+
+_HANDLERS: Final[dict[str, Callable[[Served, Document, Sequence[memoryview]], Answer]]] = {
+    "bind": Served.bind,
+    "block": Served.block,
+    "context": Served.context,
+    "describe": Served.describe,
+    "event": Served.event,
+    "lane": Served.lane,
+    "model": Served.model,
+    "nothing": Served.nothing,
+    "optimize": Served.optimize,
+    "query": Served.query,
+    "run": Served.run,
+    "workload": Served.workload,
+}
+
+
+class _Events(ProfilingSink):
+    """Keeps events for the host."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def event(self, name: str, start_ns: int, end_ns: int, **details: Any) -> None:
+        self.rows.append([name, start_ns, end_ns, details])
+
+
+def _run_within(
+    step: Callable[[], object], nanoseconds: int | None, events: _Events | None
+) -> None:
+    if nanoseconds is None and events is None:
+        step()
+        return
+    import time
+
+    deadline = None if nanoseconds is None else time.perf_counter_ns() + nanoseconds
+    token = current_control.set(RunControl(deadline, None, events))
+    try:
+        step()
+    finally:
+        current_control.reset(token)
+
+
+def _variable_infos(layer: Layer) -> list[TensorInfo]:
+    """Return the infos of the inputs that are not constant."""
+    return [value.info for value in layer.inputs if value is not None and value.constant is None]
+
+
+def _with_constants(layer: Layer, handles: Sequence[TensorHandle]) -> list[TensorHandle | None]:
+    """Return a handle per input slot."""
+    left = iter(handles)
+    return [
+        None
+        if value is None
+        else next(left)
+        if value.constant is None
+        else ArrayHandle(value.info, value.constant)
+        for value in layer.inputs
+    ]

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Starts the worker of a backend, and starts it again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from armnn.errors import ArmnnError, WorkerLostError
+from armnn.isolation.link import Link, Recipe, Remote
+
+if TYPE_CHECKING:
+    from armnn.isolation.faults import Fault
+
+MOST_FAILURES: Final = 5
+"""Workers in succession that end before they have answered a call; then no more are started."""
+FIRST_DELAY_SECONDS: Final = 0.1
+LONGEST_DELAY_SECONDS: Final = 5.0
+_MOST_FAULTS: Final = 100
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Keeps a worker running.
+
+    Attributes:
+        recipe: How workers are started.
+        faults: How workers ended, the last ones.
+        starts: How many were started.
+        opened: What each worker has first: the context of a runtime.
+    """
+
+    def __init__(self, recipe: Recipe, tell: Callable[[Fault], object] | None = None) -> None:
+        """Start no worker yet.
+
+        Args:
+            recipe: How workers are started.
+            tell: Is called with each fault, in a thread of its own.
+        """
+        self.recipe = recipe
+        self.faults: list[Fault] = []
+        self.starts = 0
+        self.opened: Remote | None = None
+        self._tell = tell
+        self._link: Link | None = None
+        self._last: WorkerLostError | None = None
+        self._failures = 0
+        self._is_closed = False
+        self._owner = os.getpid()
+        self._state = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether a lost worker is being replaced."""
+        return self._thread is not None
+
+    def link(self, *, wait: bool = True) -> Link:
+        """Return the connection to the worker, started on demand.
+
+        Args:
+            wait: Whether to wait for a worker that is being started anew.
+
+        Raises:
+            WorkerLostError: There is none.
+            ArmnnError: The backend cannot be loaded.
+        """
+        link = self._link
+        if link is not None and not link.is_lost and self._owner == os.getpid():
+            return link
+        with self._state:
+            if self._owner != os.getpid():
+                raise WorkerLostError(
+                    f"the worker of backend {self.recipe.name!r} belongs to the process that "
+                    "this one was forked from: load the model after the fork",
+                    self.recipe.name,
+                )
+            while wait and self._thread is not None:
+                self._state.wait()
+            link = self._link
+            if link is not None and not link.is_lost:
+                return link
+            if self._last is not None:
+                raise WorkerLostError(
+                    str(self._last), self.recipe.name, is_starting=self._thread is not None
+                )
+            self._link = link = self._started()
+            return link
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a starting worker; return whether it runs."""
+        with self._state:
+            self._state.wait_for(lambda: self._thread is None, seconds)
+            return self._link is not None and not self._link.is_lost
+
+    def close(self) -> None:
+        """End the worker; a later call starts one again."""
+        with self._state:
+            self._is_closed = True
+            self._state.notify_all()
+            thread, link, self._link = self._thread, self._link, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        if link is not None and self._owner == os.getpid():
+            link.close()
+        with self._state:
+            self._is_closed = False
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def _started(self) -> Link:
+        self.starts += 1
+        link = Link(self.recipe, self._replace)
+        if self.opened is not None:
+            try:
+                link.number_of(self.opened)
+            except BaseException:
+                link.close()
+                raise
+        return link
+
+    def _replace(self, lost: Link) -> None:
+        """Take note of a lost worker, and start another one."""
+        assert lost.fault is not None
+        self.faults[:] = [*self.faults, lost.fault][-_MOST_FAULTS:]
+        with self._state:
+            if self._link is not lost or self._is_closed:
+                return
+            self._last = lost.error()
+            self._failures = 1 if lost.has_worked else self._failures + 1
+            self._thread = threading.Thread(
+                target=self._start_again, args=(lost,), name="armnn-isolation", daemon=True
+            )
+            self._thread.start()
+
+    def _start_again(self, lost: Link) -> None:
+        fault = lost.fault
+        lost.close()
+        if fault is not None:
+            _log.warning("%s.", fault)
+            if self._tell is not None:
+                self._tell(fault)
+        link: Link | None = None
+        last: WorkerLostError | None = None
+        while link is None and self._may_start():
+            try:
+                link = self._started()
+            except (ArmnnError, OSError) as error:
+                self._failures += 1
+                last = WorkerLostError(
+                    f"the worker of backend {self.recipe.name!r} cannot be started again: {error}",
+                    self.recipe.name,
+                )
+        with self._state:
+            self._link = link
+            self._last = None if link is not None else last or self._last
+            self._thread = None
+            self._state.notify_all()
+
+    def _may_start(self) -> bool:
+        """Wait until another worker may be started; return whether."""
+        with self._state:
+            if self._failures > MOST_FAILURES:
+                _log.warning(
+                    "The worker of backend %r ended %d times in succession before it answered a "
+                    "call; no more are started.",
+                    self.recipe.name,
+                    self._failures,
+                )
+                return False
+            if self._failures > 1:
+                delay = FIRST_DELAY_SECONDS * 2 ** (self._failures - 2)
+                self._state.wait_for(lambda: self._is_closed, min(delay, LONGEST_DELAY_SECONDS))
+            return not self._is_closed

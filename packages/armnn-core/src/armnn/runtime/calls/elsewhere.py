@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Answers to calls whose backend's process was lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from armnn.errors import ArmnnError, WorkerLostError
+from armnn.isolation.supervised import supervisors_of
+
+if TYPE_CHECKING:
+    from armnn.graph import Network
+    from armnn.isolation.supervisor import Supervisor
+    from armnn.optimizer import Participants
+
+_Made = TypeVar("_Made")
+
+Answering: TypeAlias = Any
+"""A LoadedNetwork, whose module imports this one."""
+
+_RESTART_SECONDS = 30.0
+"""How long a call waits for a new process where no other backend can answer it."""
+
+
+class Elsewhere:
+    """A network on its other backends, once one is lost.
+
+    Args:
+        load: Loads the network without a backend, if there is another.
+        supervisors: What starts the processes of its isolated backends again, by id.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], Answering | None],
+        supervisors: Mapping[str, Supervisor],
+    ) -> None:
+        self._load = load
+        self._supervisors = dict(supervisors)
+        self._networks: dict[str, Answering | None] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """How the processes of its backends ended, in words."""
+        return tuple(str(each) for every in self._supervisors.values() for each in every.faults)
+
+    @property
+    def networks(self) -> tuple[Answering, ...]:
+        """Those that were loaded."""
+        return tuple(each for each in self._networks.values() if each is not None)
+
+    def answer(
+        self,
+        lost: WorkerLostError,
+        call: Callable[[Answering], _Made],
+        again: Callable[[], _Made],
+    ) -> _Made:
+        """Return the answer of the other backends.
+
+        Args:
+            lost: Why the network's own backends gave none.
+            call: Calls a network.
+            again: Calls the network itself once more, after a new process was started.
+
+        Raises:
+            WorkerLostError: There is no other backend.
+            ArmnnError: The other backends failed.
+        """
+        cause = _origin_of(lost)
+        network = self._network(cause.backend, lost)
+        if network is not None:
+            return call(network)
+        supervisor = self._supervisors.get(cause.backend)
+        if cause.is_starting and supervisor is not None and supervisor.wait(_RESTART_SECONDS):
+            return again()
+        raise lost
+
+    def instead(self, error: BaseException) -> Answering | None:
+        """Return the network on other backends, if loading lost one.
+
+        Args:
+            error: Why it cannot be loaded.
+        """
+        found: BaseException | None = error
+        while found is not None and not isinstance(found, WorkerLostError):
+            found = found.__cause__
+        return None if found is None else self._network(_origin_of(found).backend, found)
+
+    def _network(self, backend_id: str, lost: WorkerLostError) -> Answering | None:
+        found = self._networks.get(backend_id)
+        if found is not None:
+            return found
+        with self._lock:
+            if backend_id not in self._networks:
+                try:
+                    self._networks[backend_id] = self._load(backend_id)
+                except ArmnnError as error:
+                    lost.add_note(f"the other backends cannot run the network: {error}")
+                    return None
+            return self._networks[backend_id]
+
+
+def elsewhere_for(
+    participants: Participants, load: Callable[[str, Sequence[str]], Answering | None]
+) -> Elsewhere | None:
+    """Return what answers for lost backends, if one can be.
+
+    Args:
+        participants: The backends of the network.
+        load: Loads the network without the first backend, of those that took part in this order.
+    """
+    supervisors = supervisors_of(each.backend for each in participants.all)
+    if not supervisors:
+        return None
+    candidates = [each.id for each in participants.candidates]
+    return Elsewhere(lambda lost: load(lost, candidates), supervisors)
+
+
+def drop_hints(network: Network, backend_ids: Collection[str]) -> None:
+    """Let no layer of a network ask for some backends."""
+    for layer in network.layers:
+        if layer.backend_hint in backend_ids:
+            layer.backend_hint = None
+
+
+def _origin_of(lost: WorkerLostError) -> WorkerLostError:
+    """Return the process's error, which may be a cause."""
+    found: BaseException | None = lost
+    while found is not None:
+        if isinstance(found, WorkerLostError) and found.backend:
+            return found
+        found = found.__cause__
+    return lost

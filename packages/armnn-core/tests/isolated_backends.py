@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Backends for workers, one of them with every fault."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.backends import (
+    BACKEND_API_VERSION,
+    SUPPORTED,
+    Backend,
+    BackendContext,
+    CreationOptions,
+    ModelContext,
+    Step,
+    Support,
+    TensorHandle,
+    Workload,
+)
+from armnn.backends.control import current_control
+from armnn.errors import ExecutionError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+GOOD = 0.0
+"""The first element of an input with which Hostile computes what it should."""
+
+
+class Rectified(Workload):
+    """Computes the positive part."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        (source,), (target,) = inputs, outputs
+        assert source is not None
+        return lambda: self.run(source.map(), target.map())
+
+    def run(self, source, target) -> None:
+        np.maximum(source, 0, out=target)
+
+
+class Honest(Backend):
+    """Takes ReLu and constants in Float32, in host memory."""
+
+    id = "Honest"
+    api_version = BACKEND_API_VERSION
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        if layer.type == "Activation":
+            return SUPPORTED
+        return Support.no(f"{layer.type} is too hard")
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        return Rectified()
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
+        given = options.backend_options.get(self.id, {})
+        unknown = [name for name in given if name != "Speed"]
+        if unknown:
+            raise InvalidArgumentError(f"Honest has no option {unknown[0]!r}")
+        return None
+
+    def create_model_context(self, options) -> ModelContext:
+        return ModelContext(options)
+
+
+def _beyond(target) -> None:
+    address = target.ctypes.data
+    ctypes.memset(address + target.nbytes, 0, 8)
+
+
+def _into_input(source, target) -> None:
+    ctypes.memset(source.ctypes.data, 0, 4)
+
+
+def _closing() -> None:
+    os.closerange(0, 21)
+
+
+def _bus() -> None:
+    import mmap
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        file.truncate(mmap.PAGESIZE)
+        memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        file.truncate(0)
+        memory[0]
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _hoard() -> None:
+    kept = []
+    while True:
+        kept.append(np.ones(1 << 22))
+
+
+def _round_up() -> None:
+    ctypes.CDLL("libm.so.6").fesetround(0x800)
+
+
+def _handlers() -> None:
+    library = ctypes.CDLL(None)
+    library.signal(signal.SIGTERM, 1)
+    library.signal(signal.SIGINT, 1)
+    os.chdir("/")
+
+
+ENDING = {
+    "SIGSEGV": lambda *_: ctypes.memset(0, 0, 1),
+    "SIGBUS": lambda *_: _bus(),
+    "SIGABRT": lambda *_: os.abort(),
+    "exit code 0": lambda *_: os._exit(0),
+    "sys.exit": lambda *_: os.kill(os.getpid(), signal.SIGTERM),
+    "hang": lambda *_: time.sleep(3600),
+    "spin": lambda *_: _spin(),
+    "writes past an output": lambda _, target: _beyond(target),
+    "writes into an input": _into_input,
+}
+"""Faults after which the worker cannot be believed."""
+
+LIVING = {
+    "raises": lambda *_: (_ for _ in ()).throw(ValueError("a bad value")),
+    "sys.exit(3)": lambda *_: sys.exit(3),
+    "memory": lambda *_: _hoard(),
+}
+"""Faults that the worker reports."""
+
+QUIET = {
+    "closes descriptors": lambda *_: _closing(),
+    "rounds up": lambda *_: _round_up(),
+    "signal handlers and cwd": lambda *_: _handlers(),
+}
+"""Faults that only the worker sees."""
+
+FAULTS = {**ENDING, **LIVING, **QUIET}
+CODES = {name: float(number) for number, name in enumerate(FAULTS, 1)}
+
+
+class Faulty(Rectified):
+    """Does what the first element of its input says."""
+
+    def run(self, source, target) -> None:
+        code = float(source.ravel()[0])
+        if code > 0:
+            [*FAULTS.values()][int(code) - 1](source, target)
+        super().run(source, target)
+
+
+class Hostile(Honest):
+    """Has every fault in execute."""
+
+    id = "Hostile"
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        return Faulty()
+
+
+class Slow(Rectified):
+    """Waits until it is told to stop."""
+
+    def run(self, source, target) -> None:
+        control = current_control.get()
+        assert control is not None
+        assert control.cancel is not None
+        while not control.cancel.is_set():
+            pass
+        raise ExecutionError("it was stopped")
+
+
+class Patient(Honest):
+    """Has steps that wait for the host."""
+
+    id = "Patient"
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        return Slow()
+
+
+class Lying(Honest):
+    """Ends its process on a question about "crash"."""
+
+    id = "Lying"
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        if layer.name == "crash":
+            os.abort()
+        return SUPPORTED

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: MIT
+"""Networks on backends in worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import isolated_backends as samples
+import numpy as np
+import pytest
+
+import armnn
+from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
+from armnn.errors import (
+    BackendUnavailableError,
+    CancelledError,
+    DeadlineExceededError,
+    ExecutionError,
+    InvalidArgumentError,
+    UnknownBackendError,
+    WorkerLostError,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.isolation.supervisor import Supervisor
+
+SHAPE = (4, 5)
+GOOD = np.linspace(-2, 2, 20, dtype=np.float32).reshape(SHAPE)
+EXPECTED = np.maximum(GOOD, 0)
+
+
+def rectifier(name: str = "rectified") -> Network:
+    network = Network("rectifier")
+    x = network.add_input("x", TensorInfo(SHAPE))
+    network.add_output("y", network.add_activation(x, function="ReLu", name=name))
+    return network
+
+
+def fed(fault: str = "") -> dict[str, NDArray[Any]]:
+    made = GOOD.copy()
+    if fault:
+        made[0, 0] = samples.CODES[fault]
+    return {"x": made}
+
+
+def supervisor_of(runtime: Runtime, backend_id: str) -> Supervisor:
+    backend: Any = runtime.registry.get(backend_id)
+    found: Supervisor = backend.supervisor
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered() -> Iterator[None]:
+    kinds = (samples.Honest, samples.Hostile, samples.Patient, samples.Lying)
+    for kind in kinds:
+        armnn.register_backend(kind.id, kind)
+    yield
+    for kind in kinds:
+        armnn.unregister_backend(kind.id)
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Iterator[Runtime]:
+    with Runtime(CreationOptions(isolate=["Hostile"], isolate_timeout=0.5)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def model(runtime: Runtime) -> LoadedNetwork:
+    return runtime.load_model(rectifier(), ["Hostile", "Honest"])
+
+
+def recovered(runtime: Runtime) -> Supervisor:
+    supervisor = supervisor_of(runtime, "Hostile")
+    assert supervisor.wait(20), "no worker is started again"
+    return supervisor
+
+
+# -- what works ------------------------------------------------------------------------------------
+
+
+def test_an_isolated_backend_computes_in_another_process(
+    runtime: Runtime, model: LoadedNetwork
+) -> None:
+    np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+    assert [row.backend for row in model.report] == ["Hostile"]
+    with pytest.raises(WorkerLostError, match="was asked to"):
+        raise supervisor_of(runtime, "Hostile").link().lose("was asked to")
+    assert "was asked to" in model.faults[-1]
+    recovered(runtime)
+
+
+def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> None:
+    target = np.full(SHAPE, 7, np.float32)
+    assert model.run(fed(), {"y": target})["y"] is target
+    np.testing.assert_array_equal(target, EXPECTED)
+    given = fed()
+    call = model.bind(given)
+    np.testing.assert_array_equal(call()["y"], EXPECTED)
+    given["x"][...] = 3
+    np.testing.assert_array_equal(call()["y"], np.full(SHAPE, 3, np.float32))
+
+
+def test_a_frames_transport_computes_the_same() -> None:
+    command = [sys.executable, "-m", "armnn.isolation.worker"]
+    folders = os.pathsep.join([str(Path(samples.__file__).parent), *sys.path])
+    board = ["env", f"PYTHONPATH={folders}", *command]
+    options = CreationOptions(boards={"desk": board})
+    with Runtime(options) as runtime, pytest.raises(BackendUnavailableError, match="no backend"):
+        runtime.load_model(rectifier(), ["board://desk/Nothing"])
+    with Runtime(options) as runtime:
+        model = runtime.load_model(rectifier(), ["board://desk/CpuRef", "Honest"])
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+        assert [row.backend for row in model.report] == ["board://desk/CpuRef"]
+        os.kill(_pid(supervisor_of(runtime, "board://desk/CpuRef")), signal.SIGKILL)
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def _pid(supervisor: Supervisor) -> int:
+    pid = supervisor.link().pid
+    assert pid is not None
+    return pid
+
+
+def test_options_reach_the_worker_and_are_checked_there() -> None:
+    for options, message in (({"Speed": 2}, ""), ({"Sped": 2}, "Honest has no option 'Sped'")):
+        creation = CreationOptions(isolate=["Honest"], backend_options={"Honest": options})
+        if message:
+            with pytest.raises(InvalidArgumentError, match=message):
+                Runtime(creation)
+        else:
+            Runtime(creation).close()
+
+
+# -- what fails ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", samples.ENDING)
+def test_a_fault_in_execute_is_answered_by_the_next_backend(
+    runtime: Runtime, model: LoadedNetwork, fault: str
+) -> None:
+    recovered(runtime)
+    given = fed(fault)
+    np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
+    recovered(runtime)
+    wanted = {
+        "sys.exit": "SIGTERM",
+        "hang": "did not answer within 0.5 s",
+        "spin": "did not answer within 0.5 s",
+        "writes past an output": "wrote outside of its outputs",
+        "writes into an input": "SIGSEGV",
+    }.get(fault, fault)
+    assert wanted in model.faults[-1]
+    assert "of 'rectified'" in model.faults[-1]
+    assert "isolated_backends:Hostile" in model.faults[-1]
+    np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+@pytest.mark.parametrize("fault", samples.QUIET)
+def test_what_a_worker_does_to_itself_changes_nothing_here(
+    runtime: Runtime, model: LoadedNetwork, fault: str
+) -> None:
+    recovered(runtime)
+    starts = supervisor_of(runtime, "Hostile").starts
+    before = os.getcwd(), signal.getsignal(signal.SIGINT)
+    given = fed(fault)
+    np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
+    np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+    assert before == (os.getcwd(), signal.getsignal(signal.SIGINT))
+    assert supervisor_of(runtime, "Hostile").starts == starts
+    assert 1 + 2**-60 == 1, "the rounding mode is to nearest"
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("raises", "a bad value"), ("sys.exit(3)", "SystemExit")]
+)
+def test_an_exception_in_a_worker_is_raised_here(
+    runtime: Runtime, model: LoadedNetwork, fault: str, message: str
+) -> None:
+    recovered(runtime)
+    with pytest.raises(ExecutionError, match=message):
+        model.run(fed(fault))
+    np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def test_memory_is_bounded() -> None:
+    options = CreationOptions(isolate=["Hostile"], isolate_memory=1 << 28)
+    with Runtime(options) as runtime:
+        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+        with pytest.raises(ExecutionError, match="MemoryError"):
+            model.run(fed("memory"))
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def test_without_another_backend_the_error_names_the_fault() -> None:
+    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Hostile"])
+        with pytest.raises(WorkerLostError, match=r"SIGABRT in call 1 of 'rectified'"):
+            model.run(fed("SIGABRT"))
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def test_the_frame_of_a_crash_is_named() -> None:
+    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+        model.run(fed("SIGABRT"))
+        assert "isolated_backends.py" in model.faults[0]
+
+
+def test_a_crash_while_layers_are_asked_about_sends_them_on() -> None:
+    with Runtime(CreationOptions(isolate=["Lying"])) as runtime:
+        model = runtime.load_model(rectifier("crash"), ["Lying", "Honest"])
+        (row,) = model.report
+        assert row.backend == "Honest"
+        assert "SIGABRT while it had to query" in row.reason
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def test_a_run_can_be_cancelled_or_end_by_its_deadline() -> None:
+    with Runtime(CreationOptions(isolate=["Patient"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Patient", "Honest"])
+        token = threading.Event()
+        threading.Timer(0.05, token.set).start()
+        with pytest.raises(ExecutionError, match="it was stopped") as caught:
+            model.run(fed(), cancel=token)
+        assert not isinstance(caught.value, CancelledError | WorkerLostError)
+        with pytest.raises((DeadlineExceededError, ExecutionError), match=r"stopped|time was up"):
+            model.run(fed(), timeout=0.05, cancel=threading.Event())
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("backends", "options", "kind", "message"),
+    [
+        (["isolated:Honst"], {}, UnknownBackendError, "did you mean 'isolated:Honest'"),
+        (["isolated:"], {}, UnknownBackendError, "got '' for its id"),
+        (["ssh://-oProxyCommand=x/CpuRef"], {}, UnknownBackendError, "for the machine"),
+        (["board://pi/CpuRef"], {}, UnknownBackendError, "There is no board 'pi'"),
+        (None, {"isolate": ["Honst"]}, UnknownBackendError, "did you mean 'Honest'"),
+        (None, {"isolate": "all"}, InvalidArgumentError, "a list of ids such as"),
+        (None, {"isolate_timeout": 0.0}, InvalidArgumentError, "more than 0"),
+        (None, {"isolate_memory": 5}, InvalidArgumentError, "134217728 at least"),
+        (None, {"boards": {"pi": []}}, InvalidArgumentError, "the words of a command"),
+    ],
+)
+def test_wrong_wishes_are_refused(
+    backends: list[str] | None,
+    options: Mapping[str, Any],
+    kind: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(kind, match=message), Runtime(CreationOptions(**options)) as runtime:
+        runtime.load_model(rectifier(), backends)
+
+
+def test_a_backend_of_a_function_cannot_be_isolated() -> None:
+    class Local(samples.Honest):
+        id = "Local"
+
+    options = CreationOptions(isolate=["Local"])
+    with (
+        armnn.register_backend("Local", Local),
+        pytest.raises(BackendUnavailableError, match="put it into a module"),
+        Runtime(options) as runtime,
+    ):
+        runtime.load_model(rectifier(), ["Local"])
+
+
+# -- many kills ------------------------------------------------------------------------------------
+
+
+def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork) -> None:
+    recovered(runtime)
+    model.run(fed())
+    wrong: list[object] = []
+    has_ended = threading.Event()
+
+    def work() -> None:
+        while not has_ended.is_set():
+            try:
+                if not np.array_equal(model.run(fed())["y"], EXPECTED):
+                    wrong.append("another result")
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for _ in range(3):
+        os.kill(_pid(recovered(runtime)), signal.SIGKILL)
+        threading.Event().wait(0.01)
+    recovered(runtime)
+    has_ended.set()
+    for each in threads:
+        each.join()
+    assert wrong == []
+
+
+def test_a_closed_runtime_leaves_nothing() -> None:
+    before = set(os.listdir("/proc/self/fd")), threading.active_count()
+    for _ in range(2):
+        with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
+            model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+            model.run(fed())
+            pid = _pid(supervisor_of(runtime, "Hostile"))
+            model.run(fed("SIGABRT"))
+        assert not Path(f"/proc/{pid}").exists()
+    del runtime, model
+    assert before == (set(os.listdir("/proc/self/fd")), threading.active_count())
