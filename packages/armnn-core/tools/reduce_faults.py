@@ -129,8 +129,17 @@ def reduced(name: str, folder: Path) -> Reduction:
     return reduce(hidden(fault), ["Faulty"], target, options=options, limits=limits)
 
 
-def row_of(name: str, reduction: Reduction, runs: int) -> dict[str, Any]:
+def processor_seconds() -> float:
+    """Return what this process and its ended children have used."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def row_of(name: str, folder: Path, runs: int) -> dict[str, Any]:
     """Return a row of the table."""
+    before = processor_seconds()
+    reduction = reduced(name, folder)
+    used = processor_seconds() - before
     script = next(each for each in reduction.files if each.suffix == ".py")
     failed = sum(shows(script, reduction.failure, 10.0) for _ in range(runs))
     size = sum(each.stat().st_size for each in reduction.files)
@@ -142,6 +151,7 @@ def row_of(name: str, reduction: Reduction, runs: int) -> dict[str, Any]:
         "bytes": size,
         "tries": reduction.tries,
         "seconds": round(reduction.seconds, 1),
+        "processor_seconds": round(used, 1),
         "lines": len(script.read_text().splitlines()),
         "failed": failed,
         "runs": runs,
@@ -163,10 +173,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plugin = backend_plugin("Faulty", source=PLUGIN)
     with tempfile.TemporaryDirectory() as name, installed(Path(name) / "site", plugin):
         for fault in given.names or [*(each.name for each in FAULTS), *CRASHES]:
-            rows.append(row_of(fault, reduced(fault, Path(name)), given.runs))
+            rows.append(row_of(fault, Path(name), given.runs))
             print(json.dumps(rows[-1]), flush=True)
-    if given.table is not None:
-        given.table.write_text(json.dumps(rows, indent=1) + "\n")
+            if given.table is not None:
+                given.table.write_text(json.dumps(rows, indent=1) + "\n")
     bad = [row["fault"] for row in rows if not row["good"]]
     print(f"{len(rows) - len(bad)} of {len(rows)} faults reduced; bad: {bad}")
     return 1 if bad else 0

@@ -13,7 +13,15 @@ import pytest
 import armnn
 from armnn import CreationOptions, Network, OptimizerOptions, TensorInfo
 from armnn.backends.registry import BackendRegistry
-from armnn.debugging import CompareOptions, ErrorKind, Findings, clean_values, compare
+from armnn.debugging import (
+    CompareOptions,
+    ErrorKind,
+    Findings,
+    alone,
+    bench,
+    clean_values,
+    compare,
+)
 from armnn.errors import BackendError, InvalidArgumentError, UnknownBackendError
 from armnn_conformance.fakes import SelectiveBackend
 from armnn_conformance.faults import (
@@ -283,3 +291,24 @@ def test_fusions_of_large_networks_are_found_with_few_values_kept(
     (wrong,) = found_by(network, right, fault).wrong
     assert wrong.layers[-1] == f"planted {fault.layer}"
     assert len(wrong.layers) == 2
+
+
+def test_the_model_is_closed_before_its_layers_are_examined(
+    right: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    closed, examined = bench.LoadedPart.close, alone.Examiner.layer
+
+    def close(part: bench.LoadedPart) -> None:
+        order.append("closed")
+        closed(part)
+
+    def layer(examiner: alone.Examiner, *arguments: Any, **options: Any) -> Any:
+        order.append("examined")
+        return examined(examiner, *arguments, **options)
+
+    monkeypatch.setattr(bench.LoadedPart, "close", close)
+    monkeypatch.setattr(alone.Examiner, "layer", layer)
+    half = changed("half", "Activation", lambda call: [call.right()[0] / 2])
+    assert len(found_by(two_steps(), right, half).wrong) == 1
+    assert order[:2] == ["closed", "examined"]

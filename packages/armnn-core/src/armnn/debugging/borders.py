@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.debugging.bench import disturbed
+from armnn.debugging.blocks import blocks_of
 from armnn.debugging.clean_values import NOT_COMPUTED, CleanValues
 from armnn.debugging.noise import UNITS, unit_of
 from armnn.errors import ArmnnError, ExecutionError
@@ -178,19 +179,22 @@ def _distance(got: NDArray[Any], clean: NDArray[Any], info: TensorInfo) -> float
         return np.inf
     if not got.size:
         return 0.0
-    a, b = got.astype(np.float64), clean.astype(np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    if same.all():
+    far = total = scale = 0.0
+    for block in blocks_of(got, clean, None, None):
+        a, b = block.got, block.reference
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        with np.errstate(invalid="ignore"):  # two infinities have no distance
+            distances = np.where(same, 0.0, np.abs(a - b))
+        far = max(far, float(np.nan_to_num(distances, nan=np.inf).max()))
+        total += float(distances.sum())
+        scale = max(scale, float(np.abs(b[np.isfinite(b)]).max(initial=0.0)))
+    if not far:
         return 0.0
-    distances = np.where(same, 0.0, np.abs(a - b))
     if info.is_quantized:
-        return max(float(distances.mean()), float(distances.max()) - 1)
-    if not info.data_type.is_float:
+        return max(total / got.size, far - 1)
+    if not info.data_type.is_float or not np.isfinite(far):
         return np.inf
-    if not np.isfinite(distances).all():
-        return np.inf
-    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
-    return float(distances.max()) / scale if scale else np.inf
+    return far / scale if scale else np.inf
 
 
 def _allowed(info: TensorInfo) -> float:

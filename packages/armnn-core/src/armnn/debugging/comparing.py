@@ -138,10 +138,7 @@ class _Comparison:
             if network is None:
                 return
             loaded = self.bench.load(network, arrays)
-            try:
-                arrays.update(self._segment(number, loaded, arrays))
-            finally:
-                loaded.close()
+            arrays.update(self._segment(number, loaded, arrays))
             network = loaded.rest
         raise GraphError(
             f"the network {self.network.name!r} is cut into more than {MOST_SEGMENTS} segments "
@@ -162,13 +159,16 @@ class _Comparison:
         )
 
     def _segment(self, number: int, loaded: LoadedPart, inputs: Arrays) -> Arrays:
-        candidate = self.bench.candidate(self.reference, loaded.layers)
-        reference = Reference(candidate, remembers=is_small(loaded.layers))
         for layer in loaded.layers.topological_order():
             if layer.type not in NOT_COMPUTED:
                 self.order.setdefault(layer.name, len(self.order))
-        check = BorderCheck(loaded, inputs, reference)
-        suspicion = check.run(self.options.repeats)
+        try:
+            candidate = self.bench.candidate(self.reference, loaded.layers)
+            reference = Reference(candidate, remembers=is_small(loaded.layers))
+            check = BorderCheck(loaded, inputs, reference)
+            suspicion = check.run(self.options.repeats)
+        finally:
+            loaded.close()  # stage 2 needs neither its weights nor its memory
         self.largest = max(self.largest, suspicion.largest)
         parts = [
             layers

@@ -7,11 +7,13 @@ is the error that the type explains; an output is wrong if it is farther away th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.debugging.blocks import Block, Sums, blocks_of, where
 from armnn.debugging.verdicts import ErrorKind, Figures
 from armnn.quantization import quantization_arrays
 from armnn.tensor import format_shape
@@ -102,60 +104,80 @@ def _judge_exact(got: NDArray[Any], reference: NDArray[Any]) -> Figures:
 
 
 def _judge_reals(opinions: Opinions, floor: float, size: float, propagates_nan: bool) -> Figures:
-    got, reference = (_wide(each) for each in (opinions.got, opinions.reference))
-    truth = reference if opinions.truth is None else opinions.truth.reshape(got.shape)
-    special = _specials(got, reference, truth, propagates_nan)
+    got = opinions.got
+    truth = opinions.reference if opinions.truth is None else opinions.truth.reshape(got.shape)
+    special = _specials(opinions, truth, propagates_nan)
     if special is not None:
         return special
-    usable = np.isfinite(got) & np.isfinite(reference) & np.isfinite(truth)
-    if not usable.any():
+    sums = Sums()
+    for block in _blocks(opinions):
+        sums.add(block)
+    if not sums.count:
         return Figures(total=got.size)
-    a, r, t = got[usable], reference[usable], truth[usable]
-    scale = float(np.abs(t).max())
-    errors, noise = np.abs(a - t), np.abs(r - t)
-    if opinions.allowed is not None:
-        narrow = np.abs(opinions.allowed.reshape(got.shape)[usable] - t)
-        noise = np.maximum(noise, np.where(np.isfinite(narrow), narrow, 0))
-    tiny = float(np.finfo(np.float32).tiny) if opinions.got.dtype.itemsize <= 4 else 0.0
-    allowed = LARGEST_RATIO * (float(noise.max()) + floor * max(scale, size)) + tiny
-    allowed_rms = RMS_RATIO * (_rms(noise) + floor * max(_rms(t), size)) + tiny
-    ratios = float(errors.max()) / allowed if allowed else float(errors.max() > 0) * np.inf
-    rms_ratio = _rms(errors) / allowed_rms if allowed_rms else float(errors.max() > 0) * np.inf
-    if a.size < FEWEST_FOR_RMS:
+    tiny = float(np.finfo(np.float32).tiny) if got.dtype.itemsize <= 4 else 0.0
+    rms, noise, true = map(sums.rms, (sums.error_squares, sums.noise_squares, sums.truth_squares))
+    allowed = LARGEST_RATIO * (sums.noise + floor * max(sums.size, size)) + tiny
+    allowed_rms = RMS_RATIO * (noise + floor * max(true, size)) + tiny
+    ratios = sums.error / allowed if allowed else float(sums.error > 0) * np.inf
+    rms_ratio = rms / allowed_rms if allowed_rms else float(sums.error > 0) * np.inf
+    if sums.count < FEWEST_FOR_RMS:
         rms_ratio = 0.0
     ratio = float(np.nan_to_num(max(ratios, rms_ratio), nan=0.0, posinf=np.inf))
-    distances = np.zeros(got.shape)
-    distances[usable] = errors
-    limit = allowed if ratios > 1 else allowed_rms
-    unit = scale or 1.0
-    return _figures(
+    unit = sums.size or 1.0
+    figures = Figures(
         ErrorKind.VALUES if ratio > 1 else ErrorKind.NONE,
-        distances > limit,
-        got,
-        truth,
         ratio=ratio,
-        largest=float(errors.max()) / unit,
-        rms=_rms(errors) / unit,
+        largest=sums.error / unit,
+        rms=rms / unit,
         allowed=allowed / unit,
-        cosine=_cosine(a, t),
+        cosine=sums.cosine,
         unit="of the largest",
+        total=got.size,
     )
+    if ratio <= 1:
+        return figures
+    limit = allowed if ratios > 1 else allowed_rms
+    far = where(_blocks(opinions), lambda block: _beyond(block, limit), got.shape)
+    return _placed(figures, far, got, truth)
 
 
-def _specials(got: Reals, reference: Reals, truth: Reals, propagates_nan: bool) -> Figures | None:
+def _blocks(opinions: Opinions) -> Iterator[Block]:
+    return blocks_of(opinions.got, opinions.reference, opinions.truth, opinions.allowed)
+
+
+def _beyond(block: Block, limit: float) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):  # two infinities have no distance, and are not usable
+        return block.usable & (np.abs(block.got - block.truth) > limit)
+
+
+def _specials(opinions: Opinions, truth: NDArray[Any], propagates_nan: bool) -> Figures | None:
     """Return the figures of wrong NaN or infinities, if any."""
-    made = np.isnan(got) & ~np.isnan(reference)
-    lost = np.isnan(reference) & ~np.isnan(got) & propagates_nan
-    if made.any() or lost.any():
-        return _figures(ErrorKind.NAN, made | lost, got, truth, ratio=np.inf)
-    settled = ~np.isnan(got) & ~np.isnan(reference)
-    far = settled & (np.isinf(got) | np.isinf(reference)) & (got != reference)
-    # A sum near the type's largest number may pass it in another order.
-    near = settled & (np.abs(np.nan_to_num(truth)) > np.finfo(np.float32).max / 2)
-    far &= ~near
-    if far.any():
-        return _figures(ErrorKind.INFINITY, far, got, truth, ratio=np.inf)
+    got = opinions.got
+    if np.isfinite(got).all() and np.isfinite(opinions.reference).all():
+        return None
+    for kind, chosen in (
+        (ErrorKind.NAN, lambda block: _wrong_nan(block, propagates_nan)),
+        (ErrorKind.INFINITY, _wrong_infinity),
+    ):
+        far = where(_blocks(opinions), chosen, got.shape)
+        if far.any():
+            return _placed(Figures(kind, np.inf, total=got.size), far, got, truth)
     return None
+
+
+def _wrong_nan(block: Block, propagates_nan: bool) -> NDArray[np.bool_]:
+    got, reference = np.isnan(block.got), np.isnan(block.reference)
+    made: NDArray[np.bool_] = got & ~reference
+    return made | (reference & ~got) if propagates_nan else made
+
+
+def _wrong_infinity(block: Block) -> NDArray[np.bool_]:
+    got, reference = block.got, block.reference
+    far = ~np.isnan(got) & ~np.isnan(reference) & (np.isinf(got) | np.isinf(reference))
+    # A sum near the type's largest number may pass it in another order.
+    near = np.abs(np.nan_to_num(block.truth)) > np.finfo(np.float32).max / 2
+    wrong: NDArray[np.bool_] = far & (got != reference) & ~near
+    return wrong
 
 
 def _judge_steps(opinions: Opinions, info: TensorInfo, floor: float) -> Figures:
@@ -197,18 +219,24 @@ def _judge_steps(opinions: Opinions, info: TensorInfo, floor: float) -> Figures:
 def _figures(
     kind: ErrorKind, far: NDArray[np.bool_], got: NDArray[Any], expected: NDArray[Any], **rest: Any
 ) -> Figures:
-    places = np.flatnonzero(far) if kind is not ErrorKind.NONE else np.empty(0, np.int64)
+    figures = Figures(kind, total=int(got.size), **rest)
+    return figures if kind is ErrorKind.NONE else _placed(figures, far, got, expected)
+
+
+def _placed(
+    figures: Figures, far: NDArray[np.bool_], got: NDArray[Any], expected: NDArray[Any]
+) -> Figures:
+    """Return figures with the first of the wrong elements."""
+    places = np.flatnonzero(far)
     if not places.size:
-        return Figures(kind, total=int(got.size), **rest)
+        return figures
     first = tuple(int(each) for each in np.unravel_index(int(places[0]), got.shape))
-    return Figures(
-        kind,
+    return replace(
+        figures,
         count=int(places.size),
-        total=int(got.size),
         first=first,
         got=float(got[first]),
         expected=float(expected[first]),
-        **rest,
     )
 
 

@@ -16,6 +16,9 @@ import armnn
 from armnn import Network, OptimizerOptions, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.debugging import Progress, ReduceOptions, Reduction, reduce
+from armnn.debugging.reducing.candidate import Candidate
+from armnn.debugging.reducing.judge import Judge
+from armnn.debugging.reducing.worker import Job
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
 from armnn_conformance.faults import FaultyBackend
@@ -38,7 +41,16 @@ def crash(call):
     return call.right()
 
 
-faults = Fault("", "", "Softmax", rows_above_one), Fault("", "", "LogSoftmax", crash)
+def worn_out(call):
+    seen.append(call.layer)
+    if len(seen) > 1:
+        raise RuntimeError("worn out")
+    return call.right()
+
+
+seen = []
+changes = {"Softmax": rows_above_one, "LogSoftmax": crash, "CumSum": worn_out}
+faults = [Fault("", "", layer, change) for layer, change in changes.items()]
 backend = FaultyBackend.around("CpuRef", *faults)
 """
 AS_BUILT = OptimizerOptions(rewrite=False)
@@ -103,6 +115,24 @@ def test_a_crash_is_reduced_by_its_signal(faulty: None, tmp_path: Path) -> None:
     assert found.failure.marks[0] == "SIGABRT"
     assert found.confirmed == 3
     assert found.as_dict()["failure"].startswith("crash: SIGABRT: ")
+
+
+@pytest.mark.parametrize(("is_fresh", "failing"), [(False, [0, 1]), (True, [0, 0])])
+def test_a_fresh_process_knows_nothing_of_other_tries(
+    is_fresh: bool, failing: list[int], faulty: None, tmp_path: Path
+) -> None:
+    judge = Judge(Job("crash", ["Faulty"], "CpuRef"), tmp_path, is_fresh=is_fresh)
+    found = []
+    try:
+        for rows in (2, 3):
+            network = Network("sums")
+            x = network.add_input("x", TensorInfo((rows,)))
+            network.add_output("y", network.add_cum_sum(x, axis=0))
+            candidate = Candidate(network, {"x": np.ones(rows, np.float32)})
+            found.append(len(judge.failures(candidate, 1)))
+    finally:
+        judge.close()
+    assert found == failing
 
 
 def test_a_command_is_judged_by_its_status(faulty: None, tmp_path: Path) -> None:

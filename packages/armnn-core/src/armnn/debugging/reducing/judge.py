@@ -150,6 +150,7 @@ class Judge:
             the paths.
         suffix: Of the files that the command gets.
         seconds: How long one try may take.
+        is_fresh: Whether each try has a process of its own.
         tries: How many candidates were tried.
         last: What was wrong with the last one, if it could not be tried to the end.
     """
@@ -159,6 +160,7 @@ class Judge:
     command: Sequence[str] = ()
     suffix: str = SUFFIX
     seconds: float = 10.0
+    is_fresh: bool = False
     tries: int = 0
     last: Failure | None = None
     _known: dict[bytes, list[Failure]] | None = None
@@ -189,6 +191,10 @@ class Judge:
         self.last = next((each for each in found if each.verdict is None), None)
         return found
 
+    def forget(self) -> None:
+        """Drop the kept verdicts."""
+        self._known = None
+
     def close(self) -> None:
         """End the child process."""
         if self._worker is not None:
@@ -199,7 +205,11 @@ class Judge:
             return self._commanded(model, inputs)
         if self._worker is None:
             self._worker = Worker(self.job, self.folder)
-        return self._worker.failures(model, inputs, repeats, self.seconds)
+        try:
+            return self._worker.failures(model, inputs, repeats, self.seconds)
+        finally:
+            if self.is_fresh:
+                self._worker.close()
 
     def _commanded(self, model: Path, inputs: Path) -> list[Failure]:
         arrays = inputs.with_suffix(".npz")

@@ -114,15 +114,37 @@ def reduce(
         suffix = path.suffix if command else SUFFIX
         judge = Judge(job, folder, command, suffix, bounds.try_limit)
         recorder = Recorder(reference, folder, rewrite=chosen.rewrite)
-        began = time.monotonic()
         try:
-            search = Search(judge, recorder, began + bounds.time_limit, progress)
-            whole = _begin(search, network, given, bounds.layer)
-            is_complete = search.run()
-            return Result(search, whole, path, began).written(is_complete=is_complete)
+            return _reduced(judge, recorder, network, given, path, bounds, progress)
         finally:
             judge.close()
             recorder.close()
+
+
+def _reduced(
+    judge: Judge,
+    recorder: Recorder,
+    network: Network,
+    samples: Sequence[Arrays],
+    target: Path,
+    bounds: ReduceOptions,
+    progress: Callable[[Progress], object] | None,
+) -> Reduction:
+    """Search, at first with many tries per process.
+
+    A backend may keep something of one try for the next. A model that fails only because of that
+    does not show the failure in a fresh process; then each try has a process of its own.
+    """
+    began = time.monotonic()
+    for judge.is_fresh in (False, True):
+        search = Search(judge, recorder, began + bounds.time_limit, progress)
+        whole = _begin(search, network, samples, bounds.layer)
+        is_complete = search.run()
+        result = Result(search, whole, target, began).written(is_complete=is_complete)
+        if result.confirmed == result.runs or not is_complete:
+            break
+        judge.forget()
+    return result
 
 
 def _begin(search: Search, network: Network, samples: Sequence[Arrays], layer: str) -> Candidate:
