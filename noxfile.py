@@ -37,7 +37,13 @@ SCRIPTS = sorted(
     for script in Path().glob(f"{folder}/**/*.py")
 )
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
-MORE = ["armnn-backend-custom", "armnn-backend-openvino", "armnn-compat", "armnn-conformance"]
+MORE = [
+    "armnn-backend-custom",
+    "armnn-backend-onnxruntime",
+    "armnn-backend-openvino",
+    "armnn-compat",
+    "armnn-conformance",
+]
 DIST = Path("dist")
 NATIVE = "armnn-backend-neon"
 # Its wheels for one instruction-set level, which only the demo installs.

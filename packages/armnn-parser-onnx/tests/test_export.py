@@ -211,3 +211,15 @@ def test_a_network_of_open_shapes_is_refused() -> None:
     network.add_output("y", network.add_input("x", armnn.TensorInfo((None, 2))))
     with pytest.raises(InvalidArgumentError, match=r"the shape \[\?,2\] is not known in full"):
         to_onnx(network)
+
+
+def test_a_parameter_that_onnx_would_round_is_refused_in_float64() -> None:
+    network = armnn.Network("slope")
+    x = network.add_input("x", armnn.TensorInfo((2,), DataType.FLOAT64))
+    exact = network.add_activation(x, function="LeakyReLu", a=0.125)
+    rounded = network.add_activation(x, function="LeakyReLu", a=0.1, name="rounded")
+    assert export_support(exact.producer)
+    reason = export_support(rounded.producer).reason
+    assert reason.startswith(
+        "layer 'rounded' (Activation) cannot be exported to ONNX: its alpha is"
+    )

@@ -15,17 +15,21 @@ from armnn.backends import (
     OptimizationViews,
     OptionValue,
     SubgraphView,
-    Substitution,
     Support,
     Workload,
 )
 from armnn.errors import BackendError, InvalidArgumentError
-from armnn.graph import Network
 from armnn_backend_openvino.compiled import CompiledSubgraph, CompiledWorkload
 from armnn_backend_openvino.devices import OPTIONS, CoreUser, core, device_of
 from armnn_backend_openvino.kernel_times import KernelTimes
 from armnn_backend_openvino.support import support_of
-from armnn_parser_onnx.export import NotExportableError
+from armnn_parser_onnx.export import (
+    NotExportableError,
+    as_one_layer,
+    computed_inputs,
+    layer_view,
+    not_compiled,
+)
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingContext, ProfilingSink
@@ -108,23 +112,8 @@ class OpenVinoBackend(Backend):
         try:
             compiled = CompiledSubgraph(view, model)
         except (NotExportableError, BackendError) as error:
-            reasons = {layer.name: str(error) for layer in view.layers}
-            return OptimizationViews(failed=[view], reasons=reasons)
-        replacement = view.replacement()
-        outputs = replacement.add_pre_compiled(
-            [
-                layer.output
-                for layer, value in zip(replacement.inputs, view.inputs, strict=True)
-                if value.constant is None
-            ],
-            num_output_slots=len(view.outputs),
-            outputs=[value.info for value in view.outputs],
-            name="openvino",
-        )
-        for index, value in enumerate(outputs):
-            value.producer.compiled = compiled
-            replacement.add_output(f"output {index}", value)
-        return OptimizationViews(substitutions=[Substitution(view, replacement)])
+            return not_compiled(view, error)
+        return as_one_layer(view, compiled, "openvino")
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Prepare a compiled subgraph, or compile a single layer.
@@ -134,13 +123,5 @@ class OpenVinoBackend(Backend):
         """
         if isinstance(layer.compiled, CompiledSubgraph):
             return CompiledWorkload(layer.compiled, range(len(layer.inputs)))
-        computed = {
-            value: index
-            for index, value in reversed([*enumerate(layer.inputs)])
-            if value is not None and value.constant is None
-        }
-        in_order = tuple(sorted(computed, key=computed.__getitem__))
-        view = SubgraphView(Network(layer.name), (layer,), in_order, layer.outputs)
-        return CompiledWorkload(
-            CompiledSubgraph(view, model), [computed[value] for value in in_order]
-        )
+        compiled = CompiledSubgraph(layer_view(layer), model)
+        return CompiledWorkload(compiled, computed_inputs(layer))

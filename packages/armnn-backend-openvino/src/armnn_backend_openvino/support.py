@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.backends import SUPPORTED, SubgraphView, Support
-from armnn.graph import Network
+from armnn.backends import SUPPORTED, Support
 from armnn.types import DataType
 from armnn_backend_openvino.devices import core
-from armnn_parser_onnx.export import NotExportableError, to_onnx
+from armnn_parser_onnx.export import NotExportableError, layer_view, to_onnx
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -51,10 +50,8 @@ def support_of(layer: Layer, device: str) -> Support:
             return Support.no(reason)
     if layer.type == "SequenceLstm" and layer.input("peephole_weights") is not None:
         return Support.no("OpenVINO does not run an LSTM with peepholes.")
-    inputs = tuple(dict.fromkeys(value for value in layer.inputs if value is not None))
-    view = SubgraphView(Network(layer.name), (layer,), inputs, layer.outputs)
     try:
-        model = core().read_model(to_onnx(view))
+        model = core().read_model(to_onnx(layer_view(layer)))
         refused = {node.get_friendly_name() for node in model.get_ordered_ops()}
         refused -= core().query_model(model, device).keys()
     except NotExportableError as error:

@@ -27,6 +27,7 @@ BACKENDS: Final = {
     FAST: "armnn-backend-neon",
     "Custom": "armnn-backend-custom",
     "OpenVino": "armnn-backend-openvino",
+    "OnnxRuntime": "armnn-backend-onnxruntime",
 }
 """The distributions of the backends by id, each an extra; no other module names a backend."""
 

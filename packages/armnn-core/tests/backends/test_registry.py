@@ -148,6 +148,7 @@ def test_a_closed_registry_lets_its_backend_go(tmp_path: Path) -> None:
         ("CpuAcc", brought_by("CpuAcc", "armnn-backend-neon")),
         ("Custom", brought_by("Custom", "armnn-backend-custom")),
         ("OpenVino", brought_by("OpenVino", "armnn-backend-openvino")),
+        ("OnnxRuntime", brought_by("OnnxRuntime", "armnn-backend-onnxruntime")),
     ],
 )
 def test_an_unknown_backend_lists_the_known_ones(

@@ -9,6 +9,23 @@ from __future__ import annotations
 
 from armnn.errors import NotExportableError
 from armnn_parser_onnx.export.model import export_support, to_onnx
+from armnn_parser_onnx.export.subgraphs import (
+    as_one_layer,
+    computed_inputs,
+    layer_view,
+    not_compiled,
+)
 from armnn_parser_onnx.export.writer import OPSET
+from armnn_parser_onnx.tensors import onnx_type_of
 
-__all__ = ["OPSET", "NotExportableError", "export_support", "to_onnx"]
+__all__ = [
+    "OPSET",
+    "NotExportableError",
+    "as_one_layer",
+    "computed_inputs",
+    "export_support",
+    "layer_view",
+    "not_compiled",
+    "onnx_type_of",
+    "to_onnx",
+]

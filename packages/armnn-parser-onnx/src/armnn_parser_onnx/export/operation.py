@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from armnn.errors import NotExportableError
+from armnn.types import DataType
 from armnn_parser_onnx.tensors import onnx_type_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
-    from armnn.types import DataLayout, DataType
+    from armnn.types import DataLayout
     from armnn_parser_onnx.export.writer import GraphWriter
 
 Exporter: TypeAlias = "Callable[[Operation], str | Sequence[str]]"
@@ -91,6 +92,9 @@ class Operation:
     ) -> tuple[str, ...]:
         """Add a node with ``count`` outputs and return their names."""
         given = {name: value for name, value in attributes.items() if value is not None}
+        for name, value in given.items():
+            if isinstance(value, float) and self._is_rounded(value):
+                self.refuse(f"its {name} is {value!r}, which ONNX rounds to a Float32")
         return self._writer.add_node(self.layer.name, op_type, inputs, count, given)
 
     def constant(self, values: ArrayLike, dtype: Any = None) -> str:
@@ -139,6 +143,12 @@ class Operation:
         raise NotExportableError(
             f"layer {self.layer.name!r} ({self.layer.type}) cannot be exported to ONNX: {reason}."
         )
+
+    def _is_rounded(self, attribute: float) -> bool:
+        """Return whether an attribute, a Float32 in ONNX, changes results of Float64."""
+        first = next((value for value in self.layer.inputs if value is not None), None)
+        is_double = first is not None and first.info.data_type is DataType.FLOAT64
+        return is_double and float(np.float32(attribute)) != attribute
 
     def _info(self, index: int) -> TensorInfo:
         value = self.layer.inputs[index]
