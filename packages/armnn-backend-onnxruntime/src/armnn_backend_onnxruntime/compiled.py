@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A subgraph as a session of onnxruntime, and the workload running it."""
+"""A subgraph as an onnxruntime session, and its workload."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CompiledWorkload(Workload):
         self._inputs = tuple(inputs)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return a step that runs the session on these tensors' memory."""
+        """Return a step that runs the session on these tensors."""
         session = self._compiled.session
         binding = session.io_binding()
         read = [inputs[index] for index in self._inputs]
@@ -71,7 +71,7 @@ class CompiledWorkload(Workload):
 
 
 class _Step:
-    """One run of a session; it keeps the memory that is bound."""
+    """A bound run of a session; it keeps the memory."""
 
     def __init__(
         self,
@@ -93,6 +93,6 @@ class _Step:
 
 
 def _memory(handle: TensorHandle) -> tuple[str, int, int, tuple[int, ...], int]:
-    """Return device, its number, type, shape and address of a tensor."""
+    """Return a tensor's device, device number, type, shape and address."""
     array = handle.map()
     return "cpu", 0, onnx_type_of(handle.info.data_type), array.shape, array.ctypes.data

@@ -101,7 +101,7 @@ def _register(package: str) -> None:
 
 @functools.cache
 def _register_found(package: str) -> None:
-    """Register what was not asked for; a package that fails has no devices."""
+    """Register a found package; one that fails has no devices."""
     try:
         _register(package)
     except InvalidArgumentError:

@@ -50,7 +50,7 @@ def check_options(options: Mapping[str, OptionValue]) -> None:
 def make_session(
     content: bytes, options: Mapping[str, OptionValue], *, optimize: bool = True
 ) -> onnxruntime.InferenceSession:
-    """Return a session of a model, all of it on the options' device.
+    """Return a session with all nodes on the options' device.
 
     Args:
         content: An ONNX model.

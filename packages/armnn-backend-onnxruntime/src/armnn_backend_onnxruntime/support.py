@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def support_of(layer: Layer, model: ModelContext) -> Support:
-    """Return whether the model's device runs a layer, or why not."""
+    """Return whether a device runs a layer, or why not."""
     for name, values in (("input", layer.inputs), ("output", layer.outputs)):
         for index, value in enumerate(values):
             if value is not None and not value.info.is_static:
@@ -36,7 +36,7 @@ def support_of(layer: Layer, model: ModelContext) -> Support:
 
 
 def _different(layer: Layer) -> str:
-    """Return why a layer's result would not be that of the table, or "".
+    """Return why a layer's result would be another one, or "".
 
     The conformance kit found each of these; no session refuses them.
     """

@@ -145,7 +145,7 @@ class Operation:
         )
 
     def _is_rounded(self, attribute: float) -> bool:
-        """Return whether an attribute, a Float32 in ONNX, changes results of Float64."""
+        """Return whether ONNX rounds an attribute of a Float64 layer."""
         first = next((value for value in self.layer.inputs if value is not None), None)
         is_double = first is not None and first.info.data_type is DataType.FLOAT64
         return is_double and float(np.float32(attribute)) != attribute

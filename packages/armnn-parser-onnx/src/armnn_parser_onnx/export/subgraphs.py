@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Views of layers, and layers of views, for backends that compile ONNX."""
+"""Views and compiled layers, for backends that compile ONNX."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def layer_view(layer: Layer) -> SubgraphView:
-    """Return a view of one layer; its inputs are the computed ones."""
+    """Return a view of a layer; computed values are its inputs."""
     inputs = tuple(layer.inputs[index] for index in computed_inputs(layer))
     present = tuple(value for value in inputs if value is not None)
     return SubgraphView(Network(layer.name), (layer,), present, layer.outputs)
 
 
 def computed_inputs(layer: Layer) -> list[int]:
-    """Return the slots that feed a layer's view, in its order.
+    """Return the slots that feed a layer's view.
 
-    A value in several slots counts once.
+    They are in the view's order; a value in several slots counts once.
     """
     first: dict[object, int] = {}
     for index, value in enumerate(layer.inputs):
@@ -32,7 +32,7 @@ def computed_inputs(layer: Layer) -> list[int]:
 
 
 def as_one_layer(view: SubgraphView, compiled: object, name: str) -> OptimizationViews:
-    """Return the views with one PreCompiled layer in the place of a view.
+    """Return a view with one PreCompiled layer in its place.
 
     Args:
         view: The layers that were compiled.
@@ -57,6 +57,6 @@ def as_one_layer(view: SubgraphView, compiled: object, name: str) -> Optimizatio
 
 
 def not_compiled(view: SubgraphView, error: Exception) -> OptimizationViews:
-    """Return the views with a view that failed, an error its reason."""
+    """Return a view that failed, with an error as reason."""
     reasons = {layer.name: str(error) for layer in view.layers}
     return OptimizationViews(failed=[view], reasons=reasons)
