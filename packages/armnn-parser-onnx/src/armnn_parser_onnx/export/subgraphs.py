@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def layer_view(layer: Layer) -> SubgraphView:
-    """Return a view of a layer; computed values are its inputs."""
+    """Return a view of a layer and its computed inputs."""
     inputs = tuple(layer.inputs[index] for index in computed_inputs(layer))
     present = tuple(value for value in inputs if value is not None)
     return SubgraphView(Network(layer.name), (layer,), present, layer.outputs)
