@@ -248,6 +248,30 @@ def neon_emulated(session: nox.Session, part: str) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def isolation_board(session: nox.Session) -> None:
+    """Run some of the kit over an emulated Arm board."""
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    _install(session, "armnn-core[ref]", "armnn-conformance")
+    script = "packages/armnn-backend-neon/tools/emulated_arm.py"
+    _run(session, script, "board", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def isolation_kit(session: nox.Session) -> None:
+    """Run the conformance kit on CpuAcc in a worker process."""
+    _install(session, "armnn-core[ref,neon]", "armnn-conformance")
+    kit = ("python", "-m", "pytest", "--pyargs", "armnn_conformance")
+    session.run(*kit, "--armnn-backend", "isolated:CpuAcc", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def isolation_soak(session: nox.Session) -> None:
+    """Kill a worker 1,000 times under load from four threads."""
+    _install(session, "armnn-core[ref,neon]")
+    _run(session, "packages/armnn-core/tools/isolation_soak.py", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
 def fuzz_native(session: nox.Session) -> None:
     """Mutate C backends' tables; core and backend must survive each."""
     _install(session, "armnn-core")

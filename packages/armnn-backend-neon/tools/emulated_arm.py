@@ -4,10 +4,12 @@
     python packages/armnn-backend-neon/tools/emulated_arm.py sample [pytest arguments]
     python packages/armnn-backend-neon/tools/emulated_arm.py kernels [pytest arguments]
     python packages/armnn-backend-neon/tools/emulated_arm.py kit [pytest arguments]
+    python packages/armnn-backend-neon/tools/emulated_arm.py board [pytest arguments]
 
 ``kernels`` runs the tests of CpuAcc at every level, ``sample`` a part of them that takes minutes,
 ``kit`` the conformance kit at every level with 1, 2 and 3 threads; runs that passed with the same
-files are not run again, so a session that was stopped goes on. The first call downloads what it
+files are not run again, so a session that was stopped goes on. ``board`` runs a part of the kit on
+this machine, with the emulated one as a board. The first call downloads what it
 needs into .cache/arm. Emulation proves results, not speed.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -41,6 +44,9 @@ NOT_EMULATED = {
     "test_threads.py": "it counts threads, and the emulator has some of its own",
 }
 """Modules of tests that run on this machine alone, and why."""
+
+BOARD_LAYERS = "Activation,Addition,Convolution2d,Gather"
+"""Layer types of the kit that run over a board."""
 
 SAMPLE = (
     "test_float16_arithmetic.py",
@@ -104,6 +110,19 @@ def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:
     return passed and chosen == CPUS
 
 
+def board(machine: ArmMachine, arguments: Sequence[str]) -> bool:
+    """Run some of the kit with the machine as board."""
+    command = [str(machine.python), "-m", "armnn", "worker"]
+    kit_here = ["--pyargs", "armnn_conformance", "--armnn-backend", "board://arm/CpuAcc"]
+    layers = ["--armnn-layers", BOARD_LAYERS]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *kit_here, *layers, *arguments],
+        check=False,
+        env={**os.environ, "QEMU_CPU": "max", "ARMNN_BOARD_arm": shlex.join(command)},
+    )
+    return done.returncode == 0
+
+
 def main() -> int:
     """Run the part named; return 1 if a test failed."""
     part, *arguments = sys.argv[1:]
@@ -113,6 +132,8 @@ def main() -> int:
     if part == "kernels":
         ignored = [f"--ignore={TESTS / name}" for name in NOT_EMULATED]
         return int(not kernels(machine, [str(TESTS), *ignored, *arguments]))
+    if part == "board":
+        return int(not board(machine, arguments))
     done = FOLDER / "kit" / digest_of(machine, arguments)
     return int(not kit(str(machine.python), levels(), arguments, done, QEMU_CPU="max"))
 

@@ -306,14 +306,14 @@ def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork)
     assert wrong == []
 
 
-def test_a_closed_runtime_leaves_nothing() -> None:
+def test_a_closed_runtime_leaves_nothing(runtime: Runtime) -> None:
+    recovered(runtime)
     before = set(os.listdir("/proc/self/fd")), threading.active_count()
-    for _ in range(2):
-        with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
-            model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
-            model.run(fed())
-            pid = _pid(supervisor_of(runtime, "Hostile"))
-            model.run(fed("SIGABRT"))
-        assert not Path(f"/proc/{pid}").exists()
-    del runtime, model
+    with Runtime(CreationOptions(isolate=["Hostile"])) as other:
+        model = other.load_model(rectifier(), ["Hostile", "Honest"])
+        model.run(fed())
+        pid = _pid(supervisor_of(other, "Hostile"))
+        model.run(fed("SIGABRT"))
+    assert not Path(f"/proc/{pid}").exists()
+    del other, model
     assert before == (set(os.listdir("/proc/self/fd")), threading.active_count())

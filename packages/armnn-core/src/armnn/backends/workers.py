@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from armnn._spelling import closest
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
 from armnn.backends.places import ISOLATED, SSH, own_id
+from armnn.backends.selection import environment
 from armnn.errors import BackendUnavailableError, UnknownBackendError
 from armnn_backend_api.names import fault_of_id
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from armnn.backends.base import Backend
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
+
+BOARD_VARIABLE: Final = "ARMNN_BOARD_"
+"""With a board's name behind it: the command that runs a worker there."""
 
 _TARGET: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*")
 
@@ -175,12 +180,16 @@ class Workers:
                 )
             return ("ssh", "-T", "-o", "BatchMode=yes", target, "armnn", "worker")
         boards = self._options.boards
-        if target not in boards:
+        if target in boards:
+            return tuple(boards[target])
+        command = shlex.split(environment(f"{BOARD_VARIABLE}{target}") or "")
+        if not command:
             raise UnknownBackendError(
                 f"There is no board {target!r} for the backend {name!r}: the option boards has "
-                f"{', '.join(map(repr, boards)) or 'none'}."
+                f"{', '.join(map(repr, boards)) or 'none'}, and {BOARD_VARIABLE}{target} is "
+                "not set."
             )
-        return tuple(boards[target])
+        return tuple(command)
 
 
 def _importable(entry: BackendEntry) -> str:

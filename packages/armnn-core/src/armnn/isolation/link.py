@@ -25,10 +25,12 @@ from armnn.isolation.framing import BLOBS_LIMIT, PROTOCOL, Frame, Kind, Protocol
 from armnn.isolation.transport import GoneError, LateError, Transport
 from armnn.processes import Bounds, Child, Program, PythonCall, reduced_environment
 
-START_SECONDS: Final = 60.0
-"""How long a worker may take until it has loaded its backend."""
+START_SECONDS: Final = 180.0
+"""How long a worker may take until it has loaded its backend; an emulated one takes 40."""
 ENDING_SECONDS: Final = 0.02
 """How long a call waits to learn how its worker ended; its answer does not depend on it."""
+SETTLING_SECONDS: Final = 3.0
+"""How long the guard may take to end all that a worker has started."""
 _OUTPUT_BYTES: Final = 1 << 30
 
 
@@ -107,6 +109,8 @@ class Link:
         self.takes_descriptors = not recipe.command
         self.lanes: weakref.WeakSet[Running] = weakref.WeakSet()
         self._lost = lost
+        self._did = ""
+        self._is_settled = False
         self._lock = threading.RLock()
         self._losing = threading.Lock()
         self._sequence = 0
@@ -223,6 +227,7 @@ class Link:
         """
         with self._losing:
             if self.fault is None:
+                self._did = did
                 if did:
                     self._kill()
                 busy = [(each.title, each.running_call) for each in self.lanes]
@@ -232,6 +237,23 @@ class Link:
                 self.fault = self._fault(did, layer, call)
                 self._lost(self)
         return self.error()
+
+    def settle(self) -> Fault:
+        """Return how it was lost, once its process has ended."""
+        assert self.fault is not None
+        if not self._is_settled:
+            if not self._did:
+                self._child.wait(SETTLING_SECONDS)
+            self._child.kill()
+            self.fault = self._fault(self._did, self.fault.layer, self.fault.call)
+            self._is_settled = True
+        return self.fault
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether others ended it by SIGKILL."""
+        ending = self._child.ending
+        return not self._did and ending is not None and ending.status == -signal.SIGKILL
 
     def error(self) -> WorkerLostError:
         """Return the error that says how it was lost."""
@@ -295,11 +317,9 @@ class Link:
 
     def _fault(self, did: str, layer: str, call: int) -> Fault:
         ending = self._child.wait(ENDING_SECONDS)
-        errors = b""
+        frame = "" if ending is None else frame_in(ending.errors)
         if not did:
             did = "ended" if ending is None else f"ended with {ending}"
-            errors = b"" if ending is None else ending.errors
-        frame = frame_in(errors)
         return Fault(self.recipe.name, self.recipe.place, did, frame, layer, call)
 
 

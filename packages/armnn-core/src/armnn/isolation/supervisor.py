@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from armnn.errors import ArmnnError, WorkerLostError
-from armnn.isolation.link import Link, Recipe, Remote
+from armnn.isolation.link import SETTLING_SECONDS, Link, Recipe, Remote
 
 if TYPE_CHECKING:
     from armnn.isolation.faults import Fault
@@ -29,7 +29,6 @@ class Supervisor:
 
     Attributes:
         recipe: How workers are started.
-        faults: How workers ended, the last ones.
         starts: How many were started.
         opened: What each worker has first: the context of a runtime.
     """
@@ -42,7 +41,9 @@ class Supervisor:
             tell: Is called with each fault, in a thread of its own.
         """
         self.recipe = recipe
-        self.faults: list[Fault] = []
+        self._faults: list[Fault] = []
+        self._is_settled = threading.Event()
+        self._is_settled.set()
         self.starts = 0
         self.opened: Remote | None = None
         self._tell = tell
@@ -53,6 +54,12 @@ class Supervisor:
         self._owner = os.getpid()
         self._state = threading.Condition()
         self._thread: threading.Thread | None = None
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """How the last workers ended; waits until that is known."""
+        self._is_settled.wait(2 * SETTLING_SECONDS)
+        return tuple(self._faults)
 
     @property
     def is_starting(self) -> bool:
@@ -102,9 +109,11 @@ class Supervisor:
         with self._state:
             self._is_closed = True
             self._state.notify_all()
-            thread, link, self._link = self._thread, self._link, None
+            thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+        with self._state:
+            link, self._link = self._link, None
         if link is not None and self._owner == os.getpid():
             link.close()
         with self._state:
@@ -126,24 +135,26 @@ class Supervisor:
     def _replace(self, lost: Link) -> None:
         """Take note of a lost worker, and start another one."""
         assert lost.fault is not None
-        self.faults[:] = [*self.faults, lost.fault][-_MOST_FAULTS:]
         with self._state:
             if self._link is not lost or self._is_closed:
                 return
+            self._faults[:] = [*self._faults, lost.fault][-_MOST_FAULTS:]
+            self._is_settled.clear()
             self._last = lost.error()
-            self._failures = 1 if lost.has_worked else self._failures + 1
             self._thread = threading.Thread(
                 target=self._start_again, args=(lost,), name="armnn-isolation", daemon=True
             )
             self._thread.start()
 
     def _start_again(self, lost: Link) -> None:
-        fault = lost.fault
+        fault = lost.settle()
+        self._count(lost)
         lost.close()
-        if fault is not None:
-            _log.warning("%s.", fault)
-            if self._tell is not None:
-                self._tell(fault)
+        self._faults[-1:] = [fault]
+        self._is_settled.set()
+        _log.warning("%s.", fault)
+        if self._tell is not None:
+            self._tell(fault)
         link: Link | None = None
         last: WorkerLostError | None = None
         while link is None and self._may_start():
@@ -160,6 +171,12 @@ class Supervisor:
             self._last = None if link is not None else last or self._last
             self._thread = None
             self._state.notify_all()
+
+    def _count(self, lost: Link) -> None:
+        """Count failures in succession; kills by others end nothing."""
+        self._failures = 1 if lost.has_worked else self._failures + 1
+        if lost.was_killed:
+            self._failures = min(self._failures, MOST_FAILURES)
 
     def _may_start(self) -> bool:
         """Wait until another worker may be started; return whether."""

@@ -76,6 +76,8 @@ class Elsewhere:
         supervisor = self._supervisors.get(cause.backend)
         if cause.is_starting and supervisor is not None and supervisor.wait(_RESTART_SECONDS):
             return again()
+        if supervisor is not None and supervisor.faults:
+            raise WorkerLostError(str(supervisor.faults[-1]), cause.backend) from lost
         raise lost
 
     def instead(self, error: BaseException) -> Answering | None:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Isolation keeps faults of files from the program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
+
+SOURCE = Path(__file__).with_name("faulty_execute.c")
+ENDING = {
+    1: "SIGSEGV",
+    2: "SIGBUS",
+    3: "SIGABRT",
+    4: "exit code 0",
+    5: "exit code 0",
+    6: "did not answer within 0.5 s",
+    7: "did not answer within 0.5 s",
+    8: "SIGABRT",
+    9: "wrote outside of its outputs",
+    10: "wrote outside of its outputs",
+    11: "SIGSEGV",
+    12: "SIGSEGV",
+}
+"""How the worker ends, by the number of the fault."""
+QUIET = {13: "closes descriptors", 14: "rounds up", 15: "signal handlers and folder"}
+"""Faults that change the worker only."""
+
+
+@pytest.fixture(scope="module")
+def runtime(
+    compiled: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runtime]:
+    folder = tmp_path_factory.mktemp("faulty") / "backends"
+    folder.mkdir(mode=0o755)
+    path = folder / "Acme_Faulty_backend.so"
+    shutil.copyfile(compiled("-lm", source=SOURCE), path)
+    path.chmod(0o755)
+    options = CreationOptions(
+        dynamic_backends_path=str(folder),
+        isolate="dynamic",
+        isolate_timeout=0.5,
+        isolate_memory=1 << 30,
+    )
+    with Runtime(options) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def model(runtime: Runtime) -> LoadedNetwork:
+    network = Network("rectifier")
+    x = network.add_input("x", TensorInfo((3, 5)))
+    network.add_output("y", network.add_activation(x, function="ReLu", name="rectified"))
+    return runtime.load_model(network, ["Faulty", "CpuRef"])
+
+
+def fed(code: int) -> dict[str, Any]:
+    made = np.linspace(-2, 2, 15, dtype=np.float32).reshape(3, 5)
+    made[0, 0] = code
+    return {"x": made}
+
+
+def check(model: LoadedNetwork, code: int) -> None:
+    given = fed(code)
+    np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
+
+
+def supervisor_of(runtime: Runtime) -> Any:
+    backend: Any = runtime.registry.get("Faulty")
+    assert backend.supervisor.wait(20), "no worker is started again"
+    return backend.supervisor
+
+
+@pytest.mark.parametrize("code", ENDING)
+def test_a_fault_of_a_file_costs_no_answer(
+    runtime: Runtime, model: LoadedNetwork, code: int
+) -> None:
+    supervisor_of(runtime)
+    check(model, code)
+    assert ENDING[code] in model.faults[-1]
+    assert "Acme_Faulty_backend.so" in model.faults[-1]
+    assert "of 'rectified'" in model.faults[-1]
+    supervisor_of(runtime)
+    check(model, 0)
+
+
+@pytest.mark.parametrize("code", QUIET, ids=QUIET.values())
+def test_what_a_file_changes_is_changed_in_its_worker(
+    runtime: Runtime, model: LoadedNetwork, code: int
+) -> None:
+    starts, before = supervisor_of(runtime).starts, os.getcwd()
+    check(model, code)
+    check(model, 0)
+    assert (supervisor_of(runtime).starts, os.getcwd()) == (starts, before)
+    assert np.float32(1) + np.float32(2**-24) == 1, "this process rounds to nearest"
