@@ -120,6 +120,7 @@ void lower_strided_slice(Lowering &l) {
   const int64_t ellipsis = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_ELLIPSIS_MASK));
   const int64_t new_axis = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_NEW_AXIS_MASK));
   const int64_t shrink_axis = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK));
+  const int64_t begin_mask = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_BEGIN_MASK));
   const auto bit = [](int64_t mask, size_t i) { return ((mask >> i) & 1) != 0; };
   const auto is_axis = [&](size_t i) { return !bit(ellipsis, i) && !bit(new_axis, i); };
   size_t named = 0;
@@ -136,7 +137,7 @@ void lower_strided_slice(Lowering &l) {
     } else if (!is_axis(i)) {
       slicing.insert();
     } else if (bit(shrink_axis, i)) {
-      slicing.pick(begin[i]);
+      slicing.pick(bit(begin_mask, i) ? 0 : begin[i]);
     } else {
       slicing.take(range_of(layer, i, shape[slicing.axis]));
     }

@@ -58,7 +58,7 @@ class OpenVinoBackend(Backend):
     def capabilities(self) -> Mapping[str, OptionValue]:
         """The available OpenVINO devices and the supported behaviours.
 
-        Relu and Maximum lose NaN.
+        Relu and Maximum lose NaN; averages of large numbers overflow.
         """
         return {
             "NonConstWeights": True,
@@ -71,6 +71,7 @@ class OpenVinoBackend(Backend):
             "SingleAxisPacking": True,
             "HasFp16": True,
             "PropagatesNaN": False,
+            "KeepsExtremes": False,
             "Devices": ",".join(core().available_devices),
         }
 

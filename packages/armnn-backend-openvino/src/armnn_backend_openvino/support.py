@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from armnn.backends import SUPPORTED, Support
@@ -57,7 +58,9 @@ def support_of(layer: Layer, device: str) -> Support:
     except NotExportableError as error:
         return Support.no(str(error))
     except RuntimeError as error:
-        return Support.no(f"OpenVINO does not read it: {' '.join(str(error).split())}")
+        # OpenVINO numbers its nodes anew each time; a question has one answer.
+        words = re.sub(r"(\w)[-_]\d+\b", r"\1", " ".join(str(error).split()))
+        return Support.no(f"OpenVINO does not read it: {words}")
     if refused:
         return Support.no(f"device {device} of OpenVINO does not run {', '.join(sorted(refused))}.")
     return SUPPORTED

@@ -45,6 +45,7 @@ class RefBackend(Backend):
             "SingleAxisPacking": True,
             "HasFp16": True,
             "PropagatesNaN": True,
+            "KeepsExtremes": True,
         }
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options

@@ -31,6 +31,27 @@ ANY = (*NUMBERS, *BOOLEANS)
 
 SYMMETRIC = (DataType.QSYMM_S8, DataType.QSYMM_S16)
 
+LARGE = {
+    DataType.FLOAT32: 3e38,
+    DataType.FLOAT16: 6e4,
+    DataType.BFLOAT16: 3e38,
+    DataType.FLOAT64: 3e38,
+}
+"""Numbers whose sums and squares do not fit into the type, nor into float32."""
+
+_OF_EACH_KIND = (DataType.FLOAT32, DataType.QASYMM_S8, DataType.SIGNED32, DataType.BOOLEAN)
+
+
+def high_ranks(data_type: DataType) -> dict[str, tuple[int, ...]]:
+    """Return shapes of rank 5 and, for some types, 8.
+
+    Rank 8 is the highest there is; one type of each kind has it, as cases cost time.
+    """
+    shapes: dict[str, tuple[int, ...]] = {"rank 5": (2, 1, 3, 2, 2)}
+    if data_type in _OF_EACH_KIND:
+        shapes["rank 8"] = (1, 2, 1, 2, 3, 1, 2, 1)
+    return shapes
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseTensor:

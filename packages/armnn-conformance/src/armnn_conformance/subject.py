@@ -25,9 +25,6 @@ from armnn.single_layer import supports
 if TYPE_CHECKING:
     from armnn.graph import Layer
 
-PROPAGATES_NAN = "PropagatesNaN"
-"""The capability by which a backend says, with false, that some layers make a number of NaN."""
-
 _DYNAMIC_MARKS = (os.sep, ".so")
 
 
@@ -68,10 +65,9 @@ class Subject:
         """The id of the backend."""
         return self.entry.id
 
-    @functools.cached_property
-    def propagates_nan(self) -> bool:
-        """Whether results of NaN are NaN, by default true."""
-        return bool(self.backend.capabilities.get(PROPAGATES_NAN, True))
+    def lacks(self, capability: str) -> bool:
+        """Return whether the backend states a capability to be false."""
+        return self.backend.capabilities.get(capability, True) is False
 
     @functools.cached_property
     def runtime(self) -> Runtime:

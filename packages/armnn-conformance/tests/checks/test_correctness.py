@@ -29,7 +29,7 @@ from armnn_conformance.checks.correctness import (
 from armnn_conformance.fakes import misbehaving
 from armnn_conformance.operands import values
 from armnn_conformance.running import NonconformityError
-from armnn_conformance.subject import PROPAGATES_NAN, Subject
+from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -226,7 +226,7 @@ class ForgetsNaN(misbehaving.SmallBackend):
 
     @property
     def capabilities(self) -> dict[str, bool]:
-        return {PROPAGATES_NAN: False}
+        return {"PropagatesNaN": False}
 
 
 def test_a_backend_may_say_that_nan_gets_lost(make_subject: MakeSubject) -> None:

@@ -16,7 +16,16 @@ never computed by a kernel of a backend, nor by code that one shares.
 
 from __future__ import annotations
 
-from armnn_conformance.cases._case import EDGE, EXACT, LayerCase, Tolerance, case, usual
+from armnn_conformance.cases._case import (
+    EDGE,
+    EXACT,
+    EXTREME,
+    NAN,
+    LayerCase,
+    Tolerance,
+    case,
+    usual,
+)
 from armnn_conformance.cases._registry import (
     all_cases,
     all_cells,
@@ -30,6 +39,8 @@ from armnn_conformance.cases._registry import (
 __all__ = [
     "EDGE",
     "EXACT",
+    "EXTREME",
+    "NAN",
     "LayerCase",
     "Tolerance",
     "all_cases",

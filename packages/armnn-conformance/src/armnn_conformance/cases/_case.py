@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn.backends import Capability
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
@@ -16,6 +17,9 @@ from armnn_conformance.operands import CaseTensor, fitted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+NAN, EXTREME = Capability.PROPAGATES_NAN.value, Capability.KEEPS_EXTREMES.value
+"""The tags of cases for backends that have these capabilities, true unless stated to be false."""
 
 EDGE = "edge"
 """The tag of cases at an edge: sizes 0, 1 and odd, saturation, negative axes, scales per axis."""
@@ -109,6 +113,7 @@ def case(
     like: CaseTensor | None = None,
     tolerance: Tolerance | None = None,
     edge: bool = False,
+    needs: str = "",
     open_outputs: Sequence[int] = (),
 ) -> LayerCase:
     """Return a case.
@@ -123,6 +128,7 @@ def case(
         like: The input that an only output stores elements of, exactly; instead of the two others.
         tolerance: ``usual()`` for the first output's type if left out.
         edge: Whether the case is at an edge; it has the tag ``EDGE`` then.
+        needs: ``NAN`` or ``EXTREME``; a case that expects NaN has the tag ``NAN`` anyway.
         open_outputs: See :class:`LayerCase`.
     """
     if like is not None:
@@ -142,9 +148,15 @@ def case(
         outputs=infos,
         expected=arrays,
         tolerance=usual(infos[0].data_type) if tolerance is None else tolerance,
-        tags=(EDGE,) if edge else (),
+        tags=_tags(edge, needs, arrays),
         open_outputs=tuple(open_outputs),
     )
+
+
+def _tags(edge: bool, needs: str, expected: Iterable[NDArray[Any]]) -> tuple[str, ...]:
+    is_nan = any(each.dtype.kind == "f" and np.isnan(each).any() for each in expected)
+    tags = {EDGE: edge, NAN: is_nan or needs == NAN, EXTREME: needs == EXTREME}
+    return tuple(tag for tag, holds in tags.items() if holds)
 
 
 def spec_of(descriptor: type[Descriptor]) -> LayerSpec:

@@ -12,7 +12,7 @@ import numpy as np
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.types import ActivationFunction, DataType
 from armnn_conformance.cases import EXACT, LayerCase, case, cases
-from armnn_conformance.operands import FLOATS, REAL, SIGNED, tensor, values
+from armnn_conformance.operands import FLOATS, REAL, SIGNED, high_ranks, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,10 +97,25 @@ def activation_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]
         ActivationFunction.ELU: [-A, -A, 0, 200, np.inf, np.nan],
         ActivationFunction.ABS: [np.inf, 200, 0, 200, np.inf, np.nan],
         ActivationFunction.SQRT: [np.nan, np.nan, 0, math.sqrt(200), np.inf, np.nan],
+        # All functions pass NaN on, although a comparison with it is false.
+        ActivationFunction.BOUNDED_RELU: [B, B, B, A, A, np.nan],
+        ActivationFunction.LEAKY_RELU: [-np.inf, -300, 0, 200, np.inf, np.nan],
+        ActivationFunction.THRESHOLDED_RELU: [0, 0, 0, 200, np.inf, np.nan],
+        ActivationFunction.SHRINK: [-np.inf, B - 200, 0, 200 - B, np.inf, np.nan],
+        ActivationFunction.HARD_SIGMOID: [0, 0, B, 1, 1, np.nan],
     }
     for function, expected in rows.items():
         d = ActivationDescriptor(function=function, a=A, b=B)
         yield case(data_type, f"{function.arm_name} at infinity", d, [x], expected, edge=True)
+
+
+@cases(ActivationDescriptor, types=REAL)
+def activation_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover a scalar and high ranks."""
+    for name, shape in {"a scalar": (), **high_ranks(data_type)}.items():
+        x = values(data_type, shape, -3.0, 3.0, seed=4)
+        d = ActivationDescriptor(function=_F.LEAKY_RELU, a=B)
+        yield case(data_type, name, d, [x], _expected(_F.LEAKY_RELU, x.real, B, 0), edge=True)
 
 
 @cases(ActivationDescriptor, types=SIGNED)
@@ -129,6 +144,11 @@ def prelu(data_type: DataType) -> Iterator[LayerCase]:
     one = tensor(data_type, [[[-2.0]]])
     title = "a single number"
     yield case(data_type, title, PreluDescriptor(), [one, slope], one.real * 0.5, edge=True)
+    for name, shape in high_ranks(data_type).items():
+        x = values(data_type, shape, -3.0, 3.0, seed=3)
+        slope = values(data_type, (3, 1, 2) if len(shape) == 5 else shape, -1.0, 1.0, seed=4)
+        expected = np.where(x.real > 0, x.real, slope.real * x.real)
+        yield case(data_type, name, PreluDescriptor(), [x, slope], expected, edge=True)
     zeros = tensor(data_type, [0.0, 1.0, 2.0])
     slope = tensor(data_type, [0.5, 0.5, 0.5])
     outputs = [zeros.info]

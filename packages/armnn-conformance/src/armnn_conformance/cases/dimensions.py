@@ -17,7 +17,7 @@ from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import ANY, FLOATS, SIGNED, UNSIGNED, tensor, values
 
-_SHAPES = {"a matrix": (2, 5), "a scalar": (), "an empty tensor": (3, 0, 2)}
+_SHAPES = {"a matrix": (2, 5), "a scalar": (), "an empty tensor": (3, 0, 2, 1, 2)}
 
 
 @cases(RankDescriptor, types=ANY)

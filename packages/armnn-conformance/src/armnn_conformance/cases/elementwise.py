@@ -82,7 +82,7 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 _B = BinaryOperation
-_BINARY: dict[BinaryOperation, Pair] = {
+BINARY: dict[BinaryOperation, Pair] = {
     _B.ADD: lambda x, y: x + y,
     _B.DIV: _divide,
     _B.MAXIMUM: max,
@@ -101,7 +101,7 @@ _BINARY: dict[BinaryOperation, Pair] = {
     _B.SHIFT_RIGHT: lambda x, y: x >> y,
 }
 _BITS = (_B.BITWISE_AND, _B.BITWISE_OR, _B.BITWISE_XOR, _B.SHIFT_LEFT, _B.SHIFT_RIGHT)
-_SIMPLE: dict[type[Descriptor], BinaryOperation] = {
+SIMPLE: dict[type[Descriptor], BinaryOperation] = {
     AdditionDescriptor: _B.ADD,
     SubtractionDescriptor: _B.SUB,
     MultiplicationDescriptor: _B.MUL,
@@ -111,14 +111,14 @@ _SIMPLE: dict[type[Descriptor], BinaryOperation] = {
 }
 
 
-def _pairwise(function: Pair, x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+def pairwise(function: Pair, x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     """Apply a function of Python's numbers to pairs of elements."""
     left, right = np.broadcast_arrays(x, y)
     pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
     return np.array([function(a, b) for a, b in pairs]).reshape(left.shape)
 
 
-def _operands(
+def operands(
     data_type: DataType, shapes: Sequence[Sequence[int]], *, positive: bool = False
 ) -> tuple[CaseTensor, CaseTensor]:
     """Return two operands; the second is never near zero."""
@@ -138,22 +138,22 @@ _SHAPES = {
 }
 
 
-@cases(*_SIMPLE, types=NUMBERS)
+@cases(*SIMPLE, types=NUMBERS)
 def arithmetic(data_type: DataType) -> Iterator[LayerCase]:
     """Cover every binary layer, with equal and broadcast shapes."""
-    for kind, operation in _SIMPLE.items():
+    for kind, operation in SIMPLE.items():
         for name, shapes in _SHAPES.items():
-            x, y = _operands(data_type, shapes)
+            x, y = operands(data_type, shapes)
             if kind is SubtractionDescriptor and data_type.is_integer:
                 x = tensor(data_type, x.real + 6 if data_type not in SIGNED else x.real)
-            expected = _pairwise(_BINARY[operation], x.real, y.real)
+            expected = pairwise(BINARY[operation], x.real, y.real)
             expected = expected.astype(x.real.dtype)
             edge = name != "same shape"
             tolerance = _LOOSE.get(data_type)
             yield case(data_type, name, kind(), [x, y], expected, tolerance=tolerance, edge=edge)
 
 
-@cases(*_SIMPLE, types=QUANTIZED)
+@cases(*SIMPLE, types=QUANTIZED)
 def arithmetic_that_saturates(data_type: DataType) -> Iterator[LayerCase]:
     """Cover results beyond the output's range, and zero points."""
     limits = np.iinfo(data_type.numpy_dtype)
@@ -165,8 +165,8 @@ def arithmetic_that_saturates(data_type: DataType) -> Iterator[LayerCase]:
     y = stored_tensor(
         data_type, [limits.max, zero - 8, zero + 2, zero + 4], scale=0.25, zero_point=zero
     )
-    for kind, operation in _SIMPLE.items():
-        expected = _pairwise(_BINARY[operation], x.real, y.real)
+    for kind, operation in SIMPLE.items():
+        expected = pairwise(BINARY[operation], x.real, y.real)
         yield case(data_type, "saturated", kind(), [x, y], expected, outputs=[info], edge=True)
 
 
@@ -190,18 +190,18 @@ def division_by_zero(data_type: DataType) -> Iterator[LayerCase]:
 @cases(ElementwiseBinaryDescriptor, types=NUMBERS)
 def elementwise_binary(data_type: DataType) -> Iterator[LayerCase]:
     """Cover every operation, with broadcasting."""
-    for operation, function in _BINARY.items():
+    for operation, function in BINARY.items():
         integers = data_type in INTEGERS
         if operation in _BITS and not integers:
             continue
         positive = operation in (_B.POWER, _B.SHIFT_LEFT, _B.SHIFT_RIGHT)
-        x, y = _operands(data_type, ((2, 3, 4), (3, 1)), positive=positive)
+        x, y = operands(data_type, ((2, 3, 4), (3, 1)), positive=positive)
         if operation is _B.SUB and data_type not in (*REAL, *SIGNED):
             x = tensor(data_type, x.real + 6)
         if operation is _B.SQ_DIFF and data_type not in (*REAL, *SIGNED):
             x = tensor(data_type, x.real + 3)
         d = ElementwiseBinaryDescriptor(operation=operation)
-        expected = _pairwise(function, x.real, y.real).astype(x.real.dtype)
+        expected = pairwise(function, x.real, y.real).astype(x.real.dtype)
         yield case(
             data_type,
             operation.arm_name,
@@ -353,7 +353,7 @@ def comparison(data_type: DataType) -> Iterator[LayerCase]:
             x, y = tensor(data_type, [[1], [5], [9]]), tensor(data_type, [1, 5, 9])
         d = ComparisonDescriptor(operation=operation)
         title = operation.arm_name
-        expected = _pairwise(function, x.real, y.real)
+        expected = pairwise(function, x.real, y.real)
         yield case(data_type, title, d, [x, y], expected, outputs=[DataType.BOOLEAN], edge=True)
 
 
@@ -368,7 +368,7 @@ def logical_binary(data_type: DataType) -> Iterator[LayerCase]:
     }
     for operation, function in rows.items():
         d = LogicalBinaryDescriptor(operation=operation)
-        expected = _pairwise(function, x.real, y.real)
+        expected = pairwise(function, x.real, y.real)
         yield case(data_type, operation.arm_name, d, [x, y], expected, edge=True)
 
 
@@ -405,12 +405,12 @@ def where(data_type: DataType) -> Iterator[LayerCase]:
         truth = values(DataType.BOOLEAN, shapes[0], seed=4)
         x = values(data_type, shapes[1], 0, 4, seed=2)
         y = values(data_type, shapes[2], 0, 4, seed=3)
-        expected = _choice(truth.real, x.real, y.real)
+        expected = choice(truth.real, x.real, y.real)
         edge = name != "same shape"
         yield case(data_type, name, WhereDescriptor(), [truth, x, y], expected, edge=edge)
 
 
-def _choice(truth: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+def choice(truth: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     parts = [part.reshape(-1).tolist() for part in np.broadcast_arrays(truth, x, y)]
     chosen = [a if t else b for t, a, b in zip(*parts, strict=True)]
     return np.array(chosen, x.dtype).reshape(np.broadcast_shapes(truth.shape, x.shape, y.shape))

@@ -27,20 +27,21 @@ INDEX = DataType.SIGNED32
 @cases(GatherDescriptor, types=ANY)
 def gather(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each axis, index rank and type, and negative indices."""
-    x = values(data_type, (3, 4, 2), 0, 9, seed=1)
-    for axis, places, kind in (
-        (0, [[2, 0], [1, 1]], INDEX),
-        (1, [3, -1, -4, 0], DataType.SIGNED64),
-        (-1, 1, INDEX),
-        (0, [], INDEX),
+    for axis, places, kind, sizes in (
+        (0, [[2, 0], [1, 1]], INDEX, (3, 4, 2)),
+        (1, [3, -1, -4, 0], DataType.SIGNED64, (3, 4, 2)),
+        (-1, 1, INDEX, (3, 4, 2)),
+        (0, [], INDEX, (3, 4, 2)),
+        (2, [[3, 0]], INDEX, (2, 1, 4, 2, 2)),
     ):
+        x = values(data_type, sizes, 0, 9, seed=1)
         indices = tensor(kind, np.array(places, np.int64))
         elements = np.moveaxis(x.real, axis, 0)
         shape = (*indices.stored.shape, *elements.shape[1:])
         picked = np.empty(shape, x.real.dtype)
         for place in np.ndindex(*indices.stored.shape):
             picked[place] = elements[int(indices.stored[place])]
-        rank, front = indices.stored.ndim, axis % 3
+        rank, front = indices.stored.ndim, axis % len(sizes)
         order = [*range(rank, rank + front), *range(rank), *range(rank + front, picked.ndim)]
         title = f"axis {axis}, indices of shape {list(indices.stored.shape)}"
         d = GatherDescriptor(axis=axis)
@@ -52,11 +53,15 @@ def gather(data_type: DataType) -> Iterator[LayerCase]:
 @cases(GatherNdDescriptor, types=ANY)
 def gather_nd(data_type: DataType) -> Iterator[LayerCase]:
     """Cover slices, rows, elements, and negative indices."""
-    x = values(data_type, (3, 4, 2), 0, 9, seed=2)
-    for places in ([[2], [0]], [[1, 3], [-1, -4]], [[[2, 3, 1]], [[0, -1, 0]]]):
+    for places, sizes in (
+        ([[2], [0]], (3, 4, 2)),
+        ([[1, 3], [-1, -4]], (3, 4, 1, 2, 2)),
+        ([[[2, 3, 1]], [[0, -1, 0]]], (3, 4, 2)),
+    ):
+        x = values(data_type, sizes, 0, 9, seed=2)
         indices = tensor(INDEX, np.array(places))
         depth = indices.stored.shape[-1]
-        expected = np.empty((*indices.stored.shape[:-1], *(3, 4, 2)[depth:]), x.real.dtype)
+        expected = np.empty((*indices.stored.shape[:-1], *sizes[depth:]), x.real.dtype)
         for place in np.ndindex(*indices.stored.shape[:-1]):
             expected[place] = x.real[tuple(indices.stored[place].tolist())]
         d = GatherNdDescriptor()
@@ -87,12 +92,14 @@ def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
             expected[tuple(row)] = combine(expected[tuple(row)].item(), number)
         d = ScatterNdDescriptor(function=function)
         yield case(data_type, function.arm_name, d, [x, indices, updates], expected, edge=True)
-    x, updates = values(data_type, (3, 2), 0, 9, seed=4), values(data_type, (1, 2), 0, 9, seed=5)
+    x = values(data_type, (3, 1, 2, 1, 2), 0, 9, seed=4)
+    updates = values(data_type, (1, 1, 2, 1, 2), 0, 9, seed=5)
     expected = x.real.copy()
     expected[2] = updates.real[0]
     indices = tensor(INDEX, np.array([[2]]))
     inputs = [x, indices, updates]
-    yield case(data_type, "a slice", ScatterNdDescriptor(), inputs, expected)
+    yield case(data_type, "a slice of rank 4", ScatterNdDescriptor(), inputs, expected)
+    updates = values(data_type, (1, 2), 0, 9, seed=5)
     shape = tensor(INDEX, np.array([4, 2]), constant=True)
     expected = np.zeros((4, 2), x.real.dtype)
     expected[2] = updates.real[0]
@@ -103,12 +110,13 @@ def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
 @cases(SliceDescriptor, types=ANY)
 def slice_(data_type: DataType) -> Iterator[LayerCase]:
     """Cover an inner box, the rest, and nothing."""
-    x = values(data_type, (3, 4, 5), 0, 9, seed=6)
-    for name, begin, size, shape in (
-        ("inside", (1, 0, 2), (2, 3, 1), (2, 3, 1)),
-        ("what is left", (1, 2, 0), (-1, -1, 2), (2, 2, 2)),
-        ("nothing", (0, 1, 2), (3, 0, 2), (3, 0, 2)),
+    for name, sizes, begin, size, shape in (
+        ("inside", (3, 4, 5), (1, 0, 2), (2, 3, 1), (2, 3, 1)),
+        ("what is left", (3, 4, 5), (1, 2, 0), (-1, -1, 2), (2, 2, 2)),
+        ("nothing", (3, 4, 5), (0, 1, 2), (3, 0, 2), (3, 0, 2)),
+        ("rank 5", (2, 2, 1, 3, 4), (0, 1, 0, 1, 1), (2, 1, 1, 2, 2), (2, 1, 1, 2, 2)),
     ):
+        x = values(data_type, sizes, 0, 9, seed=6)
         expected = np.empty(shape, x.real.dtype)
         for place in np.ndindex(*shape):
             expected[place] = x.real[tuple(p + b for p, b in zip(place, begin, strict=True))]
@@ -118,7 +126,10 @@ def slice_(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(StridedSliceDescriptor, types=ANY)
 def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover steps both ways, masks, dropped axes, negative positions."""
+    """Cover steps both ways, masks, dropped axes, negative positions.
+
+    Positions may be outside of the axis.
+    """
     x = values(data_type, (3, 4, 5), 0, 9, seed=7)
     rows: dict[str, tuple[dict[str, Any], tuple[range, ...], tuple[int, ...]]] = {
         "steps": (
@@ -162,13 +173,41 @@ def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
             (range(1, 3), range(2, 4), range(5)),
             (2, 1, 2, 5),
         ),
+        "beyond the ends": (
+            {"begin": (-7, 2, -5), "end": (9, 99, 3), "stride": (1, 1, 2)},
+            (range(3), range(2, 4), range(0, 3, 2)),
+            (3, 2, 2),
+        ),
+        "backward beyond the ends": (
+            {"begin": (9, 3, 1), "end": (-9, -99, -7), "stride": (-1, -3, -1)},
+            (range(2, -1, -1), range(3, -1, -3), range(1, -1, -1)),
+            (3, 2, 2),
+        ),
+        "an axis that goes at its begin": (
+            {
+                "begin": (0, 2, 3),
+                "end": (3, 3, 5),
+                "stride": (1, 1, 1),
+                "begin_mask": 2,
+                "end_mask": 2,
+                "shrink_axis_mask": 2,
+            },
+            (range(3), range(1), range(3, 5)),
+            (3, 2),
+        ),
     }
     layouts = itertools.cycle(DataLayout)  # it has no effect
     for name, (parameters, spans, shape) in rows.items():
-        picked = [x.real[i, j, k] for i in spans[0] for j in spans[1] for k in spans[2]]
+        picked = [x.real[place] for place in itertools.product(*spans)]
         expected = np.array(picked, x.real.dtype).reshape(shape)
         d = StridedSliceDescriptor(**parameters, data_layout=next(layouts))
         yield case(data_type, name, d, [x], expected, like=x, edge=name != "steps")
+    x = values(data_type, (2, 3, 1, 4, 3), 0, 9, seed=8)
+    d = StridedSliceDescriptor(
+        begin=(0, 2, 0, 1, -1), end=(2, 0, 1, 4, -4), stride=(1, -1, 1, 2, -2)
+    )
+    expected = x.real[:, [2, 1]][:, :, :, [1, 3]][..., [2, 0]]
+    yield case(data_type, "rank 5", d, [x], expected, like=x, edge=True)
 
 
 @cases(NonZeroDescriptor, types=ANY)
@@ -177,9 +216,11 @@ def non_zero(data_type: DataType) -> Iterator[LayerCase]:
     some = [[0, 1, 0], [2, 0, 1]]
     if np.array(-1).astype(data_type.numpy_dtype) < 0:
         some[1][0] = -2
-    for name, numbers in (("some", some), ("none", [[0, 0]]), ("all", [[1], [1]])):
+    deep = np.array(some).reshape(1, 2, 1, 3, 1)
+    rows = {"some": some, "none": [[0, 0]], "all": [[1], [1]], "rank 5": deep}
+    for name, numbers in rows.items():
         x = tensor(data_type, np.array(numbers))
         places = [p for p in np.ndindex(*x.real.shape) if x.real[p] != 0]
-        expected = np.array(places, np.int64).reshape(-1, 2).T
+        expected = np.array(places, np.int64).reshape(-1, x.real.ndim).T
         outputs = [DataType.SIGNED64]
         yield case(data_type, name, NonZeroDescriptor(), [x], expected, outputs=outputs, edge=True)

@@ -31,6 +31,13 @@ def concat(data_type: DataType) -> Iterator[LayerCase]:
         target[1:] = np.moveaxis(inputs[2].real, axis, 0)
         title = f"axis {axis}"
         yield case(data_type, title, ConcatDescriptor(axis=axis), inputs, expected, edge=True)
+    pieces = [values(data_type, (2, 1, 1 + n % 3, 2, 1), 0, 5, seed=n) for n in range(9)]
+    expected = np.empty((2, 1, 18, 2, 1), pieces[0].real.dtype)
+    for n, piece in enumerate(pieces):
+        first = sum(1 + m % 3 for m in range(n))
+        expected[:, :, first : first + 1 + n % 3] = piece.real
+    d = ConcatDescriptor(axis=2)
+    yield case(data_type, "nine of rank 5", d, pieces, expected, edge=True)
     x = values(data_type, (2, 2), 0, 5, seed=1)
     d = ConcatDescriptor(axis=1)
     outputs = [x.info]
@@ -50,9 +57,16 @@ def joined_with_different_scales(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(SplitterDescriptor, types=ANY)
 def splitter(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover different sizes, an empty part and one part."""
-    x = values(data_type, (4, 4, 4), 0, 5, seed=3)
-    for axis, sizes in ((0, (1, 3)), (1, (2, 0, 2)), (-1, (3, 1)), (2, (4,))):
+    """Cover different sizes, an empty part, one part and many."""
+    solid, many = (4, 4, 4), (2, 1, 12, 1, 2)
+    for axis, sizes, shape in (
+        (0, (1, 3), solid),
+        (1, (2, 0, 2), solid),
+        (-1, (3, 1), solid),
+        (2, (4,), solid),
+        (2, (1, 2, 1, 1, 1, 2, 1, 1, 2), many),
+    ):
+        x = values(data_type, shape, 0, 5, seed=3)
         elements = np.moveaxis(x.real, axis, 0)
         pieces, first = [], 0
         for size in sizes:
@@ -76,5 +90,11 @@ def stack(data_type: DataType) -> Iterator[LayerCase]:
         moved = np.moveaxis(expected, 0, axis)
         edge = axis == -1
         yield case(data_type, f"axis {axis}", StackDescriptor(axis=axis), inputs, moved, edge=edge)
+    many = [values(data_type, (2, 1, 2, 2), 0, 5, seed=n) for n in range(9)]
+    expected = np.empty((2, 1, 9, 2, 2), many[0].real.dtype)
+    for place, each in enumerate(many):
+        expected[:, :, place] = each.real
+    d = StackDescriptor(axis=2)
+    yield case(data_type, "nine to rank 5", d, many, expected, edge=True)
     (x, *_) = inputs
     yield case(data_type, "alone", StackDescriptor(axis=1), [x], x.real[:, None], like=x, edge=True)

@@ -32,12 +32,12 @@ def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 @cases(FullyConnectedDescriptor, types=REAL)
 def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover both weight orders, rank four, no bias, per-axis scales."""
+    """Cover both weight orders, rank five, no bias, per-axis scales."""
     for transpose in (False, True):
         for name, shape, inner, outer, axis in (
             ("rectangular", (2, 5), 5, 3, None),
             ("square", (3, 4), 4, 4, None),
-            ("flattened", (2, 2, 1, 3), 6, 2, None),
+            ("flattened", (2, 1, 2, 1, 3), 6, 2, None),
             ("scales per output", (1, 3), 3, 2, 0 if transpose else 1),
         ):
             x = values(data_type, shape, seed=1)
@@ -174,7 +174,7 @@ def determinant(data_type: DataType) -> Iterator[LayerCase]:
     """Cover one matrix, several, and one or no elements."""
     for name, shape, edge in (
         ("one matrix", (3, 3), False),
-        ("several", (2, 1, 2, 2), False),
+        ("several", (2, 1, 1, 2, 2), False),
         ("one element", (2, 1, 1), True),
         ("no element", (2, 0, 0), True),
     ):

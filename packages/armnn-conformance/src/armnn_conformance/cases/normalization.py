@@ -20,8 +20,8 @@ from armnn.layers.normalization import (
     SoftmaxDescriptor,
 )
 from armnn.types import DataLayout, DataType, NormalizationAlgorithmChannel
-from armnn_conformance.cases import LayerCase, Tolerance, case, cases
-from armnn_conformance.operands import REAL, CaseTensor, tensor, values
+from armnn_conformance.cases import EXTREME, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import FLOATS, LARGE, REAL, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +49,7 @@ def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
         (DataLayout.NCHW, (2, 3, 2, 5), 0.5),
         (DataLayout.NHWC, (2, 2, 5, 3), 1e-4),
         (DataLayout.NCHW, (4, 3), 1e-2),
+        (DataLayout.NCHW, (2, 3, 1, 2, 2), 1e-2),
     ):
         axis = 1 if layout is DataLayout.NCHW else len(shape) - 1
         x = values(data_type, shape, seed=1)
@@ -66,7 +67,7 @@ def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
             [x, mean, variance, beta, gamma],
             g * (x.real - m) / np.sqrt(v + eps) + b,
             tolerance=_COARSE.get(data_type),
-            edge=len(shape) == 2,
+            edge=len(shape) != 4,
         )
 
 
@@ -154,13 +155,31 @@ def softmax(data_type: DataType) -> Iterator[LayerCase]:
     yield case(data_type, "last axis", SoftmaxDescriptor(), [x], _softmax(x.real, 1, -1))
     d = SoftmaxDescriptor(beta=0.5, axis=1)
     yield case(data_type, "middle axis with beta", d, [x], _softmax(x.real, 0.5, 1))
-    d = SoftmaxDescriptor(axis=-3)
-    yield case(data_type, "negative axis", d, [x], _softmax(x.real, 1, 0), edge=True)
+    deep = values(data_type, (2, 3, 1, 2, 2), -3, 3, seed=6)
+    d = SoftmaxDescriptor(axis=-4)
+    title = "negative axis of rank 5"
+    yield case(data_type, title, d, [deep], _softmax(deep.real, 1, 1), edge=True)
     x = tensor(data_type, [[1000.0, 990.0, -1000.0], [-800.0, -800.0, -800.0]])
     expected = _softmax(x.real, 1, -1)
     yield case(data_type, "large numbers", SoftmaxDescriptor(), [x], expected, edge=True)
     x = values(data_type, (3, 1), seed=7)
     yield case(data_type, "one element", SoftmaxDescriptor(), [x], np.ones((3, 1)), edge=True)
+
+
+@cases(SoftmaxDescriptor, types=FLOATS)
+def softmax_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover masks of -infinity, and lines of NaN."""
+    x = tensor(data_type, [[-np.inf, 1.0, 2.0], [0.0, -np.inf, -np.inf]])
+    expected = _softmax(x.real, 1, -1)
+    yield case(data_type, "masked", SoftmaxDescriptor(), [x], expected, edge=True)
+    x = tensor(data_type, [[np.inf, 1.0], [-np.inf, -np.inf], [np.nan, 1.0], [1.0, 2.0]])
+    expected = np.full((4, 2), np.nan)
+    expected[3] = _softmax(x.real[3], 1, -1)
+    yield case(data_type, "no number", SoftmaxDescriptor(), [x], expected, edge=True)
+    x = tensor(data_type, [[LARGE[data_type], 0.0, -LARGE[data_type]]])
+    d = SoftmaxDescriptor(beta=4.0)
+    expected = np.array([[1.0, 0.0, 0.0]])
+    yield case(data_type, "limits of the type", d, [x], expected, edge=True, needs=EXTREME)
 
 
 @cases(LogSoftmaxDescriptor, types=REAL)
@@ -170,6 +189,9 @@ def log_softmax(data_type: DataType) -> Iterator[LayerCase]:
     for name, beta, axis in (("last axis", 1.0, -1), ("first axis with beta", 2.0, 0)):
         d = LogSoftmaxDescriptor(beta=beta, axis=axis)
         yield case(data_type, name, d, [x], np.log(_softmax(x.real, beta, axis)))
+    x = values(data_type, (2, 1, 3, 2, 2), -3, 3, seed=8)
+    expected = np.log(_softmax(x.real, 1, 2))
+    yield case(data_type, "rank 5", LogSoftmaxDescriptor(axis=2), [x], expected, edge=True)
     x = tensor(data_type, [[0.0, -500.0], [-600.0, -600.0]])
     shifted = x.real - x.real.max(-1, keepdims=True)
     expected = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
@@ -205,6 +227,27 @@ def layer_normalization(data_type: DataType) -> Iterator[LayerCase]:
     d = LayerNormalizationDescriptor(axis=-2, eps=0.1)
     expected = _standardized(x.real, (1, 2), 0.1)
     yield case(data_type, "bare", d, [x], expected, tolerance=tolerance, edge=True)
+    gamma, beta = _factors(data_type, (3, 4))
+    for name, operands, result in (
+        ("gamma alone", [x, gamma], expected * gamma.real),
+        ("beta alone", [x, None, beta], expected + beta.real),
+    ):
+        yield case(data_type, name, d, operands, result, tolerance=tolerance, edge=True)
+    deep = values(data_type, (2, 1, 3, 2, 4), seed=11)
+    gamma, beta = _factors(data_type, (2, 4))
+    expected = _standardized(deep.real, (3, 4), 0.1) * gamma.real + beta.real
+    yield case(data_type, "rank 5", d, [deep, gamma, beta], expected, tolerance=tolerance)
+
+
+@cases(LayerNormalizationDescriptor, InstanceNormalizationDescriptor, types=FLOATS)
+def normalization_of_large_numbers(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover numbers whose sums and squares overflow."""
+    large = LARGE[data_type]
+    tolerance = _COARSE.get(data_type)
+    x = tensor(data_type, np.array([large, -large, large, -large]).reshape(1, 1, 1, 4))
+    signs = np.sign(x.real)
+    for d in (LayerNormalizationDescriptor(), InstanceNormalizationDescriptor()):
+        yield case(data_type, "large numbers", d, [x], signs, tolerance=tolerance, needs=EXTREME)
 
 
 @cases(RmsNormalizationDescriptor, types=REAL)
@@ -222,6 +265,13 @@ def rms_normalization(data_type: DataType) -> Iterator[LayerCase]:
         title = f"axis {axis}, bare"
         expected = x.real / root
         yield case(data_type, title, d, [x], expected, tolerance=_COARSE.get(data_type), edge=True)
+    x = values(data_type, (2, 1, 3, 2, 4), seed=12)
+    gamma, _ = _factors(data_type, (2, 4))
+    root = np.sqrt((x.real**2).mean((3, 4), keepdims=True) + 0.25)
+    d = RmsNormalizationDescriptor(axis=-2, eps=0.25)
+    expected = x.real / root * gamma.real
+    tolerance = _COARSE.get(data_type)
+    yield case(data_type, "rank 5", d, [x, gamma], expected, tolerance=tolerance, edge=True)
 
 
 @cases(GroupNormalizationDescriptor, types=REAL)

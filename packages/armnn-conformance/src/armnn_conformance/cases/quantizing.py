@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from armnn_conformance.operands import (
     REAL,
     SYMMETRIC,
     CaseTensor,
+    high_ranks,
     stored_tensor,
     tensor,
     values,
@@ -44,10 +46,11 @@ _SCALE = Tolerance("the scale is one division in float32", rtol=1e-6)
 @cases(QuantizeDescriptor, types=REAL)
 def quantize(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each quantised type, no elements, per-channel scales."""
-    x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = QuantizeDescriptor()
-    for target in QUANTIZED:
-        yield case(data_type, f"to {target.arm_name}", d, [x], x.real, outputs=[target])
+    shapes = {"": (2, 3, 5), ", a scalar": (), ", rank 5": (2, 1, 3, 1, 2)}
+    for target, (name, shape) in zip(QUANTIZED, itertools.cycle(shapes.items()), strict=False):
+        x = values(data_type, shape, -3.0, 2.0, seed=1)
+        yield case(data_type, f"to {target.arm_name}{name}", d, [x], x.real, outputs=[target])
     channels = TensorInfo(None, DataType.QSYMM_S8, (0.03125, 0.0625, 0.125), axis=1)
     yield case(data_type, "a scale per channel", d, [x], x.real, outputs=[channels], edge=True)
     empty = values(data_type, (0, 3), seed=2)
@@ -83,10 +86,11 @@ def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
 @cases(DequantizeDescriptor, types=QUANTIZED)
 def dequantize(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each float type, limits, per-channel scales, no elements."""
-    x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = DequantizeDescriptor()
-    for target in FLOATS:
-        name = f"to {target.arm_name}"
+    shapes = {"": (2, 3, 5), ", a scalar": (), ", rank 5": (2, 1, 3, 1, 2)}
+    for target, (title, shape) in zip(FLOATS, itertools.cycle(shapes.items()), strict=False):
+        x = values(data_type, shape, -3.0, 2.0, seed=1)
+        name = f"to {target.arm_name}{title}"
         yield case(data_type, name, d, [x], x.real, outputs=[target], tolerance=usual(target))
     limits = np.iinfo(data_type.numpy_dtype)
     zero = 0 if data_type in SYMMETRIC else 100
@@ -194,6 +198,16 @@ def cast(data_type: DataType) -> Iterator[LayerCase]:
             yield case(data_type, title, d, [bits], [1, 0, 1, 1], outputs=[target], tolerance=EXACT)
 
 
+@cases(CastDescriptor, types=ANY)
+def cast_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover a scalar and high ranks."""
+    target = DataType.FLOAT64 if data_type is DataType.FLOAT32 else DataType.FLOAT32
+    for name, shape in {"a scalar": (), **high_ranks(data_type)}.items():
+        x = values(data_type, shape, 0, 5, seed=1)
+        expected = x.real.astype(np.float64)
+        yield case(data_type, name, CastDescriptor(), [x], expected, outputs=[target], edge=True)
+
+
 @cases(CastDescriptor, types=FLOATS)
 def cast_out_of_range(data_type: DataType) -> Iterator[LayerCase]:
     """Cover values too large for eight bits.
@@ -277,7 +291,8 @@ def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
     ]
     d = ConvertFp16ToFp32Descriptor()
     for name, numbers, edge in rows:
-        x = tensor(data_type, np.array(numbers, np.float64))
+        shape = (1, len(numbers), 1, 1, 1) if name == "ordinary" else (len(numbers),)
+        x = tensor(data_type, np.array(numbers, np.float64).reshape(shape))
         outputs = [DataType.FLOAT32]
         yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, edge=edge)
 
@@ -296,9 +311,10 @@ def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
     ]
     d = ConvertFp32ToFp16Descriptor()
     for name, numbers, expected, edge in rows:
-        x = tensor(data_type, np.array(numbers))
+        shape = (1, len(numbers), 1, 1, 1) if name == "ordinary" else (len(numbers),)
+        x, y = (tensor(data_type, np.array(row).reshape(shape)) for row in (numbers, expected))
         outputs = [DataType.FLOAT16]
-        yield case(data_type, name, d, [x], expected, outputs=outputs, tolerance=EXACT, edge=edge)
+        yield case(data_type, name, d, [x], y.real, outputs=outputs, tolerance=EXACT, edge=edge)
 
 
 @cases(FakeQuantizationDescriptor, types=FLOATS)
@@ -315,8 +331,9 @@ def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
     ]
     for name, low, high, numbers, expected, edge in rows:
         d = FakeQuantizationDescriptor(min=low, max=high)
-        x = tensor(data_type, np.array(numbers, np.float64))
-        yield case(data_type, name, d, [x], expected, tolerance=EXACT, edge=edge)
+        shape = (1, len(numbers), 1, 1, 1) if edge else (len(numbers),)
+        x = tensor(data_type, np.array(numbers, np.float64).reshape(shape))
+        yield case(data_type, name, d, [x], np.reshape(expected, shape), tolerance=EXACT, edge=edge)
 
 
 @cases(DynamicQuantizeDescriptor, types=FLOATS)
@@ -335,13 +352,14 @@ def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
         ("zero between two steps", [-0.1875, 1, 0.5], [0, 255, 147], 1.1875 / 255, 40, False),
     ]
     for name, numbers, steps, scale, zero, edge in rows:
-        x = tensor(data_type, np.array(numbers, np.float64))
+        shape = (1, len(numbers), 1, 1, 1) if edge else (len(numbers),)
+        x = tensor(data_type, np.array(numbers, np.float64).reshape(shape))
         yield case(
             data_type,
             name,
             DynamicQuantizeDescriptor(),
             [x],
-            (np.array(steps), np.array(scale), np.array(zero)),
+            (np.reshape(steps, shape), np.array(scale), np.array(zero)),
             outputs=[DataType.UNSIGNED8, DataType.FLOAT32, DataType.UNSIGNED8],
             tolerance=_SCALE,
             edge=edge,
@@ -358,7 +376,11 @@ def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
     for target in _PLAIN_TYPES:
         if target.bits != data_type.bits:
             continue
-        for name, reals in (("matrix", numbers), ("scalar", numbers[0, 1]), ("empty", numbers[:0])):
+        for name, reals in (
+            ("rank 5", numbers.reshape(2, 1, 3, 1, 1)),
+            ("scalar", numbers[0, 1]),
+            ("empty", numbers[:0]),
+        ):
             real = reals.astype(np.bool_) if data_type is DataType.BOOLEAN else reals
             x = tensor(data_type, real)
             stored = np.frombuffer(x.stored.tobytes(), target.numpy_dtype).reshape(x.stored.shape)
@@ -371,5 +393,5 @@ def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
                 expected,
                 outputs=[target],
                 tolerance=EXACT,
-                edge=name != "matrix",
+                edge=True,
             )

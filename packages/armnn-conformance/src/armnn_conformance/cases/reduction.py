@@ -18,9 +18,18 @@ from armnn.layers.reduction import (
     ReduceDescriptor,
 )
 from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
-from armnn_conformance.cases import LayerCase, case, cases
+from armnn_conformance.cases import EXTREME, NAN, LayerCase, case, cases
 from armnn_conformance.cases.convolution import SUMS
-from armnn_conformance.operands import FLOATS, INTEGERS, NUMBERS, SIGNED, CaseTensor, tensor, values
+from armnn_conformance.operands import (
+    FLOATS,
+    INTEGERS,
+    LARGE,
+    NUMBERS,
+    SIGNED,
+    CaseTensor,
+    tensor,
+    values,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,13 +50,15 @@ _FUNCTIONS: dict[ReduceOperation, Callable[[Sequence[Any]], Any]] = {
     _R.MIN: min,
     _R.MEAN: _mean,
 }
-_AXES: dict[str, tuple[tuple[int, ...], bool]] = {
-    "last": ((2,), False),
-    "kept": ((1,), True),
-    "negative": ((-3,), False),
-    "two": ((0, 2), False),
-    "all": ((), True),
+_PLAIN = (2, 3, 2)
+_AXES: dict[str, tuple[tuple[int, ...], bool, tuple[int, ...]]] = {
+    "last": ((2,), False, _PLAIN),
+    "kept": ((1,), True, _PLAIN),
+    "negative": ((-3,), False, _PLAIN),
+    "two of rank 5": ((1, 3), False, (2, 2, 1, 2, 3)),
+    "all": ((), True, _PLAIN),
 }
+"""The axes, whether they stay with one element, and the shape that is reduced."""
 
 
 def _reduced(
@@ -60,10 +71,13 @@ def _reduced(
     return np.array([function(row) for row in rows.tolist()], x.dtype).reshape(shape)
 
 
-def _numbers(data_type: DataType, *, seed: int) -> Any:
+_INDEX_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
+
+
+def _numbers(data_type: DataType, shape: tuple[int, ...], *, seed: int) -> Any:
     low = -3 if data_type in SIGNED or data_type not in INTEGERS else 1
     high = -1 if low < 0 else 3
-    return values(data_type, (2, 3, 2), low, high, seed=seed)
+    return values(data_type, shape, low, high, seed=seed)
 
 
 @cases(ReduceDescriptor, types=NUMBERS)
@@ -73,10 +87,10 @@ def reduce(data_type: DataType) -> Iterator[LayerCase]:
     They would show a zero.
     """
     for operation, function in _FUNCTIONS.items():
-        for name, (axes, kept) in _AXES.items():
-            if operation is _R.PROD and name in ("two", "all") and data_type in INTEGERS:
+        for name, (axes, kept, shape) in _AXES.items():
+            if operation is _R.PROD and len(axes) != 1 and data_type in INTEGERS:
                 continue  # it would not fit into eight bits
-            x = _numbers(data_type, seed=int(operation))
+            x = _numbers(data_type, shape, seed=int(operation))
             d = ReduceDescriptor(reduce_operation=operation, axis=axes, keep_dims=kept)
             yield case(
                 data_type,
@@ -95,8 +109,8 @@ def mean(data_type: DataType) -> Iterator[LayerCase]:
 
     They are on both sides of zero.
     """
-    for name, (axes, kept) in _AXES.items():
-        x = _numbers(data_type, seed=9)
+    for name, (axes, kept, shape) in {**_AXES, "a scalar": ((), False, (4,))}.items():
+        x = _numbers(data_type, shape, seed=9)
         d = MeanDescriptor(axis=axes, keep_dims=kept)
         expected = _reduced(_mean, x.real, axes, kept)
         edge = name != "last"
@@ -112,20 +126,21 @@ def mean(data_type: DataType) -> Iterator[LayerCase]:
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
 def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
     """Cover the first of equals, along each axis."""
-    x = tensor(data_type, np.array([[[3, 1, 3], [2, 1, 1]], [[1, 5, 5], [4, 4, 1]]]))
+    numbers = np.array([[[3, 1, 3], [2, 1, 1]], [[1, 5, 5], [4, 4, 1]]])
+    x, deep = tensor(data_type, numbers), tensor(data_type, numbers.reshape(1, 2, 1, 2, 3))
     for function in ArgMinMaxFunction:
         extreme = min if function is ArgMinMaxFunction.MIN else max
-        for axis in (0, 1, -1):
+        for axis, read in ((0, x), (3, deep), (-1, x)):
             expected = np.apply_along_axis(
                 lambda row, extreme=extreme: row.tolist().index(extreme(row.tolist())),
                 axis,
-                x.real,
+                read.real,
             )
             d = ArgMinMaxDescriptor(function=function, axis=axis)
-            for index_type in (DataType.SIGNED32, DataType.SIGNED64):
+            for index_type in _INDEX_TYPES[: 1 if axis else 2]:
                 title = f"{function.arm_name} axis {axis} {index_type.arm_name}"
                 edge = axis == -1
-                yield case(data_type, title, d, [x], expected, outputs=[index_type], edge=edge)
+                yield case(data_type, title, d, [read], expected, outputs=[index_type], edge=edge)
 
 
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
@@ -147,12 +162,38 @@ def arg_min_max_of_equals(data_type: DataType) -> Iterator[LayerCase]:
 @cases(ArgMinMaxDescriptor, types=FLOATS)
 def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
     """Cover infinities, which are numbers like others."""
-    x = tensor(data_type, [[0.0, -np.inf, np.inf]])
+    x = tensor(data_type, [[0.0, -np.inf, np.inf], [-np.inf] * 3, [np.inf] * 3])
+    nan = tensor(data_type, [[1.0, np.nan, 0.0, np.nan, 3.0], [2.0, 1.0, np.nan, 1.0, 2.0]])
     for function, place in ((ArgMinMaxFunction.MIN, 1), (ArgMinMaxFunction.MAX, 2)):
         d = ArgMinMaxDescriptor(function=function)
         title = f"{function.arm_name} of infinities"
         outputs = [DataType.SIGNED32]
-        yield case(data_type, title, d, [x], [place], outputs=outputs, edge=True)
+        yield case(data_type, title, d, [x], [place, 0, 0], outputs=outputs, edge=True)
+        title = f"{function.arm_name} finds the first NaN"
+        yield case(data_type, title, d, [nan], [1, 2], outputs=outputs, edge=True, needs=NAN)
+        d = ArgMinMaxDescriptor(function=function, select_last_index=True)
+        title = f"{function.arm_name} finds the last NaN"
+        yield case(data_type, title, d, [nan], [3, 2], outputs=outputs, edge=True, needs=NAN)
+
+
+@cases(ReduceDescriptor, types=FLOATS)
+def extremes_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover NaN, which maxima and minima pass on, and infinities."""
+    rows = [[1.0, np.nan, 3.0], [-np.inf] * 3, [np.inf] * 3, [-np.inf, np.inf, 0.0]]
+    x = tensor(data_type, rows)
+    for operation, last in ((_R.MAX, np.inf), (_R.MIN, -np.inf)):
+        d = ReduceDescriptor(reduce_operation=operation, axis=(1,), keep_dims=False)
+        title = f"{operation.arm_name} of NaN and infinities"
+        expected = [np.nan, -np.inf, np.inf, last]
+        yield case(data_type, title, d, [x], expected, edge=True)
+
+
+@cases(MeanDescriptor, types=FLOATS)
+def mean_of_large_numbers(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover a finite mean of a sum that overflows."""
+    x = tensor(data_type, [[LARGE[data_type]] * 3, [-LARGE[data_type]] * 3])
+    d = MeanDescriptor(axis=(1,))
+    yield case(data_type, "large numbers", d, [x], x.real[:, 0], edge=True, needs=EXTREME)
 
 
 def _running(
@@ -170,13 +211,15 @@ def _cumulated(
     x: CaseTensor,
 ) -> Iterator[LayerCase]:
     """Cover both directions, exclusive and inclusive, each axis."""
-    for axis, exclusive, reverse in itertools.product((0, 1, -1), (False, True), (False, True)):
-        expected = np.apply_along_axis(_running, axis, x.real, total, exclusive, reverse)
+    deep = values(data_type, (2, 1, 3, 2, 1), x.real.min(), x.real.max(), seed=2)
+    for axis, exclusive, reverse in itertools.product((0, 2, -1), (False, True), (False, True)):
+        read = deep if axis == 2 else x
+        expected = np.apply_along_axis(_running, axis, read.real, total, exclusive, reverse)
         expected = expected.astype(x.real.dtype)
         d = kind(axis=axis, exclusive=exclusive, reverse=reverse)
-        title = f"axis {axis}, exclusive {exclusive}, reverse {reverse}"
+        title = f"axis {axis} of {read.real.ndim}, exclusive {exclusive}, reverse {reverse}"
         tolerance = SUMS.get(data_type)
-        yield case(data_type, title, d, [x], expected, tolerance=tolerance, edge=axis == -1)
+        yield case(data_type, title, d, [read], expected, tolerance=tolerance, edge=axis == -1)
 
 
 @cases(CumSumDescriptor, types=NUMBERS)

@@ -51,8 +51,8 @@ def _picture(data_type: DataType, shape: Sequence[int]) -> CaseTensor:
 def reshape(data_type: DataType) -> Iterator[LayerCase]:
     """Cover another rank, an inferred size, a scalar, no elements."""
     for name, shape, target, real in (
-        ("flattened", (2, 3, 4), (24,), (24,)),
-        ("with -1", (2, 3, 4), (4, -1), (4, 6)),
+        ("flattened", (2, 1, 3, 2, 2), (24,), (24,)),
+        ("with -1", (2, 3, 4), (2, 1, -1, 1, 4), (2, 1, 3, 1, 4)),
         ("a scalar", (1, 1), (), ()),
         ("empty", (0, 3), (3, 0), (3, 0)),
     ):
@@ -75,7 +75,7 @@ def transpose(data_type: DataType) -> Iterator[LayerCase]:
     for shape, mapping in (
         ((2, 3, 4), (1, 2, 0)),
         ((2, 3, 4, 5), (0, 3, 1, 2)),
-        ((2, 1, 3), (2, 0, 1)),
+        ((2, 1, 3, 1, 4), (4, 0, 2, 1, 3)),
         ((5,), (0,)),
     ):
         x = _picture(data_type, shape)
@@ -222,8 +222,13 @@ def batch_to_space(data_type: DataType) -> Iterator[LayerCase]:
 @cases(ChannelShuffleDescriptor, types=ANY)
 def channel_shuffle(data_type: DataType) -> Iterator[LayerCase]:
     """Cover groups along each axis, a group for each channel."""
-    for axis, groups in ((1, 2), (-1, 3), (1, 6), (0, 1)):
-        x = _picture(data_type, (2, 6, 6))
+    for axis, groups, shape in (
+        (1, 2, (2, 6, 6)),
+        (-1, 3, (2, 1, 2, 1, 6)),
+        (1, 6, (2, 6, 6)),
+        (0, 1, (2, 6, 6)),
+    ):
+        x = _picture(data_type, shape)
         size = x.real.shape[axis]
         members = size // groups
         order = [group * members + member for member in range(members) for group in range(groups)]
@@ -241,6 +246,7 @@ def broadcast_to(data_type: DataType) -> Iterator[LayerCase]:
         ("rows", (1, 3), (2, 3)),
         ("columns in front", (2, 1), (3, 2, 4)),
         ("a scalar", (), (2, 2)),
+        ("rank 5", (1, 3, 1, 2), (2, 2, 3, 2, 2)),
     ):
         x = _picture(data_type, shape)
         skipped = len(target) - len(shape)
@@ -260,7 +266,7 @@ def broadcast_to(data_type: DataType) -> Iterator[LayerCase]:
 def tile(data_type: DataType) -> Iterator[LayerCase]:
     """Cover copies along several axes, none at all, one axis."""
     for multiples, shape in (
-        ((2, 1, 3), (2, 2, 2)),
+        ((2, 1, 3, 1, 2), (2, 2, 1, 3, 1)),
         ((1, 1), (2, 3)),
         ((3,), (2,)),
         ((0, 2), (2, 1)),
@@ -305,6 +311,12 @@ def pad(data_type: DataType) -> Iterator[LayerCase]:
 
         d = PadDescriptor(pad_list=pads, padding_mode=mode)
         yield case(data_type, mode.arm_name, d, [x], _moved(x.real, shape, source), like=x)
+    deep = _picture(data_type, (1, 2, 1, 2, 3))
+    expected = np.zeros((2, 3, 1, 5, 5), x.real.dtype)
+    expected[:1, 1:, :, 2:4, 1:4] = deep.real
+    d = PadDescriptor(pad_list=((0, 1), (1, 0), (0, 0), (2, 1), (1, 1)))
+    outputs = [deep.info]
+    yield case(data_type, "rank 5", d, [deep], expected, outputs=outputs, edge=True)
     d = PadDescriptor(pad_list=((0, 0), (0, 0)))
     yield case(data_type, "nothing", d, [x], x.real, like=x, edge=True)
 
@@ -312,18 +324,25 @@ def pad(data_type: DataType) -> Iterator[LayerCase]:
 @cases(ReverseV2Descriptor, types=ANY)
 def reverse(data_type: DataType) -> Iterator[LayerCase]:
     """Cover one axis, several, negative ones, and none."""
-    for axes in ((0,), (-1, 0), (1,), ()):
-        x = _picture(data_type, (2, 3, 4))
+    for axes, shape in (
+        ((0,), (2, 3, 4)),
+        ((-1, 0), (2, 1, 3, 2, 2)),
+        ((1,), (2, 3, 4)),
+        ((), (2, 3, 4)),
+    ):
+        x = _picture(data_type, shape)
         named = tensor(DataType.SIGNED32, np.array(axes, np.int32), constant=True)
-        turned = [axis % 3 for axis in axes]
+        turned = [axis % len(shape) for axis in axes]
 
-        def source(*place: int, turned: list[int] = turned) -> tuple[int, ...]:
+        def source(
+            *place: int, turned: list[int] = turned, shape: tuple[int, ...] = shape
+        ) -> tuple[int, ...]:
             return tuple(
                 size - 1 - p if axis in turned else p
-                for axis, (p, size) in enumerate(zip(place, (2, 3, 4), strict=True))
+                for axis, (p, size) in enumerate(zip(place, shape, strict=True))
             )
 
-        expected = _moved(x.real, (2, 3, 4), source)
+        expected = _moved(x.real, shape, source)
         yield case(
             data_type,
             f"axes {axes}",

@@ -58,7 +58,7 @@ def _distinct(data_type: DataType, *shape: int) -> CaseTensor:
 @cases(TopKDescriptor, types=NUMBERS)
 def top_k(data_type: DataType) -> Iterator[LayerCase]:
     """Largest and smallest along each axis, ties, all and none."""
-    x = _distinct(data_type, 3, 5)
+    x, deep = _distinct(data_type, 3, 5), _distinct(data_type, 2, 1, 4, 1, 2)
     for index, (name, k, axis, largest, edge) in enumerate(
         (
             ("the largest of a row", 2, -1, True, False),
@@ -69,6 +69,8 @@ def top_k(data_type: DataType) -> Iterator[LayerCase]:
     ):
         d = TopKDescriptor(k=k, axis=axis, largest=largest)
         yield _top(data_type, name, d, x, _INDEX_TYPES[index % 2], edge)
+    d = TopKDescriptor(k=3, axis=2)
+    yield _top(data_type, "rank 5", d, deep, DataType.SIGNED64, True)
     d = TopKDescriptor(k=1, axis=1, sorted=False)
     yield _top(data_type, "one, in any order", d, x, DataType.SIGNED64, True)
     ties = tensor(data_type, np.array([[2, 3, 3, 2, 3]]))
@@ -108,6 +110,7 @@ def one_hot(data_type: DataType) -> Iterator[LayerCase]:
     for name, places, depth, axis, wrap, edge in (
         ("the last axis", [2, 0, 1], 3, -1, True, False),
         ("the first axis", [[2, 0], [1, 1]], 4, 0, True, False),
+        ("rank 5", [[[[2, 0]]], [[[1, 1]]]], 3, 2, True, True),
         ("from the end", [-1, 3, 1], 4, -1, True, True),
         ("negative ones are outside", [-1, 3, 1], 4, -1, False, True),
         ("outside", [5, -6, 1], 3, -1, True, True),
@@ -129,6 +132,7 @@ def triangle(data_type: DataType) -> Iterator[LayerCase]:
     for name, shape, upper, k, edge in (
         ("upper", (3, 4), True, 0, False),
         ("lower", (4, 3), False, 0, False),
+        ("rank 5", (2, 1, 2, 3, 2), False, -1, True),
         ("above the diagonal", (3, 4), True, 1, False),
         ("up to below the diagonal", (3, 4), False, -1, False),
         ("a batch of rows", (2, 1, 5), True, 2, True),
@@ -146,16 +150,18 @@ def triangle(data_type: DataType) -> Iterator[LayerCase]:
 @cases(GatherElementsDescriptor, types=ANY)
 def gather_elements(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each axis, negative, few and no indices."""
-    x = _distinct(data_type, 3, 4)
+    plain, deep = _distinct(data_type, 3, 4), _distinct(data_type, 2, 1, 3, 1, 2)
     for index, (name, places, axis, edge) in enumerate(
         (
             ("rows", [[0, 2, 1, 0], [2, 2, 0, 1]], 0, False),
             ("columns, from the end", [[3, -1], [0, -4], [1, 2]], -1, False),
             ("a corner", [[2]], 0, True),
             ("no index", np.zeros((0, 4), np.int64), 0, True),
+            ("rank 5", [[[[[2, 0]], [[1, 2]]]]], 2, True),
         )
     ):
         array = np.array(places)
+        x = deep if array.ndim == 5 else plain
         expected = np.zeros(array.shape, x.real.dtype)
         for at in np.ndindex(*array.shape):
             source = list(at)
@@ -181,6 +187,10 @@ def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
     updates = tensor(data_type, np.array([[1], [2]]))
     function = ScatterNdFunction.UPDATE
     yield _scattered(data_type, "from the end", function, 1, x, places, updates, True)
+    deep = tensor(data_type, np.arange(12).reshape(2, 1, 3, 1, 2))
+    updates = tensor(data_type, np.array([20, 21, 22, 23]).reshape(1, 1, 2, 1, 2))
+    places = [[[[[2, 0]], [[0, 1]]]]]
+    yield _scattered(data_type, "rank 5", function, 2, deep, places, updates, True)
 
 
 def _scattered(
@@ -189,14 +199,14 @@ def _scattered(
     function: ScatterNdFunction,
     axis: int,
     x: CaseTensor,
-    places: list[list[int]],
+    places: list[Any],
     updates: CaseTensor,
     edge: bool,
 ) -> LayerCase:
     expected: NDArray[Any] = x.real.copy()
     for at in np.ndindex(*updates.real.shape):
         target = list(at)
-        target[axis] = places[at[0]][at[1]]
+        target[axis] = int(np.array(places)[at])
         old, new = expected[tuple(target)], updates.real[at]
         expected[tuple(target)] = COMBINE[function](old, new)
     rounded = Tolerance("each update may be rounded by itself", rtol=1e-2, atol=1e-2, steps=2)
@@ -214,13 +224,15 @@ def _scattered(
 @cases(CompressDescriptor, types=ANY)
 def compress(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each axis, a short condition, and no result."""
-    x = _distinct(data_type, 3, 4)
+    plain, deep = _distinct(data_type, 3, 4), _distinct(data_type, 2, 1, 3, 1, 2)
     for name, condition, axis, edge in (
+        ("rank 5", [True, False, True], 2, True),
         ("columns", [True, False, True, True], 1, False),
         ("rows, from the end", [False, True, True], -2, False),
         ("a condition that ends early", [True, True], 1, True),
         ("nothing left", [False, False, False], 0, True),
     ):
+        x = deep if name == "rank 5" else plain
         kept = [index for index, holds in enumerate(condition) if holds]
         expected = np.moveaxis(np.moveaxis(x.real, axis, 0)[kept], 0, axis)
         d = CompressDescriptor(axis=axis)
@@ -238,25 +250,25 @@ def unique(data_type: DataType) -> Iterator[LayerCase]:
         ("a list", [1, 0, 1, 1, 0], 0),
         ("columns", [[1, 0, 1, 1], [0, 1, 0, 1]], 1),
         ("columns that go round", [[1, 0, 0, 0], [1, 0, 1, 0]], 1),
-        ("rows, from the end", [[1, 1], [0, 1], [1, 1]], -2),
+        ("rank 5, from the end", np.array([[1, 1], [0, 1], [1, 1]]).reshape(3, 1, 2, 1, 1), -5),
         ("all alike", [1, 1, 1], 0),
         ("nothing", np.zeros((0, 2)), 0),
     ):
         plain = np.array(numbers, np.float64 if data_type in REAL else np.int64)
         reals = plain.astype(np.bool_) if data_type is DataType.BOOLEAN else plain
         x = tensor(data_type, reals)
-        for ordered in (True, False):
-            for places in _INDEX_TYPES:
-                yield case(
-                    data_type,
-                    f"{name}, sorted {ordered}, {places.arm_name}",
-                    UniqueDescriptor(axis=axis, sorted=ordered),
-                    [x],
-                    _uniques(x.real, axis, ordered),
-                    outputs=[x.info, places, places, places],
-                    tolerance=EXACT,
-                    edge=name != "a list",
-                )
+        # One type of indices with each order: the two have nothing to do with each other.
+        for ordered, places in zip((True, False), _INDEX_TYPES, strict=True):
+            yield case(
+                data_type,
+                f"{name}, sorted {ordered}, {places.arm_name}",
+                UniqueDescriptor(axis=axis, sorted=ordered),
+                [x],
+                _uniques(x.real, axis, ordered),
+                outputs=[x.info, places, places, places],
+                tolerance=EXACT,
+                edge=name != "a list",
+            )
 
 
 def _uniques(x: NDArray[Any], axis: int, ordered: bool) -> tuple[NDArray[Any], ...]:

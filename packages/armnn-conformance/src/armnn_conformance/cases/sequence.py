@@ -241,7 +241,7 @@ def reverse_sequence(data_type: DataType) -> Iterator[LayerCase]:
     for name, shape, lengths, batch_axis, time_axis, edge in (
         ("time first", (4, 3), [4, 1, 3], 1, 0, False),
         ("batch first", (3, 4), [2, 4, 1], 0, 1, False),
-        ("axes from the end", (2, 2, 3), [3, 2], -2, -1, False),
+        ("axes from the end", (2, 1, 1, 2, 3), [3, 2], -2, -1, False),
         ("one step", (1, 2), [1, 1], 1, 0, True),
     ):
         x = values(data_type, shape, seed=3)

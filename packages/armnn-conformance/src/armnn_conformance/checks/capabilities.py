@@ -17,13 +17,12 @@ import numpy as np
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, AsyncExecution, Capability, HostAllocator
 from armnn.backends.native import NativeBackend
 from armnn.types import DataType, MemorySource
-from armnn_conformance.cases import LayerCase, cases_of, covered_layers, samples_of
+from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of, covered_layers, samples_of
 from armnn_conformance.checks import stress
 from armnn_conformance.checks.correctness import (
     check_runtime,
     check_workload,
     compare,
-    expects_nan,
 )
 from armnn_conformance.running import (
     GARBAGE,
@@ -52,6 +51,9 @@ WITH_WEIGHTS: Final = (
 
 WITH_NAN: Final = ("Activation", "Addition", "Maximum", "Minimum", "ElementwiseBinary")
 """Layers among whose cases some expect NaN."""
+
+WITH_EXTREMES: Final = ("Softmax", "LayerNormalization", "Pooling2d", "Mean")
+"""Layers among whose cases some are of infinity and the largest numbers."""
 
 ALIGNMENT: Final = 64
 PATIENCE_SECONDS: Final = 60
@@ -226,10 +228,24 @@ def _check_nan(subject: Subject) -> None:
         case
         for layer in WITH_NAN
         for case in cases_of(layer, DataType.FLOAT32)
-        if expects_nan(case) and subject.supports(layer_of(case))
+        if NAN in case.tags and subject.supports(layer_of(case))
     ]
     if not cases:
         raise NothingToCheckError("the backend claims no case that expects NaN")
+    for case in cases:
+        _check_right(subject, case)
+
+
+def _check_extremes(subject: Subject) -> None:
+    """Run the claimed cases of infinity and the largest numbers."""
+    cases = [
+        case
+        for layer in WITH_EXTREMES
+        for case in cases_of(layer, DataType.FLOAT32)
+        if EXTREME in case.tags and subject.supports(layer_of(case))
+    ]
+    if not cases:
+        raise NothingToCheckError("the backend claims no case of the largest numbers")
     for case in cases:
         _check_right(subject, case)
 
@@ -255,6 +271,7 @@ _CHECKS: Final[Mapping[str, _Check]] = {
     Capability.SINGLE_AXIS_PACKING: _check_blocks,
     Capability.HAS_FP16: _check_float16,
     Capability.PROPAGATES_NAN: _check_nan,
+    Capability.KEEPS_EXTREMES: _check_extremes,
     Capability.RELEASES_CONSTANTS: _check_releases,
 }
 
@@ -292,7 +309,7 @@ def _claimed(
             is_fed = any(not each.constant for each in given)
             is_fit = not constants or any(each.constant for each in given)
             is_fit = is_fit and (not computed or case.tolerance.rtol > 0)
-            if is_fed and is_fit and not expects_nan(case) and subject.supports(layer_of(case)):
+            if is_fed and is_fit and NAN not in case.tags and subject.supports(layer_of(case)):
                 yield case
 
 

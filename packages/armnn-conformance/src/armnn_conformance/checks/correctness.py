@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from armnn.backends import Support
 from armnn.single_layer import in_layout
-from armnn_conformance.cases import LayerCase, cases_of
+from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of
 from armnn_conformance.comparison import difference
 from armnn_conformance.running import (
     BoundCase,
@@ -24,7 +22,6 @@ from armnn_conformance.running import (
     run_by_runtime,
     works_in_host_memory,
 )
-from armnn_conformance.subject import PROPAGATES_NAN
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,6 +31,10 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
     from armnn.types import DataLayout, DataType
     from armnn_conformance.subject import Subject
+
+
+_NEEDS = {NAN: "expects NaN", EXTREME: "is about infinity or the largest numbers"}
+"""What cases with the tag of a capability are about."""
 
 
 class Verdict(StrEnum):
@@ -107,9 +108,10 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
             check_wish(subject, layer, answer.layout)
         if not answer:
             return Outcome(Verdict.NOT_SUPPORTED, answer.reason)
-        if expects_nan(case) and not subject.propagates_nan:
-            reason = f"it expects NaN, and the backend says that {PROPAGATES_NAN} is false"
-            return Outcome(Verdict.NOT_SUPPORTED, reason)
+        for capability, meaning in _NEEDS.items():
+            if capability in case.tags and subject.lacks(capability):
+                reason = f"it {meaning}, and the backend says that {capability} is false"
+                return Outcome(Verdict.NOT_SUPPORTED, reason)
         if works_in_host_memory(subject):
             check_workload(subject, layer, case)
         check_runtime(subject, case)
@@ -199,10 +201,3 @@ def claimed_case(subject: Subject, layer: str) -> LayerCase | None:
         if fed and subject.supports(layer_of(case)):
             return case
     return None
-
-
-def expects_nan(case: LayerCase) -> bool:
-    """Return whether a result of the case is NaN."""
-    return any(
-        expected.dtype.kind == "f" and np.isnan(expected).any() for expected in case.expected
-    )

@@ -27,6 +27,8 @@ from armnn.types import DataType, MemorySource
 from armnn_conformance.fakes.misbehaving import FUNCTIONS, Function, SmallBackend, SmallWorkload
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Layer
 
 _FUNCTIONS: dict[str, Function] = {
@@ -37,6 +39,13 @@ _FUNCTIONS: dict[str, Function] = {
     ),
 }
 
+
+def _naive_softmax(d: Any, x: NDArray[Any]) -> NDArray[Any]:
+    powers = np.exp(d.beta * x)
+    result: NDArray[Any] = powers / powers.sum(d.axis, keepdims=True)
+    return result
+
+
 HONEST: tuple[str, ...] = (
     "NonConstWeights",
     "ConstantTensorsAsInputs",
@@ -45,6 +54,7 @@ HONEST: tuple[str, ...] = (
     "MultiAxisPacking",
     "SingleAxisPacking",
     "PropagatesNaN",
+    "KeepsExtremes",
 )
 """What :class:`CapableBackend` states, and what holds of it."""
 
@@ -236,6 +246,13 @@ class NumberingBackend(CapableBackend):
     functions: ClassVar = {**_FUNCTIONS, "Maximum": lambda _, x, y: np.fmax(x, y)}
 
 
+class OverflowingBackend(CapableBackend):
+    """States KeepsExtremes, and lets exponentials overflow."""
+
+    stated: ClassVar = ("KeepsExtremes",)
+    functions: ClassVar = {**_FUNCTIONS, "Softmax": _naive_softmax}
+
+
 class ReleasingBackend(CapableBackend):
     """States ReleasesConstants, and is not in C."""
 
@@ -256,6 +273,7 @@ LIARS: dict[type[SmallBackend], str] = {
     NoHalvesBackend: "no layer that computes is claimed for Float16",
     HalvesBackend: "the workload's output 0 is wrong",
     NumberingBackend: "the workload's output 0 is wrong",
+    OverflowingBackend: "the workload's output 0 is wrong",
     ReleasingBackend: "it is about `compile` of a backend in C, and this one is not",
 }
 """Backends that state one capability each, and how the kit tells that they lack it."""

@@ -42,6 +42,9 @@ class Capability(StrEnum):
     """Layers compute on Float16."""
     PROPAGATES_NAN = "PropagatesNaN"
     """A result of NaN is NaN, never a number; true unless it is stated to be false."""
+    KEEPS_EXTREMES = "KeepsExtremes"
+    """Infinity is read and written as such, and no sum or square on the way to a result that is a
+    number of the type overflows; true unless it is stated to be false."""
     RELEASES_CONSTANTS = "ReleasesConstants"
     """``compile`` of a C backend neither reads a constant again nor refuses a node once it has
     dropped a constant that it kept: the host may then free the data."""
@@ -53,7 +56,7 @@ def has_capability(
     """Return whether a capability has a value, by default true.
 
     Counterpart of Arm NN's ``HasMatchingCapability``. A name that is not stated is false, but for
-    PropagatesNaN.
+    PropagatesNaN and KeepsExtremes.
 
     Args:
         capabilities: What a backend states.
@@ -71,4 +74,4 @@ def has_capability(
     meant = None if name in known else closest(name, sorted(known))
     if meant is not None:
         raise UnknownNameError(f"there is no capability {name!r}; did you mean {meant!r}?")
-    return value is (name == Capability.PROPAGATES_NAN)
+    return value is (name in (Capability.PROPAGATES_NAN, Capability.KEEPS_EXTREMES))

@@ -207,6 +207,8 @@ class LayerBuilders(Protocol):
         min(1, max(0, a*x+b)); ThresholdedReLu x if x > a else 0; Shrink x-b if x > a, x+b if x < -a,
         else 0; Swish x/(1+e^(-a*x)); GeluTanH x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
 
+        NaN stays NaN in every function, ThresholdedReLu and Shrink included.
+
         Args:
             input: The x of the function.
             function: The function.
@@ -1600,7 +1602,8 @@ class LayerBuilders(Protocol):
             stride: The step, not 0; negative to walk backwards.
             begin_mask: Where ``begin`` is ignored and the slice starts at the first position.
             end_mask: Where ``end`` is ignored and the slice reaches the last position.
-            shrink_axis_mask: Where only the position ``begin`` is taken and the axis goes.
+            shrink_axis_mask: Where only the position ``begin`` is taken and the axis goes; with
+                ``begin_mask`` it is the first one.
             ellipsis_mask: Where (in one place) as many whole axes stand as are not named otherwise;
                 without it, the axes that are not named stand at the end.
             new_axis_mask: Where a new axis of one element is made.

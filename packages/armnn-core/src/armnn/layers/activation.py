@@ -22,6 +22,8 @@ class ActivationDescriptor(Descriptor):
     min(1, max(0, a*x+b)); ThresholdedReLu x if x > a else 0; Shrink x-b if x > a, x+b if x < -a,
     else 0; Swish x/(1+e^(-a*x)); GeluTanH x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
 
+    NaN stays NaN in every function, ThresholdedReLu and Shrink included.
+
     Attributes:
         function: The function.
         a: Upper bound, slope or factor, as above.

@@ -279,7 +279,8 @@ class StridedSliceDescriptor(Descriptor):
         stride: The step, not 0; negative to walk backwards.
         begin_mask: Where ``begin`` is ignored and the slice starts at the first position.
         end_mask: Where ``end`` is ignored and the slice reaches the last position.
-        shrink_axis_mask: Where only the position ``begin`` is taken and the axis goes.
+        shrink_axis_mask: Where only the position ``begin`` is taken and the axis goes; with
+            ``begin_mask`` it is the first one.
         ellipsis_mask: Where (in one place) as many whole axes stand as are not named otherwise;
             without it, the axes that are not named stand at the end.
         new_axis_mask: Where a new axis of one element is made.
@@ -351,7 +352,7 @@ class StridedSliceDescriptor(Descriptor):
                     f"the axis at position {position} shrinks, but its stride is {stride}: "
                     "expected a positive one"
                 )
-            return begin
+            return 0 if self.begin_mask >> position & 1 else begin
         return slice(
             None if self.begin_mask >> position & 1 else begin,
             None if self.end_mask >> position & 1 else self.end[position],

@@ -684,7 +684,7 @@ enum {
 /* Where end is ignored and the slice reaches the last position. */
 #define ARMNN_STRIDED_SLICE_END_MASK "end_mask"
 #define ARMNN_STRIDED_SLICE_END_MASK_DEFAULT 0
-/* Where only the position begin is taken and the axis goes. */
+/* Where only the position begin is taken and the axis goes; with begin_mask it is the first one. */
 #define ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK "shrink_axis_mask"
 #define ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK_DEFAULT 0
 /* Where (in one place) as many whole axes stand as are not named otherwise; without it, the axes
