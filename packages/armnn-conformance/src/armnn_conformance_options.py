@@ -48,9 +48,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--armnn-require",
-        metavar="TYPE[:DATA_TYPE][,...]",
+        metavar="TYPE[:DATA_TYPE][:all][,...]",
         help="these layer types must be claimed, such as Softmax:Float32,Addition (of any data "
-        "type): that all cases of one are refused is a failure",
+        "type): that all cases of one are refused is a failure, and with :all that one is, such as "
+        "Slice:Float32:all; the closing lines name the cases that are refused",
     )
     group.addoption(
         "--armnn-in-process",
@@ -132,7 +133,7 @@ def _check_required(text: str | None) -> None:
     from armnn_conformance.cases import covered_layers, data_types_of
     from armnn_conformance.session import required
 
-    for layer, data_type in required(text):
+    for layer, data_type, _ in required(text):
         if layer not in covered_layers():
             raise pytest.UsageError(
                 f"--armnn-require: there are no cases for {layer!r}, expected some of "
@@ -190,11 +191,12 @@ class CaseCounter:
         self._claimed: dict[str, list[str]] = {}
         self._asked: dict[str, None] = {}
         self._graphs: list[str] = []
+        self._refused: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the cases and graphs of a test."""
         if report.when == "call" and _level(report.keywords):
-            from armnn_conformance.card import CELL, GRAPHS
+            from armnn_conformance.card import CELL, GRAPHS, REFUSED
 
             properties: list[tuple[str, Any]] = report.user_properties
             self._has_refused = self._has_refused or "test_what_is_not_claimed" in report.nodeid
@@ -202,6 +204,7 @@ class CaseCounter:
                 self._count(cell)
             for found in (found for name, found in properties if name == GRAPHS):
                 self._graphs += [graph for graphs in found.values() for graph in graphs]
+            self._refused += [line for name, line in properties if name == REFUSED]
 
     def _count(self, cell: dict[str, Any]) -> None:
         self._asked[cell["layer"]] = None
@@ -219,6 +222,8 @@ class CaseCounter:
             terminalreporter.write_line(
                 f"armnn conformance graphs: {len(self._graphs)} of several layers passed"
             )
+        for line in self._refused:
+            terminalreporter.write_line(f"armnn conformance: {line}")
         if self._asked or self._has_refused:
             terminalreporter.write_line(f"armnn conformance: the backend {self._claims()}")
 

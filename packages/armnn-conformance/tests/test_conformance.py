@@ -107,6 +107,21 @@ def test_that_what_is_required_is_refused_is_a_failure(
     result.stdout.fnmatch_lines(
         ["Floor is required, but all of its * cases are refused, the first because: no function*"]
     )
+    assert "another exception occurred" not in result.stdout.str()  # it is printed once
+
+
+def test_refused_cases_of_what_is_required_are_named(
+    pytester: pytest.Pytester, install_backend: Install
+) -> None:
+    options = ["--armnn-backend", install_backend(misbehaving.SmallBackend), "-v", "-k", "required"]
+    options += ["--armnn-layers", "Softmax", "--armnn-require"]
+    result = pytester.runpytest_inprocess(*KIT, *options, "Softmax,Softmax:Float32:all,Softmax:all")
+    assert result.parseoutcomes().items() >= {"passed": 2, "failed": 1}.items()
+    refused = "* of * cases are refused: Float16-last axis (*), * more"
+    told = (f"{start}{refused}" for start in ("all cases of Softmax are required, but ", "*but "))
+    result.stdout.fnmatch_lines(
+        [next(told), f"armnn conformance: Softmax is required and claimed, {next(told)}"]
+    )
 
 
 def test_a_backend_that_claims_nothing_is_told_so(

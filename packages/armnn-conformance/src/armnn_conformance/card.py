@@ -31,6 +31,9 @@ LEVELS = ("loads", "correct", "robust", "quiet")
 CELL = "conformance_cell"
 """The property by which a test says what came of a layer type and a data type."""
 
+REFUSED = "conformance_refused"
+"""The property of a test that says which required cases are refused."""
+
 GRAPHS = "conformance_graphs"
 """The property by which a test says which graphs of several layers passed, by family."""
 

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 LAYER = "layer under test"
 
+SHARED = (
+    "something that a call writes belongs to the program or is static, such as scratch memory or a "
+    "table; it must belong to the context"
+)
+"""What is wrong if calls in several contexts disturb each other."""
+
 GARBAGE = 0xA5
 """The bytes of and around outputs before a run, so that unwritten elements are seen."""
 
@@ -32,6 +38,13 @@ _GUARD_BYTES = 64
 
 class NonconformityError(AssertionError):
     """A backend does not do what the contract asks."""
+
+
+class MemoryDamageError(NonconformityError):
+    """A backend wrote to memory that is not its own.
+
+    What the process does from now on says nothing about the backend's other layers.
+    """
 
 
 def network_of(case: LayerCase) -> Network:
@@ -76,6 +89,15 @@ def input_name(index: int) -> str:
 def output_name(index: int) -> str:
     """Return the name of the output that shows a slot."""
     return f"output {index}"
+
+
+def without_advice(error: OptimizationError) -> str:
+    """Return why a network has no backend, without advice.
+
+    The user would add another backend; the kit is for the vendor of this one.
+    """
+    lines = str(error).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("Add CpuRef"))
 
 
 def feeds_of(case: LayerCase) -> dict[str, NDArray[Any]]:
@@ -131,10 +153,10 @@ class BoundCase:
             if source is None or given is None:
                 continue
             if source.map().tobytes() != given.tobytes():
-                raise NonconformityError("the step changed one of its inputs")
+                raise MemoryDamageError("the step changed one of its inputs")
         for block in self._blocks:
             if np.any(block[:_GUARD_BYTES] != GARBAGE) or np.any(block[-_GUARD_BYTES:] != GARBAGE):
-                raise NonconformityError("the step wrote past the ends of an output")
+                raise MemoryDamageError("the step wrote past the ends of an output")
         return [handle.map().copy() for handle in self.outputs]
 
     def _output(self, info: TensorInfo) -> TensorHandle:
@@ -165,10 +187,10 @@ def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | No
     network = network_of(case)
     try:
         optimized = subject.runtime.optimize(network, backends=[subject.id])
-    except OptimizationError:
+    except OptimizationError as error:
         if is_rewritten(network):
             return None
-        raise
+        raise NonconformityError(without_advice(error)) from None
     loaded = subject.runtime.load_network(optimized)
     try:
         results: Mapping[str, NDArray[Any]] = loaded.run(feeds_of(case))

@@ -24,14 +24,23 @@ def checks_of(config: pytest.Config) -> AnyChecks:
     return config.stash[_CHECKS]
 
 
-def required(text: str | None) -> list[tuple[str, str]]:
-    """Return layer types and data types of ``--armnn-require``.
+EVERY_CASE = "all"
+"""The last word of a requirement that no case may be refused."""
 
-    The data type is "" where any will do.
+
+def required(text: str | None) -> list[tuple[str, str, bool]]:
+    """Return what ``--armnn-require`` names.
+
+    A row is a layer type, a data type, which is "" where any will do, and whether all cases of it
+    must be claimed.
     """
-    words = [word.strip() for word in (text or "").split(",")]
-    pairs = [word.partition(":") for word in words if word]
-    return [(layer, data_type) for layer, _, data_type in pairs]
+    rows = []
+    for word in filter(None, map(str.strip, (text or "").split(","))):
+        named, colon, last = word.rpartition(":")
+        is_every = bool(colon) and last == EVERY_CASE
+        layer, _, data_type = (named if is_every else word).partition(":")
+        rows.append((layer, data_type, is_every))
+    return rows
 
 
 def check_that_loading_does_not_crash(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from armnn.backends import Capability, crashes
 from armnn.backends.native import NativeBackend
-from armnn_conformance.card import CELL, GRAPHS, cell_document
+from armnn_conformance.card import CELL, GRAPHS, REFUSED, cell_document
 from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
@@ -41,8 +41,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("refused_layer", others)
     elif "required_layer" in metafunc.fixturenames:
         wanted = required(metafunc.config.getoption("--armnn-require"))
-        ids = ["-".join(filter(None, pair)) for pair in wanted]
-        metafunc.parametrize(("required_layer", "required_type"), wanted, ids=ids)
+        ids = ["-".join(filter(None, (*pair, "all" * every))) for *pair, every in wanted]
+        names = ("required_layer", "required_type", "every_case")
+        metafunc.parametrize(names, wanted, ids=ids)
     elif "data_type" in metafunc.fixturenames:
         cells = list(all_cells(_layers(metafunc.config)))
         ids = [f"{layer}-{data_type.arm_name}" for layer, data_type in cells]
@@ -93,15 +94,18 @@ def run(checks: AnyChecks, subject: Subject) -> Callable[..., Any]:
     """Run a check by name, or skip the test."""
 
     def run_check(check: str, /, *, title: str = "", **arguments: Any) -> Any:
+        problem, answer = "", None
         try:
             answer = checks.run(check, arguments)
         except NotSupportedError as error:
             pytest.skip(str(error))
         except CrashError as error:
             crashes.remember(subject.entry, title or error.case, error.ending)
-            pytest.fail(str(error), pytrace=False)
+            problem = str(error)
         except AssertionError as error:
-            pytest.fail(str(error), pytrace=False)
+            problem = str(error)
+        if problem:  # out of the handler: pytest prints a failure within one twice
+            pytest.fail(problem, pytrace=False)
         if title:
             crashes.forget(subject.entry, [title])
         return answer
@@ -160,9 +164,16 @@ def test_what_is_claimed_is_computed_rightly(
 
 @pytest.mark.conformance_loads
 def test_what_is_required_is_claimed(
-    run: Callable[..., Any], required_layer: str, required_type: str
+    run: Callable[..., Any],
+    required_layer: str,
+    required_type: str,
+    every_case: bool,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    run("requirement", layer=required_layer, data_type=required_type)
+    wanted = {"layer": required_layer, "data_type": required_type, "every_case": every_case}
+    refused = run("requirement", **wanted)
+    if refused:
+        record_property(REFUSED, refused)
 
 
 @pytest.mark.conformance_correct
@@ -220,8 +231,11 @@ def test_the_backend_leaves_no_trace(
     run: Callable[..., Any], subject: Subject, request: pytest.FixtureRequest
 ) -> None:
     layers = run("layers_with_a_claimed_case", layers=_layers(request.config))
+    problem = ""
     try:
         check_quiet(request.config.getoption("--armnn-backend"), layers)
     except CrashError as error:
         crashes.remember(subject.entry, error.case, error.ending)
-        pytest.fail(str(error), pytrace=False)
+        problem = str(error)
+    if problem:
+        pytest.fail(problem, pytrace=False)

@@ -61,6 +61,23 @@ def test_one_crash_fails_one_case(install_backend: Install) -> None:
     assert len(cell.details(Verdict.PASSED)) == len(cell.outcomes) - 1
 
 
+def test_after_damage_to_memory_a_fresh_process_goes_on(install_backend: Install) -> None:
+    checks = ChecksInChild(install_backend(misbehaving.OverrunningBackend))
+    ids = []
+
+    def started() -> Any:
+        ids.append(checks._process)
+        return start()
+
+    start, checks._started = checks._started, started  # type: ignore[method-assign]  # it is watched
+    cell = checks.check_cell("Softmax", DataType.FLOAT32)
+    checks.close()
+    failed = cell.details(Verdict.FAILED)
+    assert set(failed.values()) == {"the step wrote past the ends of an output"}
+    assert len(failed) > 1
+    assert ids == [None] * (len(failed) + 1)
+
+
 def test_a_crash_while_it_is_loaded_or_asked_names_that(install_backend: Install) -> None:
     asked = ChecksInChild(install_backend(misbehaving.SegfaultingAnswerBackend))
     with pytest.raises(CrashError, match=r"^Floor-\w+-.*: the process ended with SIGSEGV"):
@@ -108,7 +125,7 @@ def test_doctor_remembers_a_crash_until_the_case_passes(
     options = ["--armnn-layers", "Softmax", "-m", "conformance_correct"]
     options += ["-k", "not graphs and not capability"]
     result = pytester.runpytest_inprocess(*KIT, "--armnn-backend", backend_id, *options)
-    result.assert_outcomes(failed=1, skipped=7, deselected=47)
+    result.assert_outcomes(failed=1, skipped=7, deselected=49)
     result.stdout.fnmatch_lines([f"*{CRASHING_CASE}: the process ended with SIGSEGV"])
     (told,) = findings(capsys)
     assert told.startswith("The conformance kit saw backend 'Small' (armnn-backend-acme")

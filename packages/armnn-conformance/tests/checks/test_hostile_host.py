@@ -41,6 +41,13 @@ def test_a_backend_that_claims_what_it_cannot_know_is_told_so(build: Build) -> N
         check_hostile_host(str(build(NAIVE)), ["Addition"])
 
 
+def test_a_backend_that_takes_an_unknown_enumerator_is_told_so(build: Build) -> None:
+    loose = with_defect("ARMNN_DATA_LAYOUT_NHWC;\n  return is_known", "0 || 1;\n  return is_known")
+    message = "Convolution2d: when the host sets data_layout to an unknown number: .* claims it"
+    with pytest.raises(NonconformityError, match=message):
+        check_hostile_host(str(build(loose)), ["Convolution2d"])
+
+
 def test_a_backend_that_steps_by_its_own_sizes_is_told_so(build: Build) -> None:
     stiff = with_defect("graph->value_stride", "sizeof(armnn_value)")
     with pytest.raises(NonconformityError, match="when the host hands over arrays with larger"):

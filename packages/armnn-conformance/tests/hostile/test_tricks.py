@@ -40,6 +40,7 @@ def test_the_sample_survives_all_tricks_but_stores_nothing(build: Build) -> None
 
 
 FREES = "frees the graph after compile"
+STRIDES = "hands over arrays with larger strides"
 DEFECTS = {
     "constants are not kept": (
         FREES,
@@ -48,19 +49,22 @@ DEFECTS = {
             "    program->kept[i] = value->constant_ref;\n"
         ),
         "",
-        "after compile, .* elements of output",
+        (
+            r"a shared constant 0 Float32 \(.*\): after compile, .* of output 0, of '2 Addition', "
+            "differ.*compile did not keep 'other' of '0 Addition'"
+        ),
     ),
     "constants are not dropped": (
         FREES,
         "if (program->kept[i]) program->drop(program->kept[i]);",
         "{}",
-        r"after program_destroy, \d+ references of keep were not given back by drop",
+        r"program_destroy, \d+ references of keep were not given back by drop, of '",
     ),
     "constants are dropped twice": (
         FREES,
         "if (program->kept[i]) program->drop(program->kept[i]);",
         "if (program->kept[i]) program->drop(program->kept[i]), program->drop(program->kept[i]);",
-        "a constant was dropped more often than it was kept",
+        "the constant '.*' of '. (Addition|Convolution2d)' was dropped more often than it was kept",
     ),
     "an input is written": (
         FREES,
@@ -85,6 +89,18 @@ DEFECTS = {
         "(char *)tensor->data + tensor->byte_offset",
         "(char *)tensor->data",
         "after compile|execute wrote around",
+    ),
+    "nodes are taken for neighbours": (
+        STRIDES,
+        "ARMNN_AT(const armnn_node, graph->nodes, graph->node_stride, index)",
+        "&graph->nodes[index]",
+        r"query answers \[True, .*False.*\] if its arrays have larger strides",
+    ),
+    "answers are taken for neighbours": (
+        STRIDES,
+        "ARMNN_AT(armnn_support, supports, stride, i);",
+        "&supports[i];\n    (void)stride;",
+        r"query wrote between its answers, which are \d+ bytes apart",
     ),
     "several nodes are refused": (
         FREES,
@@ -130,6 +146,12 @@ DEFECTS = {
         "program->host->cancelled(program->host->ctx, args->call_id))",
         "0)",
         r"execute of \d layers never asks `cancelled` of the host",
+    ),
+    "the host is asked once": (
+        "cancels calls",
+        "if (armnn_host_has_cancelled(program->host) &&",
+        "if (!i && armnn_host_has_cancelled(program->host) &&",
+        "execute asks `cancelled` once in a call, although the first question took 0.05 s",
     ),
     "the answer is ignored": (
         "cancels calls",
@@ -182,6 +204,29 @@ def test_a_planted_fault_is_caught(build: Build, defect: str) -> None:
     # A probe of the loader may have found it before the trick is played.
     with pytest.raises((NonconformityError, BackendUnavailableError), match=message):
         play(build(source), trick)
+
+
+def test_a_lock_that_is_held_over_a_question_is_told(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armnn_conformance.hostile.tricks._PATIENCE_SECONDS", 0.2)
+    asks = "program->host->cancelled(program->host->ctx, args->call_id))"
+    locked = "asked_alone(program->host, args->call_id))"
+    asked_alone = """
+#include <pthread.h>
+static int32_t asked_alone(const armnn_host *host, uint64_t call) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&lock);
+  const int32_t answer = host->cancelled(host->ctx, call);
+  pthread_mutex_unlock(&lock);
+  return answer;
+}
+static armnn_code execute("""
+    assert SAMPLE.count(asks) == SAMPLE.count("\nstatic armnn_code execute(") == 1
+    source = SAMPLE.replace(asks, locked).replace("\nstatic armnn_code execute(", asked_alone)
+    with pytest.raises(NonconformityError, match="the backend holds a lock while it asks") as told:
+        play(build(source), "pauses calls")
+    assert "0.2 s" in str(told.value)
 
 
 def test_a_leak_is_seen_while_other_garbage_waits(build: Build) -> None:

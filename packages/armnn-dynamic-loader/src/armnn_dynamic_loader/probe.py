@@ -39,6 +39,7 @@ _DOING: Final = {
     "serialize": "in serialize, check_blob or deserialize",
     "end": "while it was shut down",
 }
+_OF_A_LAYER: Final = ("compile", "execute", "guarded", "threads", "serialize")
 _SHOWN: Final = 200
 _MOST_AT_ONCE: Final = 64
 _YOUNG_SECONDS: Final = 0.25
@@ -138,17 +139,17 @@ def _outcome(child: ChildProcess, ending: Ending, timeout: float) -> Outcome:
         is_missing = known.stage == "dlopen" and "cannot be opened" in told["defect"]
         return replace(known, reason=told["defect"], depends_on_machine=is_missing)
     if ending.cause != "ended":
-        reason = f"{_bounded(ending, timeout)} {_doing(known.stage)}"
+        reason = f"{_bounded(ending, timeout)} {_doing(known.stage, told)}"
         return replace(known, reason=reason, is_timeout=ending.cause == "deadline")
     status = ending.status or 0
     if status < 0:
-        reason = f"crashed with {ending} {_doing(known.stage)}{_quoted(errors)}"
+        reason = f"crashed with {ending} {_doing(known.stage, told)}{_quoted(errors)}"
         return replace(known, reason=reason)
     if ending.output:
         text = ending.output.decode(errors="replace")[:_SHOWN]
         return replace(known, reason=f"prints to stdout: {text!r}")
     if status or not ({"passed", "unavailable"} & told.keys()):
-        return replace(known, **_exited(known.stage, status, errors))
+        return replace(known, **_exited(known.stage, told, status, errors))
     if ending.left:
         names = ", ".join(map(repr, map(printable, ending.left)))
         return replace(known, reason=f"leaves processes behind: {names}")
@@ -164,11 +165,12 @@ def _bounded(ending: Ending, timeout: float) -> str:
     }.get(ending.cause, "was ended")
 
 
-def _exited(stage: str, status: int, errors: str) -> dict[str, Any]:
+def _exited(stage: str, told: dict[str, Any], status: int, errors: str) -> dict[str, Any]:
     if stage not in _DOING:
         reason = f"cannot be tried out: the process ended with status {status}{_quoted(errors)}"
         return {"reason": reason, "depends_on_machine": True}
-    return {"reason": f"ended the process with exit({status}) {_doing(stage)}{_quoted(errors)}"}
+    doing = _doing(stage, told)
+    return {"reason": f"ended the process with exit({status}) {doing}{_quoted(errors)}"}
 
 
 def _out_of_time(count: int, timeout: float) -> Outcome:
@@ -181,8 +183,10 @@ def _not_started(error: OSError) -> Outcome:
     return Outcome(stage="probe", reason=reason, depends_on_machine=True)
 
 
-def _doing(stage: str) -> str:
-    return _DOING.get(stage, "before it was loaded")
+def _doing(stage: str, told: dict[str, Any]) -> str:
+    function, comma, where = _DOING.get(stage, "before it was loaded").partition(",")
+    of_what = f" of {told['layer']}" if stage in _OF_A_LAYER and "layer" in told else ""
+    return f"{function}{of_what}{comma}{where}"
 
 
 def _quoted(errors: str) -> str:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 Announce: TypeAlias = Callable[[str], None]
 """Is told the id of a case before it is tried."""
 
+_SHOWN = 8
+"""Refused cases that a message names."""
+
 ASKED_FIRST = 2
 """Cases of each layer type and data type by which a layer counts as claimed or not."""
 
@@ -137,30 +140,40 @@ class Checks:
         answers = [answer_of(self.subject, made) for made in self._announced(layer)]
         return next((answer.reason for answer in answers if not answer), "")
 
-    def requirement(self, layer: str, data_type: str = "") -> None:
-        """Check that a layer type is claimed.
+    def requirement(self, layer: str, data_type: str = "", every_case: bool = False) -> str:
+        """Check a requirement; return what is refused nevertheless.
 
         Args:
             layer: The layer type.
             data_type: The data type of the cases, any if left out.
+            every_case: Whether no case may be refused.
 
         Raises:
-            NonconformityError: Every case is refused.
+            NonconformityError: Every case is refused, or one, if all are required.
         """
         columns = [DataType.from_arm_name(data_type)] if data_type else data_types_of(layer)
-        reasons: list[str] = []
+        place = f"{layer}-{data_type}-" if data_type else f"{layer}-"
+        reasons: dict[str, str] = {}
+        count = 0
         for column in columns:
             for case in cases_of(layer, column):
                 self.announce(case.id)
                 answer = answer_of(self.subject, layer_of(case))
-                if answer:
-                    return
-                reasons.append(answer.reason)
+                count += 1
+                if not answer and answer.layout is None:
+                    reasons[case.id.removeprefix(place)] = answer.reason
         what = f"{layer} {data_type}".rstrip()
-        raise NonconformityError(
-            f"{what} is required, but all of its {len(reasons)} cases are refused, "
-            f"the first because: {reasons[0]}"
-        )
+        if len(reasons) == count:
+            raise NonconformityError(
+                f"{what} is required, but all of its {count} cases are refused, "
+                f"the first because: {next(iter(reasons.values()))}"
+            )
+        if not reasons:
+            return ""
+        refused = f"{len(reasons)} of {count} cases are refused: {_listed(reasons)}"
+        if every_case:
+            raise NonconformityError(f"all cases of {what} are required, but {refused}")
+        return f"{what} is required and claimed, but {refused}"
 
     def contract(self, check: str) -> None:
         """Run one of the checks of :mod:`armnn_conformance.checks.contract`."""
@@ -266,6 +279,13 @@ class Checks:
         for case, made in self._first_cases[layer]:
             self.announce(case.id)
             yield made
+
+
+def _listed(reasons: Mapping[str, str]) -> str:
+    """Return the first refused cases with their reasons."""
+    rows = [f"{name} ({reason})" for name, reason in itertools.islice(reasons.items(), _SHOWN)]
+    rest = len(reasons) - len(rows)
+    return ", ".join(rows) + (f" and {rest} more" if rest else "")
 
 
 _CHECKS_OF_FAMILIES = {ANY_BATCH: "batches", STORED: "stored", IN_THREADS: "threads"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A child process for checks, which backends may crash.
 
-A backend that crashes fails one case. One process serves many checks; after a crash, a fresh one
-goes on with the next case.
+A backend that crashes fails one case. One process serves many checks; after a crash, and after a
+write to memory that is not the backend's, a fresh one goes on with the next case.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from armnn.processes import Bounds, Child, PythonCall
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
-from armnn_conformance.running import NonconformityError
+from armnn_conformance.running import MemoryDamageError, NonconformityError
 from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
@@ -114,16 +114,19 @@ class ChecksInChild:
             try:
                 for kind, content in self._ask("cell", arguments):
                     if kind == "outcome":
-                        name, verdict, detail = content
-                        cell.outcomes[name] = Outcome(Verdict(verdict), detail)
+                        name, verdict, *rest = content
+                        cell.outcomes[name] = Outcome(Verdict(verdict), *rest)
+                        if cell.outcomes[name].is_damaged:
+                            self._forget()  # another case would be blamed for what comes of it
+                            break
+                else:
+                    return cell
             except CrashError as error:
                 name = error.case.removeprefix(f"{layer}-{data_type.arm_name}-")
                 if name in cell.outcomes or not name:
                     raise
                 cell.outcomes[name] = Outcome(Verdict.FAILED, str(error))
                 cell.crashes[name] = error.ending
-            else:
-                return cell
 
     def close(self) -> None:
         """End the process."""
@@ -143,7 +146,10 @@ class ChecksInChild:
             if kind != "outcome":  # between outcomes it goes on and may write its last words
                 self._show_output()
             if kind == "failed":
-                raise NonconformityError(content)
+                text, is_damaged = content
+                if is_damaged:
+                    self._forget()
+                raise NonconformityError(text)
             if kind == "not supported":
                 raise NotSupportedError(content)
             yield kind, content
@@ -222,13 +228,14 @@ def _answer(checks: Checks, check: str, arguments: dict[str, Any], say: Any) -> 
         answer = checks.run(check, arguments)
         if check == "cell":
             for name, outcome in answer:
-                say("outcome", [name, str(outcome.verdict), outcome.detail])
+                said = [name, str(outcome.verdict), outcome.detail, outcome.is_damaged]
+                say("outcome", said)
             answer = None
         sys.stdout.flush()
         say("done", answer)
     except NotSupportedError as error:
         say("not supported", str(error))
     except NonconformityError as error:
-        say("failed", str(error))
+        say("failed", [str(error), isinstance(error, MemoryDamageError)])
     except Exception:
-        say("failed", traceback.format_exc())
+        say("failed", [traceback.format_exc(), False])

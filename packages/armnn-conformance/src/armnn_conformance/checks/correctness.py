@@ -17,6 +17,7 @@ from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of
 from armnn_conformance.comparison import difference
 from armnn_conformance.running import (
     BoundCase,
+    MemoryDamageError,
     NonconformityError,
     layer_of,
     run_by_runtime,
@@ -55,10 +56,12 @@ class Outcome:
     Attributes:
         verdict: Passed, failed or not supported.
         detail: What is wrong, or the reason of the refusal.
+        is_damaged: Whether the backend wrote to memory that is not its own.
     """
 
     verdict: Verdict
     detail: str = ""
+    is_damaged: bool = False
 
 
 @dataclass(slots=True)
@@ -116,7 +119,7 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
             check_workload(subject, layer, case)
         check_runtime(subject, case)
     except NonconformityError as error:
-        return Outcome(Verdict.FAILED, str(error))
+        return Outcome(Verdict.FAILED, str(error), isinstance(error, MemoryDamageError))
     except Exception as error:  # whatever it is, it is the backend's answer to a legal question
         return Outcome(Verdict.FAILED, f"{type(error).__name__}: {error}")
     return Outcome(Verdict.PASSED)

@@ -23,7 +23,7 @@ from armnn_conformance.checks.stress import frequent_switches
 from armnn_conformance.fakes import NullBackend
 from armnn_conformance.graphs._graph import Graph, GraphValue, output_name
 from armnn_conformance.operands import decode, tensor
-from armnn_conformance.running import NonconformityError
+from armnn_conformance.running import SHARED, NonconformityError, without_advice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from armnn.runtime import LoadedNetwork
     from armnn_conformance.subject import Subject
 
+_IN_C = (
+    "A backend in C answers ARMNN_UNSUPPORTED_NODE with the node's id where compile cannot take a "
+    "node; query refuses the same nodes, as both get whole graphs."
+)
 THREADS = 4
 _ROUNDS = 8
 _BATCHES = (3, 1)
@@ -112,8 +116,7 @@ def check_graph_in_threads(subject: Subject, graph: Graph) -> bool:
         if wrong:
             raise NonconformityError(
                 f"{graph}: in {THREADS} threads, {wrong} of {len(rounds)} runs of one gave "
-                "something else than one thread alone gets: each context needs working memory "
-                "of its own"
+                f"something else than one thread alone gets: {SHARED}"
             )
     return True
 
@@ -163,8 +166,9 @@ def _loaded(
         types = optimized_types(network, NullBackend())
         if all(node.layer in types for node in graph.nodes):
             raise NonconformityError(
-                f"{graph}: each layer alone is claimed, but not all of them together: {error}"
-            ) from error
+                f"{graph}: each layer alone is claimed, but not all of them together: "
+                f"{without_advice(error)}\n{_IN_C}"
+            ) from None
         yield None
         return
     loaded = runtime.load_network(optimized)

@@ -10,6 +10,7 @@ what it computes anyway is right. The tricks are played in a process of their ow
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import faulthandler
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn.backends import ModelContext
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.processes import PythonCall, run
+from armnn.types import ArmnnEnum
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import end_of
+from armnn_backend_api.structs import end_of, text_of
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 from armnn_conformance.checks.bare_session import BareSession, Outcome
 from armnn_conformance.checks.child import CHILD_BOUNDS
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _UNKNOWN: Final = 424242
 _GAP: Final = 48
 _GARBAGE: Final = 0xA5
+_WITHOUT_EFFECT: Final = (("StridedSlice", "data_layout"),)
+"""Parameters that a backend need not look at."""
 
 
 # -- the tricks: each bends a session before it is played ------------------------------------------
@@ -88,6 +92,32 @@ def _unknown_enumerators(session: BareSession) -> None:
             row.data = ctypes.addressof(
                 session.arena.filled(ctypes.c_int64, [_UNKNOWN] * row.count)
             )
+
+
+def _unknown_enumerator(field: str) -> Callable[[BareSession], None]:
+    """Return a trick that alters one enumeration."""
+
+    def bend(session: BareSession) -> None:
+        node = session.struct.nodes[0]
+        for index in range(node.num_attributes):
+            row = node.attributes[index]
+            if text_of(row.name) == field:
+                unknown = session.arena.filled(ctypes.c_int64, [_UNKNOWN] * row.count)
+                row.data = ctypes.addressof(unknown)
+
+    return bend
+
+
+def _enumerations(case: LayerCase) -> list[str]:
+    """Return the parameters of a case that are enumerators."""
+    found = []
+    for field in dataclasses.fields(case.descriptor):
+        value = getattr(case.descriptor, field.name)
+        several = value if isinstance(value, tuple) else (value,)
+        is_read = (case.layer, field.name) not in _WITHOUT_EFFECT
+        if is_read and several and all(isinstance(each, ArmnnEnum) for each in several):
+            found.append(field.name)
+    return found
 
 
 def _unknown_attribute(session: BareSession) -> None:
@@ -203,7 +233,10 @@ def _problems(library: NativeLibrary, case: LayerCase) -> Iterator[dict[str, str
             yield _problem(case, trick, f"the answer changed from {levels} to {got_levels}")
         if got is not None and right is not None and not _equal(got, right):
             yield _problem(case, trick, "the result changed")
-    for trick, bend in _NO.items():
+    unknown = {
+        f"sets {n} to an unknown number": _unknown_enumerator(n) for n in _enumerations(case)
+    }
+    for trick, bend in {**_NO, **unknown}.items():
         got_levels, _ = play(trick, bend)
         if any(got_levels):
             yield _problem(case, trick, f"the backend claims it: {got_levels}")

@@ -161,11 +161,19 @@ class Graph:
                 place = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(wrong)))
                 at = place if off.ndim else ()
                 return (
-                    f"{np.count_nonzero(wrong)} of {wrong.size} elements of output {number} "
-                    f"differ, the first at {list(at)}: got {real[at]}, "
+                    f"{np.count_nonzero(wrong)} of {wrong.size} elements of output {number}"
+                    f"{self._maker_of(value)} differ, the first at {list(at)}: got {real[at]}, "
                     f"expected {value.real[at]} within {value.error:.3g}"
                 )
         return ""
+
+    def _maker_of(self, value: GraphValue) -> str:
+        made = (
+            f", of '{n} {node.layer}',"
+            for n, node in enumerate(self.nodes)
+            if value in node.outputs
+        )
+        return next(made, "")
 
 
 def input_name(number: int) -> str:

@@ -16,8 +16,8 @@ from armnn.single_layer import prepare
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct, text_of
 from armnn_conformance.graphs._graph import Graph
-from armnn_conformance.hostile.memory import GuardedTensors, LentGraph
-from armnn_conformance.running import NonconformityError, garbage
+from armnn_conformance.hostile.memory import CountedConstants, GuardedTensors, LentGraph
+from armnn_conformance.running import GARBAGE, MemoryDamageError, NonconformityError, garbage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +55,7 @@ class GraphOfC:
         native: It in memory of the usual host.
         feeds: What execute receives, in its order.
         outputs: What execute writes, in its order.
+        constants: Those of its last program.
     """
 
     def __init__(self, graph: Graph, library: NativeLibrary) -> None:
@@ -68,6 +69,7 @@ class GraphOfC:
         wanted = [value for value in shown if value in made]  # others never reach a backend
         inputs = [value for value in read if value not in made]
         self.graph = graph
+        self.constants: CountedConstants | None = None
         self.native = NativeGraph(
             layers, inputs, [v for v in wanted if v is not None], library.api_version
         )
@@ -78,7 +80,8 @@ class GraphOfC:
 
     def problem(self, results: Sequence[NDArray[Any]]) -> str:
         """Return the first output's difference from its expected value, or ""."""
-        return Graph(self.graph.name, outputs=self.outputs).problem(results)
+        shown = Graph(self.graph.name, nodes=self.graph.nodes, outputs=self.outputs)
+        return shown.problem(results)
 
 
 class NativeLife:
@@ -89,6 +92,7 @@ class NativeLife:
         polls: How often the backend asked whether a call shall stop.
         stops: Answers whether the call of this number shall stop.
         frees_dropped: Whether constants that ``compile`` drops are freed at once.
+        gap: Bytes of garbage between the elements of all arrays.
     """
 
     def __init__(self, library: NativeLibrary) -> None:
@@ -96,6 +100,7 @@ class NativeLife:
         self.polls = 0
         self.stops: Callable[[int], bool] = lambda _call: False
         self.frees_dropped = False
+        self.gap = 0
         self._table = type(library.host.table).from_buffer_copy(library.host.table)
         self._cancelled = abi.HostCancelled(self._asked)
         self._table.cancelled = self._cancelled
@@ -154,11 +159,22 @@ class NativeLife:
         Raises:
             NonconformityError: It fails, or refuses one without a reason.
         """
-        rows = self._arena.structs(abi.Support, len(lent.node_ids))
-        for row, number in zip(rows, lent.node_ids, strict=True):
-            row.node_id = number
         size = ctypes.sizeof(abi.Support)
-        self._must("query", backend, None, lent.struct, rows, size)
+        stride = size + self.gap
+        block = self._arena.filled(ctypes.c_ubyte, [GARBAGE] * stride * len(lent.node_ids))
+        rows = [abi.Support.from_buffer(block, n * stride) for n in range(len(lent.node_ids))]
+        for row, number in zip(rows, lent.node_ids, strict=True):
+            ctypes.memset(ctypes.addressof(row), 0, size)
+            row.header = abi.Header(stride, abi.STRUCT_IDS[abi.Support], None)
+            row.node_id = number
+        first = ctypes.cast(block, ctypes.POINTER(abi.Support))
+        self._must("query", backend, None, lent.struct, first, stride)
+        between = [bytes(block[n * stride + size : (n + 1) * stride]) for n in range(len(rows))]
+        if any(set(gap) - {GARBAGE} for gap in between):
+            raise MemoryDamageError(
+                f"query wrote between its answers, which are {stride} bytes apart: step by "
+                "support_stride, as ARMNN_AT does"
+            )
         for row in rows:
             if row.level == abi.NOT_SUPPORTED and not text_of(row.reason):
                 raise NonconformityError("a node of a graph is refused without a reason")
@@ -173,14 +189,15 @@ class NativeLife:
         Raises:
             NonconformityError: It is not compiled, or constants are still held in the end.
         """
-        lent = LentGraph(graph.native)
+        lent = LentGraph(graph.native, gap=self.gap)
         lent.constants.frees_dropped = self.frees_dropped
         answer, made = self.compile(backend, lent)
         if answer.code != abi.OK:
             raise NonconformityError(
                 f"compile answered {answer.code} ({answer.message}) to {len(lent.node_ids)} "
-                "layers that are claimed one by one"
+                f"layers that are claimed one by one: {graph.graph}"
             )
+        graph.constants = lent.constants
         yield made, lent
         self.library.required("program_destroy")(made)
         lent.constants.check_balance("after program_destroy")
@@ -229,10 +246,14 @@ class NativeLife:
         """
         answer, results = self.execute(context, graph, **how)
         if answer.code != abi.OK:
-            raise NonconformityError(f"{when}, execute answered {answer.code} ({answer.message})")
+            raise NonconformityError(
+                f"{graph.graph}: {when}, execute answered {answer.code} ({answer.message})"
+            )
         problem = graph.problem(results)
         if problem:
-            raise NonconformityError(f"{when}, {problem}")
+            lost = "" if graph.constants is None else graph.constants.overwritten()
+            hint = f"; compile did not keep {lost}: they are overwritten by now" if lost else ""
+            raise NonconformityError(f"{graph.graph}: {when}, {problem}{hint}")
         return results
 
     def _must(self, name: str, *args: Any) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from armnn.backends.native import tensor_of
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
-from armnn_conformance.running import NonconformityError
+from armnn_conformance.running import GARBAGE, MemoryDamageError, NonconformityError
 
 if TYPE_CHECKING:
     from armnn.backends.native import NativeGraph
@@ -27,6 +27,9 @@ POISON: Final = 0xFF
 """NaN for floats, and no address of anything."""
 
 _GUARD: Final = 64
+
+GAP: Final = 48
+"""Bytes between elements of spaced arrays: fields that a younger host would have there."""
 
 FIRST_NODE: Final = 1000
 """The id of the first node: ids are not positions."""
@@ -72,10 +75,12 @@ class CountedConstants:
 
     Attributes:
         frees_dropped: Whether one that is dropped is overwritten at once before, too.
+        names: What each reference is, for people.
     """
 
     def __init__(self) -> None:
         self.frees_dropped = False
+        self.names: dict[int, str] = {}
         self._memory: dict[int, Blocks] = {}
         self._counts: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -84,12 +89,14 @@ class CountedConstants:
         self.keep = abi.ConstantFn(self._keep)
         self.drop = abi.ConstantFn(self._drop)
 
-    def add(self, constant: abi.Tensor, size: int) -> tuple[int, Any]:
+    def add(self, constant: abi.Tensor, size: int, name: str) -> tuple[int, Any]:
         """Return reference and tensor of a copy of a constant."""
         reference, blocks = FIRST_NODE + len(self._memory), Blocks()
+        self.names[reference] = name
         copied = abi.Tensor.from_buffer_copy(constant)
-        copied.data = blocks.copy((constant.data or 0) + constant.byte_offset, size)
-        copied.byte_offset = 0
+        given = ctypes.string_at((constant.data or 0) + constant.byte_offset, size) if size else b""
+        copied.data = blocks.copy(bytes([POISON]) * _GUARD + given, _GUARD + size)
+        copied.byte_offset = _GUARD
         copied.shape = ctypes.cast(
             blocks.copy(constant.shape, 8 * constant.ndim), type(constant.shape)
         )
@@ -113,19 +120,28 @@ class CountedConstants:
         """
         held = sum(self._counts.values())
         if held:
+            names = ", ".join(self.names[each] for each, count in self._counts.items() if count)
             self._problems.append(
-                f"{when}, {held} references of keep were not given back by drop: its memory, or "
-                "the program itself, is never freed"
+                f"{when}, {held} references of keep were not given back by drop, of {names}: its "
+                "memory, or the program itself, is never freed"
             )
         if self._problems:
             raise NonconformityError(self._problems[0])
+
+    def overwritten(self) -> str:
+        """Return the constants that were not kept, "" if all were."""
+        with self._lock:
+            lost = [] if self._is_lent else [n for n, count in self._counts.items() if not count]
+        return ", ".join(self.names[reference] for reference in lost)
 
     def _keep(self, reference: int | None) -> None:
         with self._lock:
             if reference not in self._counts:
                 self._problems.append(f"keep got {reference!r}, which is no constant_ref")
             elif not self._is_lent and not self._counts[reference]:
-                self._problems.append("keep came after the call that lent the constant")
+                self._problems.append(
+                    f"keep of {self.names[reference]} came after the call that lent the constant"
+                )
             else:
                 self._counts[reference] += 1
 
@@ -134,7 +150,9 @@ class CountedConstants:
             if reference not in self._counts:
                 self._problems.append(f"drop got {reference!r}, which is no constant_ref")
             elif not self._counts[reference]:
-                self._problems.append("a constant was dropped more often than it was kept")
+                self._problems.append(
+                    f"the constant {self.names[reference]} was dropped more often than it was kept"
+                )
             else:
                 self._counts[reference] -= 1
                 if not self._counts[reference] and (self.frees_dropped or not self._is_lent):
@@ -149,8 +167,16 @@ class LentGraph:
         constants: Its constants.
     """
 
-    def __init__(self, graph: NativeGraph) -> None:
+    def __init__(self, graph: NativeGraph, *, gap: int = 0) -> None:
+        """Copy a graph.
+
+        Args:
+            graph: The graph.
+            gap: Bytes of garbage between the elements of its arrays.
+        """
         self._memory = Blocks()
+        self._gap = gap
+        self._readers = _readers_of(graph)
         self.constants = CountedConstants()
         self.struct = abi.Graph.from_buffer_copy(graph.struct)
         source = graph.struct
@@ -159,6 +185,9 @@ class LentGraph:
         self.struct.inputs = self._indices(source.inputs, source.num_inputs)
         self.struct.outputs = self._indices(source.outputs, source.num_outputs)
         self.struct.keep, self.struct.drop = self.constants.keep, self.constants.drop
+        self.struct.value_stride += gap
+        self.struct.node_stride += gap
+        self.struct.attribute_stride += gap
 
     @property
     def node_ids(self) -> range:
@@ -173,14 +202,19 @@ class LentGraph:
         self.constants.end_of_call()
 
     def _rows(self, kind: type[Any], rows: Any, count: int, fill: Any) -> Any:
-        copies = (kind * max(count, 1))()
+        stride = ctypes.sizeof(kind) + self._gap
+        block = bytearray([GARBAGE] * stride * max(count, 1))
         for number in range(count):
-            copies[number] = kind.from_buffer_copy(rows[number])
-            fill(copies[number])
-        place = self._memory.copy(copies, ctypes.sizeof(copies))
+            row = kind.from_buffer(block, number * stride)
+            ctypes.memmove(
+                ctypes.addressof(row), ctypes.addressof(rows[number]), ctypes.sizeof(kind)
+            )
+            row.header.struct_size += self._gap
+            fill(row, number)
+        place = self._memory.copy(bytes(block), len(block))
         return ctypes.cast(place, ctypes.POINTER(kind))
 
-    def _value(self, row: abi.Value) -> None:
+    def _value(self, row: abi.Value, number: int) -> None:
         row.name = self._memory.text(row.name)
         shape = [row.shape[axis] for axis in range(max(row.ndim, 0))]
         row.shape = self._pointer(row.shape, 8 * len(shape))
@@ -194,9 +228,10 @@ class LentGraph:
         if bool(row.constant):
             constant = row.constant.contents
             size = int(np.prod(shape, dtype=np.int64)) * constant.dtype_bits // 8
-            row.constant_ref, row.constant = self.constants.add(constant, size)
+            name = self._readers.get(number, f"value {number}")
+            row.constant_ref, row.constant = self.constants.add(constant, size, name)
 
-    def _node(self, row: abi.Node) -> None:
+    def _node(self, row: abi.Node, _number: int) -> None:
         row.id += FIRST_NODE
         row.type, row.name = self._memory.text(row.type), self._memory.text(row.name)
         row.inputs = self._indices(row.inputs, row.num_inputs)
@@ -205,7 +240,7 @@ class LentGraph:
             abi.Attribute, row.attributes, row.num_attributes, self._attribute
         )
 
-    def _attribute(self, row: abi.Attribute) -> None:
+    def _attribute(self, row: abi.Attribute, _number: int) -> None:
         row.name = self._memory.text(row.name)
         if row.type == abi.ATTRIBUTE_STRING:
             texts = (abi.String * max(row.count, 1)).from_address(row.data or 0)
@@ -219,6 +254,17 @@ class LentGraph:
 
     def _pointer(self, pointer: Any, size: int) -> Any:
         return ctypes.cast(self._memory.copy(pointer, size), type(pointer))
+
+
+def _readers_of(graph: NativeGraph) -> dict[int, str]:
+    """Return where each value is read first, by its index."""
+    found: dict[int, str] = {}
+    for layer in graph.layers:
+        row = graph.nodes[layer]
+        for position in range(row.num_inputs):
+            slot = layer.spec.inputs[min(position, len(layer.spec.inputs) - 1)].name
+            found.setdefault(row.inputs[position], f"{slot!r} of {layer.name!r}")
+    return found
 
 
 class GuardedTensors:
@@ -250,9 +296,9 @@ class GuardedTensors:
             start = array.ctypes.data - block.ctypes.data
             outside = np.concatenate([block[:start], block[start + array.nbytes :]])
             if (outside != POISON).any():
-                raise NonconformityError(f"execute wrote around the elements of an {what}")
+                raise MemoryDamageError(f"execute wrote around the elements of an {what}")
             if unchanged and array.tobytes() != given.tobytes():
-                raise NonconformityError(f"execute changed an {what}")
+                raise MemoryDamageError(f"execute changed an {what}")
 
     def _tensor(self, array: Any) -> abi.Tensor:
         block = np.full(array.nbytes + 2 * _GUARD + self._offset, POISON, np.uint8)

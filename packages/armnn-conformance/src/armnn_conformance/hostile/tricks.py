@@ -19,10 +19,10 @@ import numpy as np
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_conformance.hostile.life import CALL, Answer, GraphOfC, NativeLife
-from armnn_conformance.hostile.memory import LentGraph
+from armnn_conformance.hostile.memory import GAP, LentGraph
 from armnn_conformance.hostile.programs import NothingToPlayError, repeat, store
 from armnn_conformance.operands import decode
-from armnn_conformance.running import NonconformityError
+from armnn_conformance.running import SHARED, NonconformityError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +34,7 @@ _PAUSES: Final = 6
 """How many questions of one call are made use of."""
 
 _PATIENCE_SECONDS: Final = 20
+_SLOW_SECONDS: Final = 0.05
 _STOPPED: Final = (abi.CANCELLED, abi.DEADLINE_EXCEEDED)
 _PAST_NS, _FUTURE_NS = 1, 3600 * 10**9
 
@@ -45,6 +46,21 @@ def _free_the_graph(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
             with life.program(backend, graph) as (program, _), life.context(program) as context:
                 for when in ("after compile", "in the second call"):
                     life.check_right(context, graph, when)
+
+
+def _space_out_arrays(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Put garbage between the elements of all arrays."""
+    life.gap = GAP
+    with life.backend() as backend:
+        for graph in graphs:
+            taken = life.query(backend, LentGraph(graph.native, gap=GAP))
+            if not all(taken):
+                raise NonconformityError(
+                    f"{graph.graph}: query answers {taken} if its arrays have larger strides: "
+                    "step by node_stride, value_stride, attribute_stride and support_stride, as "
+                    "ARMNN_AT does"
+                )
+    _free_the_graph(life, graphs)
 
 
 def _refuse_a_layer(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
@@ -93,6 +109,7 @@ def _pass_unknown_options(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
 
 def _cancel(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
     """Cancel a call at its first and last question."""
+    most = [0]
 
     def play(context: ctypes.c_void_p, graph: GraphOfC) -> None:
         life.polls = 0
@@ -104,6 +121,9 @@ def _cancel(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
                 "whether to stop: ask between layers"
             )
         _check_stops(life, context, graph, "at its first question", lambda call: call == CALL)
+        if questions == 1:
+            questions = _questions_of_slow_call(life, context, graph)
+        most[0] = max(most[0], questions)
         life.polls = 0
         life.stops = _from_question(life, questions)
         answer, _ = life.execute(context, graph, call=CALL)
@@ -113,6 +133,29 @@ def _cancel(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
             _check_stopped(life, context, graph, f"at question {questions}", answer)
 
     _with_contexts(life, graphs, play)
+    if most[0] == 1:
+        raise NonconformityError(
+            "execute asks `cancelled` once in a call, although the first question took "
+            f"{_SLOW_SECONDS:g} s: a long call could not be stopped. Ask between layers, or while "
+            "the device computes"
+        )
+
+
+def _questions_of_slow_call(life: NativeLife, context: ctypes.c_void_p, graph: GraphOfC) -> int:
+    """Return how often a slow call asks.
+
+    A backend may ask by the clock, so a short call has one question.
+    """
+
+    def answer_late(call: int) -> bool:
+        if call == CALL and life.polls == 1:
+            time.sleep(_SLOW_SECONDS)
+        return False
+
+    life.polls, life.stops = 0, answer_late
+    life.check_right(context, graph, "in a call that may be cancelled", call=CALL)
+    life.stops = lambda _call: False
+    return life.polls
 
 
 def _set_deadlines(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
@@ -144,27 +187,39 @@ def _check_paused(
     feeds = [[np.roll(array, places) for array in graph.feeds] for places in range(CONTEXTS)]
     alone = [life.execute(contexts[0], graph, each)[1] for each in feeds]
     together: list[list[NDArray[Any]]] = []
+    is_stuck = False
 
     def run_the_others() -> None:
         for context, each in zip(contexts[1:], feeds[1:], strict=True):
             together.append(life.execute(context, graph, each)[1])
 
     def pause(call: int) -> bool:
-        if call == CALL and len(together) < _PAUSES * (CONTEXTS - 1):
-            other.submit(run_the_others).result(_PATIENCE_SECONDS)
+        nonlocal is_stuck
+        if call == CALL and not is_stuck and len(together) < _PAUSES * (CONTEXTS - 1):
+            try:
+                other.submit(run_the_others).result(_PATIENCE_SECONDS)
+            except TimeoutError:
+                is_stuck = True
         return False
 
     life.stops = pause
     _, first = life.execute(contexts[0], graph, feeds[0], call=CALL)
     life.stops = lambda _call: False
+    if is_stuck:
+        raise NonconformityError(
+            f"{graph.graph}: while a call waited in `cancelled`, calls in other contexts did not "
+            f"end within {_PATIENCE_SECONDS} s: the backend holds a lock while it asks"
+        )
     if not _same(first, alone[0], graph):
         raise NonconformityError(
-            "a call computed something else when calls in other contexts ran meanwhile: each "
-            "context needs working memory of its own"
+            f"{graph.graph}: a call computed something else when calls in other contexts ran "
+            f"meanwhile: {SHARED}"
         )
     for number, results in enumerate(together):
         if not _same(results, alone[1 + number % (CONTEXTS - 1)], graph):
-            raise NonconformityError("a call computed something else while another one waited")
+            raise NonconformityError(
+                f"{graph.graph}: a call computed something else while another one waited: {SHARED}"
+            )
 
 
 def _hold_several_programs(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
@@ -194,6 +249,7 @@ _UNKNOWN_TYPE: Final = ctypes.create_string_buffer(b"FluxCapacitor")
 
 TRICKS: Final[dict[str, Callable[[NativeLife, Sequence[GraphOfC]], None]]] = {
     "frees the graph after compile": _free_the_graph,
+    "hands over arrays with larger strides": _space_out_arrays,
     FREES_DROPPED: _free_dropped_constants,
     "asks for an unknown layer among others": _refuse_a_layer,
     "passes unknown options": _pass_unknown_options,

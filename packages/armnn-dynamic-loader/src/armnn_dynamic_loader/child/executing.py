@@ -44,6 +44,7 @@ class ComputedLayer:
         self._calls, self._table, self._layer = calls, table, layer
         self._claims = f"claims {layer['type']}, but then"
         self.program = ctypes.c_void_p()
+        calls.channel.send("layer", layer["type"])
         graph, arguments = ProbeGraph([layer]), struct(abi.CompileArgs)
         calls.enter("compile")
         self._call(table.compile, backend, None, graph.struct, arguments, self.program)

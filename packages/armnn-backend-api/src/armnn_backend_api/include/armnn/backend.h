@@ -382,7 +382,10 @@ struct armnn_host {
   void (*parallel_for)(void *ctx, uint64_t count, uint64_t grain, armnn_range_fn body, void *arg);
   /* How many pieces of parallel_for run at once; at least 1. Thread: any. */
   int32_t (*num_threads)(void *ctx);
-  /* Not 0 when the call shall stop. Ask now and then in long compile and execute calls. Thread: any. */
+  /* Not 0 when the call shall stop. Ask between nodes, or while a device computes, in compile and
+   * execute. Hold no lock meanwhile: calls in other contexts may come before the answer. Thread:
+   * any.
+   */
   int32_t (*cancelled)(void *ctx, uint64_t call_id);
   /* Not 0 when events are read. Ask before taking times. Thread: any. */
   int32_t (*profiling)(void *ctx);
@@ -507,7 +510,9 @@ struct armnn_graph {
   const int32_t *inputs;
   /* Length of inputs. */
   uint64_t num_inputs;
-  /* Indices of the values that execute writes, in its order. */
+  /* Indices of the values that execute writes, in its order: each once, made by a node of the graph,
+   * and thus neither an input nor a constant. Nodes may read them, too.
+   */
   const int32_t *outputs;
   /* Length of outputs. */
   uint64_t num_outputs;
