@@ -116,13 +116,22 @@ REFUSED = {
     # its results
     "OverrunsBy4": ("execute", "writes behind the end of output 0 of Addition"),
     "OverrunsBy32": ("execute", "writes behind the end of output 0 of Addition"),
-    "ReadsTooMuch": ("guarded", "crashed with SIG(SEGV|BUS) in execute, where its tensors end"),
-    "WritesInputsBack": ("guarded", "crashed with SIG(SEGV|BUS) in execute, where its tensors end"),
+    "ReadsTooMuch": (
+        "guarded",
+        "crashed with SIG(SEGV|BUS) in execute of Addition, where its tensors end",
+    ),
+    "WritesInputsBack": (
+        "guarded",
+        "crashed with SIG(SEGV|BUS) in execute of Addition, where its tensors end",
+    ),
     "LeavesTail": ("execute", r"leaves element \d+ of output 0 of Addition unwritten"),
     "FailsSecondRun": ("execute", r"claims Addition, but then answers code 13: again\?"),
     "ForgetsResult": ("execute", "computes something else in a second run of Addition"),
     "NeedsOneThread": ("threads", "computes something else in two threads at once of Addition"),
-    "NeedsAlignment": ("guarded", "crashed with SIGABRT in execute, where its tensors end"),
+    "NeedsAlignment": (
+        "guarded",
+        "crashed with SIGABRT in execute of Addition, where its tensors end",
+    ),
     "OddAlignment": ("execute", "asks for memory aligned to 3, expected a power of two up to 4096"),
     "HugeAlignment": ("execute", "asks for memory aligned to 1048576, expected a power of two"),
     "HugeBuffers": ("execute", "asks for 1099511627776 bytes for a small tensor"),
