@@ -43,8 +43,10 @@ CORE_ORDER = [
         "_load_times",
         "_metadata",
         "_process_memory",
+        "_processor",
         "_spelling",
         "_symbolic",
+        "_whole_files",
         "errors",
         "processes",
         "types",
@@ -59,9 +61,11 @@ CORE_ORDER = [
     ["parsing"],
     ["storage"],
     ["isolation"],
+    ["verdicts"],
     ["runtime"],
     ["single_layer"],
     ["profiling", "debugging"],
+    ["placement"],
     ["cli", "compat", "testing", "__main__"],
 ]
 # These are clients of the core and may use it the way that its users do.

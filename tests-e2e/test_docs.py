@@ -34,7 +34,7 @@ FRONTS = [
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
     *("armnn-files", "exporting", "memory", "optimizer-options", "parts", "writing-a-backend"),
-    *("finding-wrong-layers", "new-shapes", "writing-a-parser"),
+    *("finding-wrong-layers", "measured-placement", "new-shapes", "writing-a-parser"),
 ]
 RUN_OTHERWISE = {
     "conformance": "below, with what makes the cases",

@@ -30,11 +30,14 @@ from armnn.backends import (
     TensorHandleFactories,
     Workload,
 )
+from armnn.graph import Network
 from armnn.optimizer import Candidate, Participants
 from armnn.runtime import Runtime
+from armnn.tensor import TensorInfo
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
+    DataType,
     PaddingMethod,
     PoolingAlgorithm,
     UnaryOperation,
@@ -52,7 +55,7 @@ from native_mock import (  # noqa: F401 # after the path; pytest looks for them 
 )
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
+    from armnn.graph import Layer
 
 Array = NDArray[Any]
 
@@ -434,3 +437,13 @@ def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
             return stack.enter_context(Runtime(CreationOptions(**options)))
 
         yield make
+
+
+@pytest.fixture
+def two_layers() -> Network:
+    """Return a network of a ReLu and a Softmax."""
+    net = Network("two")
+    x = net.add_input("x", TensorInfo((64, 1024), DataType.FLOAT32))
+    made = net.add_activation(x, function=ActivationFunction.RELU, name="relu")
+    net.add_output("y", net.add_softmax(made, name="softmax"))
+    return net

@@ -31,6 +31,7 @@ __all__ = [
     "NotStorableError",
     "OptimizationError",
     "ParseError",
+    "PlacementError",
     "ResourceExhaustedError",
     "ShapeError",
     "UnimplementedError",
@@ -133,6 +134,13 @@ class IncompatibleBlobError(BackendError):
 
 class OptimizationError(ArmnnError, RuntimeError):
     """A network cannot be prepared for the requested backends."""
+
+
+class PlacementError(ArmnnError, RuntimeError):
+    """Backends cannot be chosen by measurement.
+
+    Nothing right could be measured, or a file of verdicts cannot be used.
+    """
 
 
 class MemoryImportError(ArmnnError, ValueError):

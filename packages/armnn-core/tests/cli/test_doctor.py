@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from armnn import _processor as processor
 from armnn.__about__ import __version__
-from armnn.cli import processor
 from armnn.cli.main import main
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api import __version__ as api_version

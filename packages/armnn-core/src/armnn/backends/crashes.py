@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._companions import CONFORMANCE
+from armnn._whole_files import write_whole
 from armnn.backends.selection import environment, is_elevated
 from armnn.layers import LAYERS
 from armnn_backend_api.files import who_else_may_write
@@ -93,7 +94,7 @@ def remembered() -> tuple[Crash, ...]:
     """Return the crashes kept; unreadable or untrusted ones are none."""
     path = crash_file()
     try:
-        if path is None or not _is_ours_alone(path):
+        if path is None or not is_ours_alone(path):
             return ()
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != _FORMAT:
@@ -129,15 +130,10 @@ def _write(crashes: Sequence[Crash]) -> None:
         return
     document: dict[str, Any] = {"format": _FORMAT, "crashes": [asdict(row) for row in crashes]}
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        import tempfile  # late: it takes longer to import than all else here
-
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-        os.replace(temporary, path)
+        write_whole(path, json.dumps(document))
 
 
-def _is_ours_alone(path: Path) -> bool:
+def is_ours_alone(path: Path) -> bool:
+    """Return whether only this user may write a file."""
     statuses = (path.stat(), path.parent.stat())
     return all(s.st_uid == os.geteuid() and not who_else_may_write(s) for s in statuses)

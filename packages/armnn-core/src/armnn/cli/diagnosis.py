@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from armnn import _metadata
 from armnn.__about__ import __version__
 from armnn._installing import USUAL, install_command, reinstall_command
+from armnn._processor import described_processor
 from armnn.backends import (
     BACKEND_API_VERSION,
     BackendEntry,
@@ -35,7 +36,6 @@ from armnn.cli.compatibility import advice
 from armnn.cli.environment import Variable, unknown_ids, variables
 from armnn.cli.import_times import ImportTime, measure
 from armnn.cli.output import printable
-from armnn.cli.processor import described_processor
 from armnn.cli.self_descriptions import Fact, opened_and_described
 from armnn.cli.thread_pools import ThreadPool, clashes, thread_pools
 from armnn.errors import ArmnnError

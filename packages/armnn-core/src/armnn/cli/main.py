@@ -24,6 +24,7 @@ COMMANDS = {
     "inspect": "show what is in a model",
     "compare": "name the layers that a backend computes wrongly",
     "reduce": "write the smallest model that fails as a model does",
+    "tune": "measure which backends run a model fastest",
     "convert": "write a model as an .armnn file",
     "compile": "write a model as its backends prepared it",
     "backends": "list the backends and their states",
@@ -38,6 +39,7 @@ examples:
   armnn inspect model.onnx                         show what is in it
   armnn compare model.onnx --backends Acme         name the layers that Acme computes wrongly
   armnn reduce model.onnx --backends Acme -o s.onnx    write the smallest model that shows it
+  armnn tune model.onnx                            measure which backends are fastest
   armnn convert model.onnx net.armnn               write it as a file of Arm NN's
   armnn compile model.onnx -o m.armnn-prepared     write it as a file that loads at once
   armnn backends                                   list the backends

@@ -57,6 +57,11 @@ def add_optimizer_arguments(parser: argparse.ArgumentParser) -> None:
         elif isinstance(default, int) and not isinstance(default, bool):
             shown = f"{purpose} (default: %(default)s)"
             kind = {"metavar": "N", "type": int, "default": default, "help": shown}
+        elif isinstance(default, float):
+            shown = f"{purpose} (default: %(default)s)"
+            kind = {"metavar": "S", "type": float, "default": default, "help": shown}
+        elif isinstance(default, str):
+            kind = {"metavar": "FILE", "default": default, "help": purpose}
         elif default is True:
             kind = {"action": "store_false", "help": f"do not {purpose}"}
         spelled = [flag_of(option)]

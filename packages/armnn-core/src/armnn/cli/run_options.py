@@ -52,7 +52,8 @@ def add_shape_argument(group: argparse._ActionsContainer) -> None:
     )
 
 
-def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
+def add_input_argument(group: argparse._ActionsContainer) -> None:
+    """Add ``--input``."""
     group.add_argument(
         "--input",
         metavar="NAME=SOURCE",
@@ -62,6 +63,10 @@ def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
         "axes=0,1, the word random or zeros, or a folder with a file for each set of inputs (may "
         "be repeated; NAME= may be left out if there is one input; what is not given is random)",
     )
+
+
+def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
+    add_input_argument(group)
     group.add_argument(
         "--quantize-input",
         action="store_true",

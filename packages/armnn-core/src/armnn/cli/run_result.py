@@ -107,6 +107,7 @@ class RunResult:
         found["latency"] = self.latency.as_dict()
         found["peak_memory_mb"] = self.peak_memory_mb
         found["layers_by_backend"] = dict(self.report.layers_by_backend)
+        found["choice_of_backends"] = self.report.choice
         found["skipped_backends"] = [each.as_dict() for each in self.report.skipped]
         found["faults"] = list(self.faults)
         if self.show_report:
@@ -136,6 +137,8 @@ class RunResult:
             show_slowest(self.layer_times)
         counts = self.report.layers_by_backend.items()
         print(f"Layers: {', '.join(f'{count} on {backend}' for backend, count in counts)}")
+        if self.report.choice:
+            print(printable(f"Backends: {self.report.choice}"))
         for skipped in self.report.skipped:
             print(printable(f"Skipped {skipped}"))
         for fault in self.faults:

@@ -28,3 +28,5 @@ class OptimizerKeywords(TypedDict, total=False):
     layer_backends: Mapping[str, str] | None
     rewrite: bool
     min_part: int
+    verdicts: str
+    auto_budget: float

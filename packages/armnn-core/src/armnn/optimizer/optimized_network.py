@@ -176,7 +176,8 @@ class OptimizedNetwork:
         ``LoadedNetwork.report`` has the rows of every set of shapes that it met.
         """
         known = Report() if self._static is None else self._static.report
-        return replace(known, skipped=self.participants.skipped)
+        participants = self.participants
+        return replace(known, skipped=participants.skipped, choice=participants.choice)
 
     def __str__(self) -> str:
         title = repr(self).strip("<>")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from armnn._arguments import file_path, flag, instance, integer, mapping, refused, text
+from armnn._arguments import file_path, flag, instance, integer, mapping, real, refused, text
 from armnn._installing import FAST
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, UnknownNameError
@@ -60,6 +60,17 @@ def _folder(value: object, what: str) -> bool | str:
         return file_path(value, what)
     except InvalidArgumentError:
         raise refused(what, value, "True, False or the path of a folder") from None
+
+
+def _file(value: object, what: str) -> str:
+    return "" if value == "" else file_path(value, what)
+
+
+def _seconds(value: object, what: str) -> float:
+    seconds = real(value, what)
+    if not 0 <= seconds < float("inf"):
+        raise refused(what, value, "0 or more seconds")
+    return seconds
 
 
 def _count(value: object, what: str) -> int:
@@ -128,6 +139,10 @@ class OptimizerOptions:
         rewrite: Whether the backend-independent passes run.
         min_part: The number of layers from which on a part of the network stays on its backend. A
             smaller one goes to the backend of a part beside it that runs all of its layers, too.
+        verdicts: The file of verdicts for ``backends="auto"``. Without it the file beside the model
+            counts, whose name adds ``.verdicts.json``, then the user's.
+        auto_budget: Seconds that ``backends="auto"`` may measure where there is no verdict; 0 for
+            no measurement.
     """
 
     reduce_fp32_to_fp16: bool = field(
@@ -187,6 +202,13 @@ class OptimizerOptions:
     min_part: int = field(
         default=1,
         metadata=_about(_count, "", "hand parts of fewer layers to a backend beside them"),
+    )
+    verdicts: str = field(
+        default="", metadata=_about(_file, "", "the measurements that backends 'auto' follow")
+    )
+    auto_budget: float = field(
+        default=0.0,
+        metadata=_about(_seconds, "", "seconds that backends 'auto' may measure if it must"),
     )
 
     def __new__(cls, **given: object) -> Self:

@@ -29,6 +29,7 @@ class Participants:
         profiler: Where the phases are recorded, if anywhere.
         refused_folds: The layers on stored values that backends refused.
         skipped: The backends of the user's list that may be missing and cannot be used.
+        choice: Why these take part, if a measurement was asked for.
         host_sources: The source of the host memory that a backend's tensors have, by backend id, if
             it is not plain memory.
     """
@@ -40,6 +41,7 @@ class Participants:
     profiler: ProfilingSink | None = None
     refused_folds: set[Hashable] = field(default_factory=set)
     skipped: tuple[SkippedBackend, ...] = ()
+    choice: str = ""
     host_sources: Mapping[str, MemorySource] = field(default_factory=dict)
     _evaluators: list[Candidate] = field(default_factory=list)
 

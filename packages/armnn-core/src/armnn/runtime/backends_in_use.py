@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
     from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
-    from armnn.runtime.request import BackendOptions, OptimizationRequest
+    from armnn.runtime.request import OptimizationRequest
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class BackendsInUse:
         hints = dict.fromkeys(layer.backend_hint for layer in layers)
         wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
         named += [backend for backend in wishes if backend is not None]
-        participants = self._join(chosen, named, skipped, request.options.model_options, profiler)
+        participants = self._join(chosen, named, skipped, request, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
         if network is not None:
@@ -242,9 +242,10 @@ class BackendsInUse:
         chosen: Sequence[Backend],
         named: Sequence[Backend],
         skipped: tuple[SkippedBackend, ...],
-        backend_options: BackendOptions,
+        request: OptimizationRequest,
         profiler: ProfilingSink | None,
     ) -> Participants:
+        backend_options = request.options.model_options
         known = [backend.id for backend in (*chosen, *named)]
         unused = [each.id for each in skipped]
         for backend_id in backend_options:
@@ -268,6 +269,7 @@ class BackendsInUse:
             factories,
             profiler,
             skipped=skipped,
+            choice=request.choice,
             host_sources={
                 backend_id: allocator.memory_source
                 for backend_id, allocator in self._options.custom_allocators.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from armnn._arguments import file_path, texts
 from armnn._installing import REFERENCE
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from armnn.storage.source import ModelSource
 
 
+AUTO: Final = "auto"
+"""In place of backends: those that an earlier measurement found the fastest."""
+
 BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
 """Options by backend id."""
 
@@ -34,12 +37,14 @@ class OptimizationRequest:
         options: The decisions about its layers.
         cache_dir: The folder of the cache, if there is one.
         without: The backends that layers may not ask for by hints.
+        choice: Why these backends were chosen, if they were measured.
     """
 
     backends: Sequence[str] | None
     options: OptimizerOptions
     cache_dir: str | None
     without: frozenset[str] = frozenset()
+    choice: str = ""
 
     def avoiding(self, lost: str, candidates: Sequence[str]) -> OptimizationRequest | None:
         """Return the same without a backend, if another is left.
@@ -57,6 +62,11 @@ class OptimizationRequest:
             model_options={k: v for k, v in self.options.model_options.items() if k != lost},
         )
         return replace(self, backends=others, options=options, without=self.without | {lost})
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether a measurement chooses the backends."""
+        return self.backends == AUTO
 
     @property
     def cache_key(self) -> str:
@@ -139,4 +149,6 @@ def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> Pr
 def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
     if backends is None or isinstance(backends, str):  # the registry knows what to say of a text
         return backends
+    if backends in ([AUTO], (AUTO,)):
+        return AUTO
     return texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")

@@ -173,6 +173,7 @@ class Runtime(NetworkOwner):
         path = Path(file_path(file, "the file"))
         request = checked_request(backends, options, keywords, backend_options, None)
         profiler = profiler_of(profiler, request.options)
+        request = self._chosen(request, network, profiler)
         with self._gate:
             return write_artefact(network.clone(), path, request, self._backends, profiler)
 
@@ -328,6 +329,7 @@ class Runtime(NetworkOwner):
     ) -> OptimizedNetwork:
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
+        request = self._chosen(request, network, profiler)
         cache = _cache(request, profiler)
         with self._gate:
             options = request.options
@@ -341,11 +343,30 @@ class Runtime(NetworkOwner):
                 self._sources[made] = network.clone(), request
             return made
 
+    def _chosen(
+        self,
+        request: OptimizationRequest,
+        model: Path | Network,
+        profiler: ProfilingSink | None,
+        parser_options: ParserOptions | None = None,
+    ) -> OptimizationRequest:
+        """Return a request with its backends in place of "auto"."""
+        if not request.is_automatic:
+            return request
+        if isinstance(model, Path) and model.suffix == PREPARED:
+            return replace(request, backends=None)  # they were chosen when it was written
+        from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
+
+        with phase(profiler, "choose backends"):
+            found = choose(model, request.options, self.registry, self.options, parser_options)
+        return replace(request, backends=found.backends, options=found.options, choice=found.text)
+
     def _load_file(
         self, file: Path, origin: LoadRequest, profiler: ProfilingSink | None
     ) -> LoadedNetwork:
         optimized: OptimizedNetwork | StoredNetwork
-        request = origin.request
+        request = self._chosen(origin.request, file, profiler, origin.parser_options)
+        origin = replace(origin, request=request)
         cache = _cache(request, profiler)
         if file.suffix == PREPARED:
             from armnn.runtime.artefacts import open_artefact

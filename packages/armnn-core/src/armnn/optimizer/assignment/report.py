@@ -128,11 +128,13 @@ class Report:
         rows: The rows.
         skipped: The backends of the user's list that may be missing and could not be used.
         parts: What runs together, in running order, with what crosses the borders between parts.
+        choice: Why these backends take part, if a measurement was asked for (``"auto"``).
     """
 
     rows: tuple[ReportRow, ...] = field(default=())
     skipped: tuple[SkippedBackend, ...] = field(default=())
     parts: tuple[Part, ...] = field(default=())
+    choice: str = ""
 
     def __iter__(self) -> Iterator[ReportRow]:
         return iter(self.rows)
@@ -144,7 +146,8 @@ class Report:
         if not isinstance(other, Report):
             return NotImplemented
         skipped = dict.fromkeys((*self.skipped, *other.skipped))
-        return Report(self.rows + other.rows, tuple(skipped), self.parts + other.parts)
+        parts, choice = self.parts + other.parts, self.choice or other.choice
+        return Report(self.rows + other.rows, tuple(skipped), parts, choice)
 
     @property
     def fallbacks(self) -> tuple[ReportRow, ...]:
@@ -181,7 +184,9 @@ class Report:
         return found
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.rows), *(f"skipped {each}" for each in self.skipped)])
+        choice = [f"backends {self.choice}"] if self.choice else []
+        skipped = [f"skipped {each}" for each in self.skipped]
+        return "\n".join([*map(str, self.rows), *choice, *skipped])
 
 
 def prepared_text(
@@ -201,6 +206,8 @@ def prepared_text(
         layers: The text in place of layers as long as no set of shapes is prepared.
     """
     sections = report.texts() or {"layers, prepared for each set of shapes": list(layers)}
+    if report.choice:
+        sections["choice of backends"] = [report.choice]
     if report.skipped:
         sections["skipped backends"] = list(map(str, report.skipped))
     return sections_text(

@@ -100,8 +100,9 @@ class NetworkPlans:
     @property
     def report(self) -> Report:
         """Which layer runs where in every plan that is kept."""
-        skipped = self.optimized.participants.skipped
-        return sum((plan.prepared.report for plan in self.plans), Report(skipped=skipped))
+        participants = self.optimized.participants
+        empty = Report(skipped=participants.skipped, choice=participants.choice)
+        return sum((plan.prepared.report for plan in self.plans), empty)
 
     def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
         """Make the plan for inputs of these shapes, once."""

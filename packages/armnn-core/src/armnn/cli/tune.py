@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""``armnn tune``: measures which backends run a model fastest."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from armnn._installing import FAST, REFERENCE
+from armnn.cli.arguments import natural_number, number
+from armnn.cli.inputs import InputOptions, make_feeds
+from armnn.cli.model_options import (
+    add_model_arguments,
+    backend_options,
+    creation_options,
+    layer_backends,
+    parser_options,
+)
+from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
+from armnn.cli.output import print_json, print_table, printable
+from armnn.cli.run_options import add_input_argument, add_shape_argument
+from armnn.errors import InvalidArgumentError
+from armnn.optimizer.options import OptimizerOptions
+from armnn.parsing import parse
+from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
+
+_EXAMPLES = f"""\
+examples:
+  armnn tune model.onnx
+  armnn tune model.onnx --backends {FAST},OpenVino -o model.onnx.verdicts.json
+  armnn tune model.tflite --budget 10 --json
+  armnn run model.onnx --backends auto --report      (follows the verdict)
+"""
+
+COLUMNS = ("backends", "us a run", "of the best", "at borders", "load s", "verdict")
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
+    """Add ``armnn tune``."""
+    parser = subparsers.add_parser(
+        "tune",
+        help=summary,
+        description="Measure every backend alone and every order of preference that places the "
+        "layers differently, each in a process of its own, and keep the fastest one that is right. "
+        "It is what --backends auto uses on this machine from then on.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(handler=run)
+    add_model_arguments(parser)
+    add_optimizer_arguments(parser)
+    group = parser.add_argument_group("measuring")
+    group.add_argument(
+        "--budget",
+        type=number,
+        default=30.0,
+        metavar="S",
+        help="seconds for measuring; the check of the outputs comes on top (default: %(default)s)",
+    )
+    add_input_argument(group)
+    add_shape_argument(group)
+    group.add_argument(
+        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
+    )
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the file of verdicts; others in it stay (default: the user's own)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure as the command line says; return the exit status.
+
+    Raises:
+        ArmnnError: The model, a backend, an input or an option is not usable, or no choice of
+            backends is right.
+    """
+    file = Path(arguments.output) if arguments.output else user_verdicts()
+    if file is None:
+        raise InvalidArgumentError(
+            "this process has the rights of another user, whose verdicts it does not touch: name "
+            "a file, as in -o verdicts.json"
+        )
+    parsing = parser_options(arguments)
+    network = parse(arguments.model, parser_options=parsing)
+    infos = {layer.name: layer.output.info for layer in network.inputs}
+    wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
+    feeds = make_feeds(infos, wanted, network.metadata, None)
+    verdict = tune(
+        arguments.model,
+        arguments.backends,
+        budget=arguments.budget,
+        inputs={feed.name: feed.array for feed in feeds},
+        options=OptimizerOptions(
+            **{**optimizer_options(arguments), "debug": False, "debug_to_file": False},
+            model_options=backend_options(arguments.option),
+            layer_backends=layer_backends(arguments.layer_backend),
+            strict=arguments.strict,
+        ),
+        creation_options=replace(creation_options(arguments)),
+        parser_options=parsing,
+        tell=_tell,
+    )
+    write_verdict(file, verdict)
+    if arguments.json:
+        rows = [asdict(each) for each in verdict.trials]
+        found = {**verdict.as_dict(), "trials": rows}
+        print_json({"model": arguments.model, "file": str(file), **found})
+    else:
+        _show(verdict, file)
+    return 0
+
+
+def _tell(what: str) -> None:
+    if sys.stderr.isatty():
+        print(printable(f"Measuring {what}"), file=sys.stderr)
+
+
+def _show(verdict: Verdict, file: Path) -> None:
+    best = verdict.chosen.microseconds or 1.0
+    rows = [_row(trial, best, trial is verdict.chosen) for trial in verdict.trials]
+    print_table("Choices of backends, measured as wholes", COLUMNS, rows)
+    print(printable(f"Wrote the verdict to {file}; --backends auto follows it."))
+    if verdict.chosen.backends == (REFERENCE,):
+        print(f"{REFERENCE} is made to be right, not fast: pip install armnn-core[cpu] adds {FAST}")
+
+
+def _row(trial: Trial, best: float, is_chosen: bool) -> tuple[str, ...]:
+    spent, load = trial.microseconds, trial.load_seconds
+    return (
+        trial.title,
+        "" if spent is None else f"{spent:,.0f}",
+        "" if spent is None else f"{spent / best:.2f}",
+        f"{trial.border_microseconds:,.0f}" if trial.border_microseconds else "",
+        "" if load is None else f"{load:.2f}",
+        "chosen" if is_chosen else trial.fault,
+    )

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""The measurement of candidates in child processes, in turns.
+
+Each candidate has a process of its own: a crash, an exit or a hang is a result, and the memory and
+threads of one do not disturb another. The fastest ones stay alive and take turns, so that a
+machine that grows slower meanwhile slows all of them down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from armnn.processes import Bounds, Child, Ending, PythonCall
+from armnn.verdicts.transfer import merged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from armnn.verdicts import Trial
+
+
+_MODULE: Final = "armnn.placement.worker"
+_LONGEST_LINE: Final = 1 << 20
+
+FIRST_SECONDS: Final = 0.2
+"""How long a candidate runs before it is compared with the others."""
+TURN_SECONDS: Final = 0.05
+"""How long a candidate runs in one turn."""
+TURNS: Final = 11
+MOST_FINALISTS: Final = 4
+CLOSE: Final = 1.3
+"""How many times slower than the fastest a candidate may be to get turns."""
+EQUAL: Final = 1.01
+"""Times within this ratio are equal: fewer backends, then the preferred ones, win."""
+
+
+class SilenceError(Exception):
+    """A child said nothing more; the text says why."""
+
+
+class AnsweringChild:
+    """A child process that answers by lines of JSON."""
+
+    def __init__(
+        self, function: str, request: Mapping[str, Any], seconds: float, *, is_asked: bool = False
+    ) -> None:
+        """Start it.
+
+        Args:
+            function: A function of the worker.
+            request: Its first argument.
+            seconds: How long it may live.
+            is_asked: Whether it reads questions.
+        """
+        with contextlib.ExitStack() as undo:
+            self._answers, theirs = _pipe(undo)
+            questions: list[int] = []
+            if is_asked:
+                reads, self._questions = _pipe(undo)
+                questions = [reads]
+            inherited = [*questions, theirs]
+            call = PythonCall(f"{_MODULE}:{function}", [dict(request), *inherited])
+            self._child = undo.enter_context(
+                Child(call, Bounds(seconds=max(seconds, 0.1)), descriptors=inherited)
+            )
+            for descriptor in inherited:
+                os.close(descriptor)
+            self._read = bytearray()
+            self._undo = undo.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._undo.close()
+
+    def ask(self, seconds: float) -> float:
+        """Return the median seconds of runs for some time.
+
+        Raises:
+            SilenceError: It has ended, or what it says is not an answer.
+        """
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._questions, f"{seconds}\n".encode())
+        row = self.answer()
+        found = row.get("times")
+        if not isinstance(found, float) or not 0 < found < 1e9:
+            raise SilenceError(str(row.get("fault", "gave no time")))
+        return found
+
+    def answer(self) -> dict[str, Any]:
+        """Return the next line.
+
+        Raises:
+            SilenceError: It has ended, or says something else.
+        """
+        while b"\n" not in self._read:
+            poll = select.poll()
+            poll.register(self._answers, select.POLLIN)
+            patience = self._child.patience
+            ready = poll.poll(None if patience is None else patience * 1000)
+            piece = os.read(self._answers, 1 << 16) if ready else b""
+            self._read += piece
+            if not piece or len(self._read) > _LONGEST_LINE:
+                raise SilenceError(
+                    _ending_text(self._child.wait() if ready else self._child.kill())
+                )
+        line, _, rest = bytes(self._read).partition(b"\n")
+        self._read[:] = rest
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SilenceError("said what is no answer") from error
+        if not isinstance(row, dict):
+            raise SilenceError("said what is no answer")
+        return row
+
+
+def _ending_text(ending: Ending | None) -> str:
+    """Return how a silent child ended, with its last words."""
+    if ending is None or ending.is_success:
+        return "ended without an answer"
+    words = ending.errors.decode(errors="replace").strip().splitlines()[-1:]
+    last = "".join(each if each.isprintable() else "?" for each in "".join(words))[:200]
+    return f"its process ended with {ending}{f': {last}' if last else ''}"
+
+
+def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
+    """Return a pipe; the stack closes its open ends."""
+    ends = os.pipe()
+    for end in ends:
+        undo.callback(_close, end)
+    return ends
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A trial that is being measured.
+
+    Attributes:
+        trial: What is known.
+        times: The medians of its turns, in seconds.
+        child: Its process, while it is alive.
+    """
+
+    trial: Trial
+    times: list[float] = field(default_factory=list)
+    child: AnsweringChild | None = None
+
+    @property
+    def median(self) -> float:
+        """The median of its turns in seconds; infinite without one."""
+        return statistics.median(self.times) if self.times else float("inf")
+
+    def close(self, fault: str = "") -> None:
+        """End its process; note why it cannot be chosen."""
+        if self.child is not None:
+            self.child.close()
+            self.child = None
+        if fault:
+            self.trial = replace(self.trial, fault=fault)
+
+
+class Contest:
+    """Measures trials until a deadline."""
+
+    def __init__(
+        self, request: Mapping[str, Any], deadline: float, tell: Callable[[str], object]
+    ) -> None:
+        """Measure nothing yet.
+
+        Args:
+            request: What the children of all trials get; a trial adds its backends and options.
+            deadline: When to stop, as ``time.monotonic`` counts.
+            tell: Is called with a sentence about what is measured.
+        """
+        self._request = request
+        self._deadline = deadline
+        self._tell = tell
+
+    def run(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return trials with their times, the winner first."""
+        candidates = [Candidate(trial) for trial in trials]
+        try:
+            for candidate in candidates:
+                self._begin(candidate, min(each.median for each in candidates))
+                self._keep_finalists(candidates)
+            self._take_turns([each for each in candidates if each.child is not None])
+        finally:
+            for candidate in candidates:
+                candidate.close()
+        return _ranked(candidates)
+
+    @property
+    def _left(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _begin(self, candidate: Candidate, best: float) -> None:
+        """Load and measure a candidate for the first time."""
+        if self._left <= 0:
+            candidate.close("not measured: the time for measuring is over")
+            return
+        trial = candidate.trial
+        self._tell(trial.title)
+        options = {**self._request["options"]}
+        options["model_options"] = merged(options["model_options"], trial.options, trial.backends)
+        request = {**self._request, "backends": list(trial.backends), "options": options}
+        candidate.child = AnsweringChild("serve", request, self._left, is_asked=True)
+        try:
+            candidate.trial = _loaded(trial, candidate.child)
+            first = candidate.child.ask(0.0)
+            candidate.times.append(first)
+            if first <= best * CLOSE:
+                candidate.times[:] = [candidate.child.ask(FIRST_SECONDS)]
+        except SilenceError as silence:
+            candidate.times.clear()
+            candidate.close(str(silence))
+
+    def _keep_finalists(self, candidates: Sequence[Candidate]) -> None:
+        """End all but the fastest."""
+        alive = sorted((c for c in candidates if c.child is not None), key=lambda c: c.median)
+        for place, candidate in enumerate(alive):
+            if place >= MOST_FINALISTS or candidate.median > CLOSE * alive[0].median:
+                candidate.close()
+
+    def _take_turns(self, finalists: list[Candidate]) -> None:
+        """Measure candidates in turns; each turn begins with another one."""
+        if len(finalists) < 2:
+            return
+        for candidate in finalists:
+            candidate.times.clear()
+        for turn in range(TURNS):
+            at = turn % len(finalists)
+            for candidate in (*finalists[at:], *finalists[:at]):
+                if candidate.child is None or (self._left <= 0 and candidate.times):
+                    continue
+                try:
+                    candidate.times.append(candidate.child.ask(TURN_SECONDS))
+                except SilenceError as silence:
+                    candidate.times.clear()
+                    candidate.close(str(silence))
+
+
+def asked(request: Mapping[str, Any], function: str, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield what a child answers until it ends.
+
+    Raises:
+        SilenceError: It did not end well.
+    """
+    with AnsweringChild(function, request, seconds) as child:
+        while True:
+            try:
+                yield child.answer()
+            except SilenceError as silence:
+                if str(silence) == "ended without an answer":
+                    return
+                raise
+
+
+def _loaded(trial: Trial, child: AnsweringChild) -> Trial:
+    row = child.answer()
+    if "fault" in row:
+        raise SilenceError(str(row["fault"]))
+    layers = {str(each): int(count) for each, count in row["layers"].items()}
+    trial = replace(trial, load_seconds=float(row["load_seconds"]), layers=layers)
+    row = child.answer()
+    if "fault" in row:
+        raise SilenceError(str(row["fault"]))
+    return replace(trial, border_microseconds=1e6 * float(row["border_seconds"]))
+
+
+def _ranked(candidates: Sequence[Candidate]) -> list[Trial]:
+    """Return the trials, the fastest first."""
+    done = [
+        replace(each.trial, microseconds=None if not each.times else 1e6 * each.median)
+        for each in candidates
+    ]
+    usable = [each for each in done if each.microseconds is not None and not each.fault]
+    usable.sort(key=lambda trial: trial.microseconds or 0.0)
+    if usable:
+        limit = EQUAL * (usable[0].microseconds or 0.0)
+        equal = [each for each in done if each in usable and (each.microseconds or 0) <= limit]
+        winner = min(equal, key=lambda trial: len(trial.backends))
+        usable.remove(winner)
+        usable.insert(0, winner)
+    return [*usable, *(each for each in done if each.microseconds is None or each.fault)]

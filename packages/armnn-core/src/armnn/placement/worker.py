@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""The work of child processes for a verdict.
+
+Each function gets a request and the descriptor of a pipe for its answers, one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn._installing import REFERENCE
+from armnn.backends import CreationOptions
+from armnn.optimizer import Candidate, OptimizerOptions
+from armnn.optimizer.assignment.assign import UNASSIGNED
+from armnn.runtime import Runtime
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Network
+    from armnn.runtime import LoadedNetwork
+    from armnn.tensor import TensorInfo
+
+    Arrays = dict[str, NDArray[Any]]
+
+_FEWEST_RUNS: Final = 3
+_CARRIERS: Final = ("MemCopy", "MemImport")
+
+
+def ask(request: Mapping[str, Any], answers: int) -> None:
+    """Send the layers that each backend runs.
+
+    Where shapes are open it says of no layer that it does.
+    """
+    say = _speaker(answers)
+    with Runtime(_creation(request)) as runtime:
+        prepared = runtime.optimize(_network(request), [REFERENCE])
+    network = prepared.network if prepared.is_static else None
+    for backend_id in request["backends"]:
+        try:
+            runs = _runs(request, network, backend_id)
+        except Exception as error:
+            say(fault=_line(error))
+        else:
+            say(runs=runs)
+
+
+def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
+    """Load the model; measure it as often as asked."""
+    say = _speaker(answers)
+    with Runtime(_creation(request)) as runtime:
+        try:
+            network = _network(request)
+            inputs = _inputs(request, {layer.name: layer.output.info for layer in network.inputs})
+            began = time.perf_counter()
+            loaded = runtime.load_model(
+                network, request["backends"], options=_options(request), shapes=[_shapes(inputs)]
+            )
+            took = time.perf_counter() - began
+            say(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
+            say(border_seconds=_border_seconds(loaded, inputs))
+            gc.disable()  # a collection in one candidate's turn would count against it
+            for seconds in _lines(questions):
+                say(times=_burst(loaded, inputs, seconds))
+        except Exception as error:
+            say(fault=_line(error))
+
+
+def check(request: Mapping[str, Any], answers: int) -> None:
+    """Compare the model on its backends with the reference."""
+    from armnn.debugging import CompareOptions, compare
+
+    say = _speaker(answers)
+    try:
+        network = _network(request)
+        infos = {layer.name: layer.output.info for layer in network.inputs}
+        findings = compare(
+            network,
+            request["backends"],
+            inputs=[_inputs(request, infos)],
+            options=_options(request),
+            creation_options=_creation(request),
+            thoroughness=CompareOptions(repeats=request["repeats"]),
+        )
+    except Exception as error:
+        say(fault=_line(error))
+        return
+    wrong = findings.first
+    named = "" if wrong is None else f"computes {' + '.join(wrong.layers)} wrongly"
+    say(fault=named)
+
+
+def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) -> list[bool]:
+    """Return whether a backend runs each layer."""
+    with Runtime(replace(_creation(request), backends=[backend_id])) as runtime:
+        backend = runtime.registry.get(backend_id)
+        if network is None:
+            return []
+        given = request["options"]["model_options"].get(backend_id, {})
+        candidate = Candidate(backend, backend.create_model_context(given))
+        candidate.model.quantized_arithmetic = network.quantized_arithmetic
+        layers = [each for each in network.topological_order() if each.type not in UNASSIGNED]
+        known = candidate.query(network, layers)
+        return [bool(known.get(each) or candidate.supports(each)) for each in layers]
+
+
+def _network(request: Mapping[str, Any]) -> Network:
+    from armnn.parsing import parse
+
+    return parse(request["model"], parser_options=request["parser_options"])
+
+
+def _creation(request: Mapping[str, Any]) -> CreationOptions:
+    return CreationOptions(**request["creation_options"])
+
+
+def _options(request: Mapping[str, Any]) -> OptimizerOptions:
+    return OptimizerOptions(**request["options"])
+
+
+def _inputs(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Arrays:
+    """Return the stored inputs with the types of the network."""
+    with np.load(Path(request["inputs"]), allow_pickle=False) as stored:
+        arrays = [stored[f"input{number}"] for number in range(len(infos))]
+    return {
+        name: array.view(info.data_type.numpy_dtype) if array.dtype.kind == "V" else array
+        for (name, info), array in zip(infos.items(), arrays, strict=True)
+    }
+
+
+def _shapes(inputs: Arrays) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in inputs.items()}
+
+
+def _burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
+    """Return the median time of runs that take some seconds."""
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while len(times) < _FEWEST_RUNS or time.perf_counter() < until:
+        began = time.perf_counter()
+        loaded.run(inputs)
+        times.append(time.perf_counter() - began)
+        if times[0] > seconds * _FEWEST_RUNS:
+            break  # one run is as long as a turn
+    return statistics.median(times)
+
+
+def _border_seconds(loaded: LoadedNetwork, inputs: Arrays) -> float:
+    """Return how long copies between backends take in one run."""
+    from armnn._recorder import Recorder
+    from armnn.profiling.timed_runs import timed_runs
+
+    loaded.run(inputs)  # the first run is not like the others
+    recorder = Recorder()
+    loaded.run(inputs, profiler=recorder)
+    copies = [
+        layer.event.duration_ns
+        for run in timed_runs(recorder.events)
+        for layer in run.layers
+        if layer.event.details.get("type") in _CARRIERS
+    ]
+    return sum(copies) / 1e9
+
+
+def _lines(descriptor: int) -> Iterator[float]:
+    with open(descriptor) as lines:
+        for line in lines:
+            yield float(line)
+
+
+def _speaker(descriptor: int) -> Callable[..., None]:
+    def say(**row: object) -> None:
+        os.write(descriptor, json.dumps(row).encode() + b"\n")
+
+    return say
+
+
+def _line(error: BaseException) -> str:
+    """Return an error as one printable line."""
+    words = " ".join(str(error).split())
+    return "".join(each if each.isprintable() else "?" for each in words)[:500]

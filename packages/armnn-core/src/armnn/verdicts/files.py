@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""Verdicts: which backends run a model fastest on a machine.
+
+A file of verdicts is JSON and may be committed beside a model. It is untrusted: it can only choose
+among backends that may be used anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn._whole_files import write_whole
+from armnn.backends.crashes import crash_file
+from armnn.errors import PlacementError
+
+if TYPE_CHECKING:
+    from armnn.backends import OptionValue
+
+FORMAT: Final = 1
+SUFFIX: Final = ".verdicts.json"
+"""What the name of a file of verdicts adds to that of the model beside it."""
+_LARGEST_FILE: Final = 1 << 22
+_MOST: Final = 500
+"""Verdicts that the user's file keeps: the youngest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One choice of backends, as it was measured.
+
+    Attributes:
+        backends: The ids in the order of preference.
+        options: The options of backends that belong to the choice, by backend id.
+        microseconds: The median time of a run; None if it was not measured.
+        load_seconds: How long loading the model took; None if it was not loaded.
+        border_microseconds: The part of a run that copies between backends take.
+        layers: How many layers each backend runs.
+        fault: Why it cannot be chosen; "" if it can.
+    """
+
+    backends: tuple[str, ...]
+    options: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
+    microseconds: float | None = None
+    load_seconds: float | None = None
+    border_microseconds: float = 0.0
+    layers: Mapping[str, int] = field(default_factory=dict)
+    fault: str = ""
+
+    @property
+    def title(self) -> str:
+        """The backends with their options, as text."""
+        given = [
+            f"{backend}.{name}={value}"
+            for backend, options in self.options.items()
+            for name, value in options.items()
+        ]
+        return " ".join([",".join(self.backends), *given])
+
+    def __str__(self) -> str:
+        if self.microseconds is None:
+            return f"{self.title}: {self.fault or 'not measured'}"
+        border = self.border_microseconds
+        copies = f", {border:,.0f} us of it at borders" if border >= 0.5 else ""
+        fault = f", {self.fault}" if self.fault else ""
+        return f"{self.title}: {self.microseconds:,.0f} us{copies}{fault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The fastest right choice of backends for a model.
+
+    Attributes:
+        models: The identities of the model: of its file, of its network.
+        machine: The machine.
+        builds: The builds of the backends that were measured, by backend id.
+        day: When it was measured, as YYYY-MM-DD.
+        trials: What was measured; the chosen one first, the others by time.
+    """
+
+    models: tuple[str, ...]
+    machine: str
+    builds: Mapping[str, str]
+    day: str
+    trials: tuple[Trial, ...]
+
+    @property
+    def chosen(self) -> Trial:
+        """What the verdict chooses."""
+        return self.trials[0]
+
+    def __str__(self) -> str:
+        others = "; ".join(str(each) for each in self.trials[1:])
+        chosen = f"chosen by measurement on {self.day}: {self.chosen}"
+        return f"{chosen} (others: {others})" if others else chosen
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return asdict(self)
+
+    def change_since(self, builds: Mapping[str, str]) -> str:
+        """Return why it holds no more for these builds, or ""."""
+        for backend in self.chosen.backends:
+            if backend not in builds:
+                return f"it chooses {backend}, which is not there"
+            if builds[backend] != self.builds.get(backend):
+                return f"it measured {self.builds.get(backend)}, there is {builds[backend]}"
+        return ""
+
+
+def read_verdicts(path: Path) -> tuple[Verdict, ...]:
+    """Return the verdicts in a file.
+
+    Raises:
+        PlacementError: The file cannot be read, or is no file of verdicts.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise PlacementError(f"the verdicts {str(path)!r} cannot be read: {error}") from error
+    if len(content) > _LARGEST_FILE:
+        raise PlacementError(
+            f"the verdicts {str(path)!r} have more than {_LARGEST_FILE} bytes; armnn tune writes "
+            "less"
+        )
+    try:
+        document = json.loads(content)
+        if document["format"] != FORMAT:
+            raise ValueError(f"got format {document['format']!r}, expected {FORMAT}")
+        if not isinstance(document["verdicts"], list):
+            raise TypeError("the verdicts are no list")
+        return tuple(map(_verdict, document["verdicts"]))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        detail = str(error) or type(error).__name__
+        raise PlacementError(
+            f"{str(path)!r} is no file of verdicts ({detail}): armnn tune MODEL -o writes one"
+        ) from error
+
+
+def verdict_of(content: bytes) -> Verdict:
+    """Return the verdict that JSON holds.
+
+    Raises:
+        PlacementError: It is none.
+    """
+    try:
+        return _verdict(json.loads(content))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise PlacementError(f"a measurement gave no verdict: {error}") from error
+
+
+def write_verdict(path: Path, verdict: Verdict) -> None:
+    """Put a verdict into a file; others in it stay.
+
+    Raises:
+        PlacementError: There is a file of another kind, or it cannot be written.
+    """
+    known = read_verdicts(path) if path.exists() else ()
+    others = [
+        each
+        for each in known
+        if each.machine != verdict.machine or not set(each.models) & set(verdict.models)
+    ]
+    rows = [each.as_dict() for each in (*others, verdict)][-_MOST:]
+    text = json.dumps({"format": FORMAT, "verdicts": rows}, indent=1, sort_keys=True)
+    try:
+        write_whole(path, text + "\n", 0o644)
+    except OSError as error:
+        raise PlacementError(f"the verdicts {str(path)!r} cannot be written: {error}") from error
+
+
+def user_verdicts() -> Path | None:
+    """Return the user's file of verdicts.
+
+    It is ``$XDG_CACHE_HOME/armnn/verdicts.json``, by default in ``~/.cache``; None if the process
+    has the rights of another user.
+    """
+    crashes = crash_file()
+    return None if crashes is None else crashes.with_name("verdicts.json")
+
+
+def _verdict(row: Mapping[str, Any]) -> Verdict:
+    trials = tuple(_trial(each) for each in row["trials"])
+    if not trials or trials[0].fault or not trials[0].backends:
+        raise ValueError("a verdict chooses nothing")
+    builds = {_text(name): _text(build) for name, build in row["builds"].items()}
+    models = tuple(map(_text, row["models"]))
+    return Verdict(models, _text(row["machine"]), builds, _text(row["day"]), trials)
+
+
+def _trial(row: Mapping[str, Any]) -> Trial:
+    options = {
+        _text(backend): {_text(name): _option(value) for name, value in given.items()}
+        for backend, given in row["options"].items()
+    }
+    return Trial(
+        tuple(map(_text, row["backends"])),
+        options,
+        _real(row["microseconds"]),
+        _real(row["load_seconds"]),
+        _real(row["border_microseconds"]) or 0.0,
+        {_text(backend): int(count) for backend, count in row["layers"].items()},
+        _text(row["fault"]),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError(f"got {value!r}, expected a text without control characters")
+    return value
+
+
+def _option(value: object) -> OptionValue:
+    if not isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"got the option {value!r}")
+    return value
+
+
+def _real(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
+        raise ValueError(f"got the time {value!r}")
+    return float(value)
+
+
+def found_verdict(
+    verdicts: Sequence[Verdict], identities: Sequence[str], machine: str
+) -> Verdict | None:
+    """Return the verdict for a model, if there is one."""
+    wanted = set(identities)
+    matching = (each for each in verdicts if each.machine == machine and wanted & {*each.models})
+    return next(matching, None)

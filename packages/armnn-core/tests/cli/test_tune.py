@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""``armnn tune``: table, JSON, files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import armnn
+from armnn import Network
+from armnn.cli import tune as command
+from armnn.cli.main import main
+from armnn.errors import PlacementError
+from armnn.placement import Trial, Verdict, read_verdicts
+
+VERDICT = Verdict(
+    models=("file 1 aa",),
+    machine="a machine",
+    builds={"CpuRef": "armnn-backend-ref 1.2.0"},
+    day="2026-11-22",
+    trials=(
+        Trial(("CpuRef",), {}, 100.4, 0.5, 0.0, {"CpuRef": 2}),
+        Trial(("A", "CpuRef"), {"A": {"NumberOfThreads": 1}}, 250.0, 0.25, 12.0, {"A": 2}),
+        Trial(("B",), fault="computes relu wrongly"),
+    ),
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path, two_layers: Network) -> str:
+    path = tmp_path / "two.armnn"
+    armnn.save(two_layers, path)
+    return str(path)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Let measurements give one verdict; return their arguments."""
+    found: list[dict[str, Any]] = []
+
+    def measured(model: str, backends: list[str] | None, **arguments: Any) -> Verdict:
+        arguments["tell"]("A")
+        found.append({"model": model, "backends": backends, **arguments})
+        return VERDICT
+
+    monkeypatch.setattr(command, "tune", measured)
+    return found
+
+
+def test_the_table_has_every_choice(
+    model: str, requests: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "verdicts.json"
+    assert main(["tune", model, "-o", str(file), "--backends", "CpuRef,A", "--budget", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4].split() == ["CpuRef", "100", "1.00", "0.50", "chosen"]
+    assert lines[5].split() == ["A,CpuRef", "A.NumberOfThreads=1", "250", "2.49", "12", "0.25"]
+    assert lines[6].split() == ["B", "computes", "relu", "wrongly"]
+    assert f"Wrote the verdict to {file}" in lines[8]
+    assert "pip install armnn-core[cpu] adds CpuAcc" in lines[9]
+    (request,) = requests
+    assert request["backends"] == ["CpuRef", "A"]
+    assert request["budget"] == 3.0
+    assert request["inputs"]["x"].shape == (64, 1024)
+    assert read_verdicts(file) == (VERDICT,)
+
+
+def test_json_is_the_verdict(
+    model: str,
+    requests: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert main(["tune", model, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    file = tmp_path / "cache" / "armnn" / "verdicts.json"
+    assert document["file"] == str(file)
+    assert document["trials"][1]["options"] == {"A": {"NumberOfThreads": 1}}
+    assert read_verdicts(file) == (VERDICT,)
+
+
+def test_another_users_rights_need_a_named_file(
+    model: str,
+    requests: list[dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: -1)
+    assert main(["tune", model]) == 1
+    assert "name a file, as in -o verdicts.json" in capsys.readouterr().err
+    assert requests == []
+
+
+def test_a_failed_measurement_is_an_error(
+    model: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failed(*_: object, **__: object) -> Verdict:
+        raise PlacementError("no choice of backends runs the model and is right:\n- A: crashed")
+
+    monkeypatch.setattr(command, "tune", failed)
+    file = tmp_path / "verdicts.json"
+    assert main(["tune", model, "-o", str(file)]) == 1
+    assert "armnn: error: no choice of backends" in capsys.readouterr().err
+    assert not file.exists()

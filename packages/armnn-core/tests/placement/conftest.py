@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Backends to choose from, as installed packages that children see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+
+_SLOW = """
+from armnn_backend_ref import backend as reference
+
+from armnn.backends import Workload as Base
+
+class Workload(Base):
+    def __init__(self, inner):
+        self.inner = inner
+
+    def bind(self, inputs, outputs):
+        step = self.inner.bind(inputs, outputs)
+
+        def again():
+            for _ in range(20):
+                step()
+
+        return again
+
+class backend(reference.RefBackend):
+    id = {id!r}
+
+    def supports(self, layer, model):
+        from armnn.backends import Support
+        if {only!r} and layer.type != {only!r}:
+            return Support.no("runs nothing but " + {only!r})
+        return super().supports(layer, model)
+
+    def create_workload(self, layer, model):
+        return Workload(super().create_workload(layer, model))
+"""
+
+_CRASH = """
+import os, signal
+from armnn_conformance.fakes import NullBackend
+
+from armnn.backends import Workload as Base
+
+class Workload(Base):
+    def bind(self, inputs, outputs):
+        return lambda: os.kill(os.getpid(), signal.SIGSEGV)
+
+class backend(NullBackend):
+    id = "Crash"
+
+    def create_workload(self, layer, model):
+        return Workload()
+"""
+
+
+@pytest.fixture
+def candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Install slow, partial, wrong and crashing backends."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    sources = {
+        "Slow": _SLOW.format(id="Slow", only=""),
+        "Half": _SLOW.format(id="Half", only="Activation"),
+        "Crash": _CRASH,
+        "Wrong": None,
+    }
+    plugins = [
+        backend_plugin(each, distribution=f"armnn-backend-{each.lower()}", source=source)
+        for each, source in sources.items()
+    ]
+    with installed(tmp_path / "packages", *plugins):
+        yield [*sources]

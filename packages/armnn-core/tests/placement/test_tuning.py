@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Measured choices, in real child processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn.backends import CreationOptions
+from armnn.errors import (
+    BackendUnavailableError,
+    InvalidArgumentError,
+    PlacementError,
+    UnknownBackendError,
+)
+from armnn.graph import Network
+from armnn.optimizer import OptimizerOptions
+from armnn.placement import Trial, tune
+from armnn.placement.measuring import Contest, SilenceError, asked
+from armnn.placement.tuning import measure
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+from armnn.verdicts.files import verdict_of
+from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
+from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+
+
+def test_the_fastest_right_choice_wins(
+    candidates: list[str], two_layers: Network, tmp_path: Path
+) -> None:
+    model = tmp_path / "two.armnn"
+    armnn.save(two_layers, model)
+    told: list[str] = []
+    verdict = tune(model, candidates, budget=60, tell=told.append)
+    by_title = {trial.title.partition(" ")[0]: trial for trial in verdict.trials}
+    assert verdict.chosen.backends == ("CpuRef",)
+    assert verdict.chosen.layers == {"CpuRef": 2}
+    assert by_title["Wrong"].fault == "computes relu wrongly"
+    assert (by_title["Wrong"].microseconds or 0) < (verdict.chosen.microseconds or 0)
+    assert by_title["Crash"].fault.startswith("its process ended with SIGSEGV")
+    assert by_title["Slow"].microseconds is not None
+    assert by_title["Half,CpuRef"].layers == {"Half": 1, "CpuRef": 1}
+    assert "CpuRef" in told
+    assert verdict.builds["Slow"] == "armnn-backend-slow 0.3.0"
+
+
+def test_a_missing_backend_is_named_before_anything_is_measured(
+    two_layers: Network, tmp_path: Path
+) -> None:
+    with pytest.raises(UnknownBackendError, match="Cpuref"):
+        tune(two_layers, ["Cpuref"])
+    old = backend_plugin("Old", requires=["armnn-backend-api>=9"])
+    with installed(tmp_path, old), pytest.raises(BackendUnavailableError, match="Old"):
+        tune(two_layers, ["Old"])
+
+
+def test_only_wrong_choices_are_an_error_that_lists_them(
+    candidates: list[str], two_layers: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Contest, "run", lambda *_: [Trial(("Wrong",), microseconds=1.0), Trial(("A",), fault="no")]
+    )
+    with pytest.raises(PlacementError, match=r"no choice .*\n- Wrong: 1 us, computes") as info:
+        tune(two_layers, ["Wrong"])
+    assert "- A: no" in str(info.value)
+
+
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), "x"])
+def test_a_budget_is_more_than_nothing(two_layers: Network, budget: float) -> None:
+    with pytest.raises(InvalidArgumentError, match="budget"):
+        tune(two_layers, budget=budget)
+
+
+def test_open_shapes_need_inputs() -> None:
+    net = Network("open")
+    x = net.add_input("x", TensorInfo((None, 8), DataType.FLOAT32))
+    net.add_output("y", net.add_activation(x, function="Abs", name="abs"))
+    with pytest.raises(InvalidArgumentError, match="not known in full: give inputs"):
+        tune(net)
+    feeds = {"x": np.ones((3, 8), np.float32)}
+    verdict = tune(net, ["CpuRef"], budget=60, inputs=feeds)
+    assert verdict.chosen.backends[0] == "CpuRef"
+
+
+def test_a_measurement_for_auto_prints_its_verdict(
+    tmp_path: Path, two_layers: Network, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "two.armnn"
+    armnn.save(two_layers, model)
+    request = {
+        "model": str(model),
+        "backends": ["CpuRef"],
+        "budget": 60,
+        "options": transferable_optimizer(OptimizerOptions(min_part=2)),
+        "creation_options": transferable(CreationOptions(plan_limit=3)),
+        "parser_options": {},
+    }
+    measure(json.loads(json.dumps(request)))
+    verdict = verdict_of(capsys.readouterr().out.encode())
+    assert verdict.chosen.backends == ("CpuRef",)
+
+
+def test_what_the_caller_sets_wins() -> None:
+    given = {"A": {"x": 1}, "C": {"z": 1}}
+    chosen = {"A": {"x": 2, "y": 3}, "B": {"w": 4}}
+    assert merged(given, chosen, ["A", "B"]) == {"A": {"x": 1, "y": 3}, "B": {"w": 4}}
+
+
+def test_a_child_without_a_model_says_so(tmp_path: Path) -> None:
+    request = {
+        "model": str(tmp_path / "none.armnn"),
+        "parser_options": {},
+        "creation_options": {},
+        "backends": ["CpuRef"],
+    }
+    with pytest.raises(SilenceError, match=r"its process ended with exit code 1: .*none\.armnn"):
+        list(asked(request, "ask", 30))

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""Loading with backends="auto"."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn.backends import refresh
+from armnn.backends.registry import BackendRegistry
+from armnn.errors import InvalidArgumentError, PlacementError, UnknownBackendError
+from armnn.graph import Network
+from armnn.processes import Bounds, Ending, PythonCall
+from armnn.tensor import TensorInfo
+from armnn.types import BinaryOperation, DataType
+from armnn.verdicts import Trial, Verdict, auto, user_verdicts, write_verdict
+from armnn.verdicts.identity import builds_of, identity_of_file, identity_of_network, this_machine
+
+ADD = BinaryOperation.ADD
+X = {"x": np.linspace(-1, 1, 1 << 16, dtype=np.float32).reshape(64, 1024)}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the user's file of verdicts be a test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    refresh()
+
+
+def verdict_for(
+    model: str, *backends: str, options: dict[str, dict[str, int]] | None = None
+) -> Verdict:
+    """Return a verdict for this machine and these builds."""
+    builds = builds_of(["CpuRef", *backends], BackendRegistry().entries())
+    trial = Trial(tuple(backends) or ("CpuRef",), options or {}, 12.0, 0.1)
+    return Verdict((model,), this_machine(), builds, "2026-11-22", (trial,))
+
+
+def test_the_verdict_in_the_users_file_chooses(two_layers: Network) -> None:
+    path = user_verdicts()
+    assert path is not None
+    write_verdict(path, verdict_for(identity_of_network(two_layers)))
+    loaded = armnn.load_model(two_layers, "auto")
+    assert loaded.report.layers_by_backend == {"CpuRef": 2}
+    assert loaded.report.choice == "chosen by measurement on 2026-11-22: CpuRef: 12 us"
+    assert "backends chosen by measurement" in str(loaded.report)
+    assert "choice of backends" in str(armnn.optimize(two_layers, ["auto"]))
+
+
+def test_a_file_beside_the_model_comes_before_the_users(
+    two_layers: Network, tmp_path: Path
+) -> None:
+    model = tmp_path / "two.armnn"
+    armnn.save(two_layers, model)
+    identity = identity_of_file(model)
+    mine = user_verdicts()
+    assert mine is not None
+    write_verdict(mine, verdict_for(identity))
+    beside = verdict_for(identity, options={"CpuRef": {}})
+    write_verdict(tmp_path / "two.armnn.verdicts.json", replace(beside, day="2020-01-01"))
+    loaded = armnn.load_model(model, "auto")
+    assert loaded.report.choice.startswith("chosen by measurement on 2020-01-01")
+    expected = armnn.load_model(model, ["CpuRef"]).run(X)["y"]
+    np.testing.assert_array_equal(loaded.run(X)["y"], expected)
+
+
+def test_without_a_verdict_the_usual_order_holds_and_says_so(
+    two_layers: Network, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        loaded = armnn.load_model(two_layers, "auto")
+    assert loaded.report.layers_by_backend == armnn.load_model(two_layers).report.layers_by_backend
+    assert "no file of verdicts has this model" in loaded.report.choice
+    assert "armnn tune measures" in caplog.text
+
+
+def test_a_stale_verdict_is_not_followed(two_layers: Network, tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.json"
+    verdict = verdict_for(identity_of_network(two_layers))
+    write_verdict(path, replace(verdict, builds={"CpuRef": "another 9"}))
+    choice = armnn.load_model(two_layers, "auto", verdicts=str(path)).report.choice
+    assert "holds no more: it measured another 9, there is armnn-backend-ref" in choice
+
+
+def test_a_damaged_file_is_an_error_only_if_it_was_named(
+    two_layers: Network, tmp_path: Path
+) -> None:
+    path = user_verdicts()
+    assert path is not None
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    assert "is no file of verdicts" in armnn.load_model(two_layers, "auto").report.choice
+    with pytest.raises(PlacementError, match="is no file of verdicts"):
+        armnn.load_model(two_layers, "auto", verdicts=str(path))
+
+
+def test_a_file_that_others_may_write_is_not_read(two_layers: Network) -> None:
+    path = user_verdicts()
+    assert path is not None
+    write_verdict(path, verdict_for(identity_of_network(two_layers)))
+    path.chmod(0o666)
+    assert "not measured" in armnn.load_model(two_layers, "auto").report.choice
+
+
+def test_the_callers_options_win_over_the_verdicts(two_layers: Network, tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.json"
+    verdict = verdict_for(identity_of_network(two_layers), options={"CpuRef": {"unknown": 1}})
+    write_verdict(path, verdict)
+    with pytest.raises(InvalidArgumentError, match="unknown"):
+        armnn.load_model(two_layers, "auto", verdicts=str(path))
+
+
+def test_a_cached_model_and_a_prepared_file_follow_the_verdict(
+    two_layers: Network, tmp_path: Path
+) -> None:
+    model, cache, path = tmp_path / "two.armnn", tmp_path / "c", tmp_path / "verdicts.json"
+    armnn.save(two_layers, model)
+    cache.mkdir(mode=0o700)
+    write_verdict(path, verdict_for(identity_of_file(model)))
+    for _ in range(2):
+        loaded = armnn.load_model(model, "auto", verdicts=str(path), cache_dir=cache)
+        assert loaded.report.choice.startswith("chosen by measurement")
+    prepared = tmp_path / "two.armnn-prepared"
+    with armnn.Runtime() as runtime:
+        runtime.compile_network(two_layers, prepared, "auto")
+    assert armnn.load_model(prepared, "auto").run(X)["y"].shape == (64, 1024)
+
+
+@pytest.fixture
+def children(two_layers: Network, monkeypatch: pytest.MonkeyPatch) -> list[PythonCall]:
+    """Let measurements end at once; return their calls."""
+    calls: list[PythonCall] = []
+
+    def run(call: PythonCall, bounds: Bounds) -> Ending:
+        assert bounds.seconds is not None
+        assert bounds.seconds > 3
+        calls.append(call)
+        verdict = verdict_for("another identity")
+        return Ending("ended", 0, output=json.dumps(verdict.as_dict()).encode())
+
+    monkeypatch.setattr(auto, "run", run)
+    return calls
+
+
+def test_a_budget_lets_auto_measure_once_and_remember(
+    two_layers: Network, children: list[PythonCall]
+) -> None:
+    for _ in range(2):
+        loaded = armnn.load_model(two_layers, "auto", auto_budget=3)
+        assert loaded.report.choice.startswith("chosen by measurement")
+    (call,) = children
+    assert call.function == "armnn.placement.tuning:measure"
+    (request,) = call.arguments
+    assert request["budget"] == 3.0
+
+
+def test_a_verdict_that_cannot_be_kept_is_followed_all_the_same(
+    two_layers: Network,
+    children: list[PythonCall],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "cache").touch()
+    choice = armnn.load_model(two_layers, "auto", auto_budget=3).report.choice
+    assert choice.startswith("chosen by measurement")
+    assert "The verdict is not kept" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (Ending("deadline"), "ended with exceeded time"),
+        (Ending("ended", 1, errors=b"Traceback\nNo: \x1b[2Jchoice\n"), "exit code 1: No: .*choice"),
+        (Ending("ended", 0, output=b"{}"), "gave no verdict"),
+    ],
+)
+def test_a_failed_measurement_says_why(
+    two_layers: Network, monkeypatch: pytest.MonkeyPatch, ending: Ending, words: str
+) -> None:
+    monkeypatch.setattr(auto, "run", lambda *_: ending)
+    with pytest.raises(PlacementError, match=words) as info:
+        armnn.load_model(two_layers, "auto", auto_budget=3)
+    assert "\x1b" not in str(info.value)
+
+
+@pytest.mark.parametrize("budget", [-1, float("inf"), float("nan"), "long"])
+def test_the_budget_of_auto_is_a_number_of_seconds(two_layers: Network, budget: float) -> None:
+    with pytest.raises(InvalidArgumentError, match="auto_budget"):
+        armnn.load_model(two_layers, "auto", auto_budget=budget)
+
+
+def test_auto_stands_alone(two_layers: Network) -> None:
+    with pytest.raises(UnknownBackendError, match="auto"):
+        armnn.load_model(two_layers, ["auto", "CpuRef"])
+
+
+def test_the_identity_of_a_network_is_all_but_its_weights() -> None:
+    def made(weight: float, name: str = "n", size: int = 4) -> Network:
+        net = Network(name)
+        constant = net.add_constant(np.full((size,), weight, np.float32), name="w")
+        x = net.add_input("x", TensorInfo((1, size), DataType.FLOAT32))
+        net.add_output("y", net.add_elementwise_binary(x, constant, operation=ADD, name="add"))
+        return net
+
+    assert identity_of_network(made(1.0)) == identity_of_network(made(2.0, "other"))
+    assert identity_of_network(made(1.0)) != identity_of_network(made(1.0, size=5))
+
+
+def test_the_identity_of_a_file_covers_both_ends(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    content = bytearray(1 << 20)
+    found = set()
+    for place in (0, (1 << 20) - 1):
+        content[place] = 1
+        path.write_bytes(content)
+        found.add(identity_of_file(path))
+    path.write_bytes(content[:-1])
+    assert len(found | {identity_of_file(path)}) == 3
