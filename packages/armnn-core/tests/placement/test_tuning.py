@@ -35,7 +35,7 @@ def test_the_fastest_right_choice_wins(
     model = tmp_path / "two.armnn"
     armnn.save(two_layers, model)
     told: list[str] = []
-    verdict = tune(model, candidates, budget=60, tell=told.append)
+    verdict = tune(model, candidates, budget=600, tell=told.append)
     by_title = {trial.title.partition(" ")[0]: trial for trial in verdict.trials}
     assert verdict.chosen.backends == ("CpuRef",)
     assert verdict.chosen.layers == {"CpuRef": 2}
@@ -82,7 +82,7 @@ def test_open_shapes_need_inputs() -> None:
     with pytest.raises(InvalidArgumentError, match="not known in full: give inputs"):
         tune(net)
     feeds = {"x": np.ones((3, 8), np.float32)}
-    verdict = tune(net, ["CpuRef"], budget=60, inputs=feeds)
+    verdict = tune(net, ["CpuRef"], budget=600, inputs=feeds)
     assert verdict.chosen.backends[0] == "CpuRef"
 
 
@@ -94,7 +94,7 @@ def test_a_measurement_for_auto_prints_its_verdict(
     request = {
         "model": str(model),
         "backends": ["CpuRef"],
-        "budget": 60,
+        "budget": 600,
         "options": transferable_optimizer(OptimizerOptions(min_part=2)),
         "creation_options": transferable(CreationOptions(plan_limit=3)),
         "parser_options": {},
