@@ -17,6 +17,8 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
+from armnn.backends.journal import forget_lost_workers, lost_workers
+from armnn.cli.main import main
 from armnn.errors import (
     BackendUnavailableError,
     CancelledError,
@@ -58,7 +60,14 @@ def supervisor_of(runtime: Runtime, backend_id: str) -> Supervisor:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _registered() -> Iterator[None]:
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered(_own_cache: None) -> Iterator[None]:
     kinds = (samples.Honest, samples.Hostile, samples.Patient, samples.Lying)
     for kind in kinds:
         armnn.register_backend(kind.id, kind)
@@ -213,6 +222,34 @@ def test_the_frame_of_a_crash_is_named() -> None:
         model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
         model.run(fed("SIGABRT"))
         assert "isolated_backends.py" in model.faults[0]
+
+
+def test_doctor_remembers_a_fault_until_it_is_told_to_forget(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+        os.kill(_pid(supervisor_of(runtime, "Hostile")), signal.SIGKILL)
+        model.run(fed())
+        recovered(runtime)
+        forget_lost_workers()
+        model.run(fed("SIGSEGV"))
+        recovered(runtime)
+    (fault,) = lost_workers()
+    assert (fault.backend, fault.origin) == ("Hostile", "isolated_backends:Hostile")
+    main(["doctor"])
+    assert "ended with SIGSEGV in call" in capsys.readouterr().out
+    main(["doctor", "--reprobe"])
+    assert lost_workers() == []
+
+
+def test_a_kill_by_others_is_not_remembered() -> None:
+    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+        os.kill(_pid(supervisor_of(runtime, "Hostile")), signal.SIGKILL)
+        model.run(fed())
+        recovered(runtime)
+    assert lost_workers() == []
 
 
 def test_a_crash_while_layers_are_asked_about_sends_them_on() -> None:

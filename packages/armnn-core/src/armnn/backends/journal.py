@@ -23,7 +23,16 @@ from armnn._digest import sha256
 from armnn.backends.crashes import crash_file
 from armnn_backend_api.files import FileState, who_else_may_write
 
-__all__ = ["Downfall", "downfalls", "forget_downfall", "noted_load"]
+__all__ = [
+    "Downfall",
+    "LostWorker",
+    "downfalls",
+    "forget_downfall",
+    "forget_lost_workers",
+    "lost_workers",
+    "noted_load",
+    "remember_lost_worker",
+]
 
 _FAULTS: Final = {
     "Segmentation fault": "SIGSEGV",
@@ -34,6 +43,7 @@ _FAULTS: Final = {
 }
 _FATAL: Final = "Fatal Python error: "
 _MOST: Final = 200
+_LOST: Final = ".lost"
 _numbers: Final = itertools.count()
 
 
@@ -57,6 +67,64 @@ class Downfall:
     def is_current(self) -> bool:
         """Whether the file is still the same."""
         return _state_of(self.path) == self.state
+
+
+@dataclass(frozen=True, slots=True)
+class LostWorker:
+    """A fault of an isolated backend.
+
+    Attributes:
+        backend: Its id.
+        origin: Its module or file.
+        text: What its worker did.
+        day: When, as YYYY-MM-DD.
+    """
+
+    backend: str
+    origin: str
+    text: str
+    day: str
+
+
+def remember_lost_worker(backend: str, origin: str, text: str) -> None:
+    """Store the last fault of an isolated backend, if possible."""
+    folder = _folder()
+    if folder is None:
+        return
+    row = LostWorker(backend, origin, text, time.strftime("%Y-%m-%d"))
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = _row_of(folder, f"{backend} {origin}").with_suffix(_LOST)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps(asdict(row)), encoding="utf-8")
+        unfinished.replace(path)
+
+
+def lost_workers() -> list[LostWorker]:
+    """Return the last fault of each isolated backend."""
+    found = []
+    for path in _lost_paths():
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+            row = json.loads(path.read_text(encoding="utf-8"))
+            found.append(LostWorker(**{name: str(text) for name, text in row.items()}))
+    return found
+
+
+def forget_lost_workers() -> None:
+    """Forget the faults of isolated backends."""
+    for path in _lost_paths():
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _lost_paths() -> list[Path]:
+    folder = _folder()
+    try:
+        if folder is None or not all(map(_is_ours_alone, (folder, folder.parent))):
+            return []
+        return sorted(folder.glob(f"*{_LOST}"))[:_MOST]
+    except OSError:
+        return []
 
 
 @contextlib.contextmanager

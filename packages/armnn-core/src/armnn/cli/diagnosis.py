@@ -23,6 +23,7 @@ from armnn.backends.crashes import remembered_crashes
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.entries import GROUP as BACKENDS_GROUP
 from armnn.backends.entries import UNREMARKABLE_STAGES
+from armnn.backends.journal import lost_workers
 from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import MORE_IN_DOCTOR
 from armnn.backends.sources import (
@@ -123,6 +124,19 @@ class Diagnosis:
         }
 
 
+def _lost(entries: Sequence[BackendEntry]) -> list[str]:
+    """Return messages about faults of isolated backends."""
+    known = {(entry.id, entry.origin) for entry in entries}
+    return [
+        printable(
+            f"On {each.day} {each.text}; a program that isolates the backend survives that. "
+            "'armnn doctor --reprobe' forgets it."
+        )
+        for each in lost_workers()
+        if (each.backend, each.origin) in known
+    ]
+
+
 def diagnose(
     named: Sequence[str], options: CreationOptions, *, times_imports: bool = False
 ) -> Diagnosis:
@@ -155,6 +169,7 @@ def diagnose(
     findings += _findings(entries)
     findings += [Finding(text, is_problem=False) for text in unknown_ids(e.id for e in entries)]
     findings += [Finding(printable(text)) for text in remembered_crashes(entries)]
+    findings += [Finding(text, is_problem=False) for text in _lost(entries)]
     findings += [Finding(text, is_problem=False) for text in clashes(pools)]
     return Diagnosis(
         system=_system(),

@@ -7,6 +7,7 @@ import argparse
 
 from armnn._installing import FAST
 from armnn.backends import CreationOptions
+from armnn.backends.journal import forget_lost_workers
 from armnn.backends.sources import find_source
 from armnn.cli.arguments import add_lock_file_argument
 from armnn.cli.backends import print_entries
@@ -92,6 +93,8 @@ def examine(arguments: argparse.Namespace) -> int:
         require_locked=arguments.lock_file is not None,
         lock_file=arguments.lock_file,
     )
+    if arguments.reprobe:
+        forget_lost_workers()
     diagnosis = diagnose(arguments.backends, options, times_imports=arguments.import_times)
     if arguments.json:
         print_json(diagnosis.as_document())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions
     from armnn.backends.workers import Place
+    from armnn.isolation.faults import Fault
 
 
 def open_worker(place: Place, options: CreationOptions) -> Backend:
@@ -20,6 +21,7 @@ def open_worker(place: Place, options: CreationOptions) -> Backend:
     Raises:
         ArmnnError: It cannot be started, or cannot load the backend.
     """
+    from armnn.backends.journal import remember_lost_worker
     from armnn.isolation.link import Recipe  # late, as the next: few runtimes isolate
     from armnn.isolation.proxy import IsolatedBackend
     from armnn.isolation.supervisor import Supervisor
@@ -32,7 +34,11 @@ def open_worker(place: Place, options: CreationOptions) -> Backend:
         options.isolate_timeout,
         options.isolate_memory,
     )
-    supervisor = Supervisor(recipe)
+
+    def tell(fault: Fault) -> None:
+        remember_lost_worker(place.id, place.origin or recipe.place, str(fault))
+
+    supervisor = Supervisor(recipe, tell)
     try:
         return IsolatedBackend(place.name, supervisor)
     except BaseException:

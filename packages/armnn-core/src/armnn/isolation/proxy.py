@@ -160,7 +160,8 @@ class IsolatedBackend(NetworkBackend, Supervised):
         try:
             return compilation.optimize(self.supervisor.link(), view)
         except WorkerLostError as error:
-            reasons = {layer.name: str(error) for layer in view.layers}
+            reason = self._why(error)
+            reasons = {layer.name: reason for layer in view.layers}
             return OptimizationViews(failed=[view], reasons=reasons)
 
     def __repr__(self) -> str:
@@ -186,8 +187,13 @@ class IsolatedBackend(NetworkBackend, Supervised):
             graph = RemoteGraph(view, self._constants)
             reply = link.request(*graph.request(link, "query", model.remote, model))
         except WorkerLostError as error:
-            return [Support.no(str(error))] * len(view.layers)
+            return [Support.no(self._why(error))] * len(view.layers)
         return self._decoded(link, reply.document, len(view.layers))
+
+    def _why(self, error: WorkerLostError) -> str:
+        """Return how the worker was lost, in full."""
+        faults = self.supervisor.faults
+        return str(faults[-1] if faults else error)
 
     def _decoded(self, link: Link, document: codec.Document, count: int) -> list[Support]:
         try:

@@ -38,7 +38,7 @@ class Supervisor:
 
         Args:
             recipe: How workers are started.
-            tell: Is called with each fault, in a thread of its own.
+            tell: Is called with each fault of the backend, in a thread of its own.
         """
         self.recipe = recipe
         self._faults: list[Fault] = []
@@ -153,7 +153,7 @@ class Supervisor:
         self._faults[-1:] = [fault]
         self._is_settled.set()
         _log.warning("%s.", fault)
-        if self._tell is not None:
+        if self._tell is not None and not lost.was_killed:
             self._tell(fault)
         link: Link | None = None
         last: WorkerLostError | None = None
