@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,7 @@ def e2e(session: nox.Session) -> None:
         "pytest",
         "tests-e2e",
         "--ignore=tests-e2e/compat",
+        "--ignore=tests-e2e/browser",
         *WORKERS,
         "--dist=loadfile",
         *session.posargs,
@@ -159,6 +161,15 @@ def compat_rules(session: nox.Session) -> None:
     """Run pip on the matrix's wheels; broken rules must fail."""
     command = [_shared_python(session, "test"), "-m", "pytest", "tests-e2e/compat", *WORKERS]
     session.run(*command, *session.posargs, env=ONE_THREAD_EACH, external=True)
+
+
+@nox.session(requires=["build"], default=False)
+def browser(session: nox.Session) -> None:
+    """Drive the pages of armnn view in a headless Chromium."""
+    _install(session, "armnn-core[ref]", "armnn-backend-neon", group="browser")
+    if shutil.which("chromium") is None:
+        session.run("playwright", "install", "chromium")
+    session.run("pytest", "tests-e2e/browser", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)

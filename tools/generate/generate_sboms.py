@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Write the bills of materials; ``--check`` fails if stale.
 
-Wheels carry it in ``.dist-info/sboms`` (PEP 770), as CycloneDX 1.6. No wheel bundles a library of
-others: the components are the distributions that pip installs beside it, with the versions that
-are allowed.
+Wheels carry it in ``.dist-info/sboms`` (PEP 770), as CycloneDX 1.6. Its components are the
+distributions that pip installs beside the wheel, with the versions that are allowed, and the
+libraries of others that the wheel holds, as the ``bundled.toml`` files of its sources say.
 """
 
 from __future__ import annotations
@@ -60,6 +60,12 @@ def bill_of(folder: Path) -> dict[str, Any]:
     assert found is not None, folder
     own = f"pkg:pypi/{project['name']}@{found[1]}"
     needed = [Requirement(text) for text in project.get("dependencies", ())]
+    bundled = [
+        row
+        for path in sorted((folder / "src").rglob("bundled.toml"))
+        for row in tomllib.loads(path.read_text(encoding="utf-8"))["library"]
+    ]
+    refs = [*map(_purl, needed), *(row["purl"] for row in bundled)]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -74,10 +80,13 @@ def bill_of(folder: Path) -> dict[str, Any]:
                 "licenses": [{"license": {"id": project["license"]}}],
             }
         },
-        "components": [_component(each) for each in needed],
+        "components": [
+            *(_component(each) for each in needed),
+            *map(_bundled_component, bundled),
+        ],
         "dependencies": [
-            {"ref": own, "dependsOn": [_purl(each) for each in needed]},
-            *({"ref": _purl(each)} for each in needed),
+            {"ref": own, "dependsOn": refs},
+            *({"ref": ref} for ref in refs),
         ],
     }
 
@@ -90,6 +99,19 @@ def _component(requirement: Requirement) -> dict[str, Any]:
         "purl": _purl(requirement),
         "scope": "required",
         "properties": [{"name": "armnn:requirement", "value": str(requirement)}],
+    }
+
+
+def _bundled_component(row: dict[str, str]) -> dict[str, Any]:
+    return {
+        "type": "library",
+        "bom-ref": row["purl"],
+        "name": row["name"],
+        "version": row["version"],
+        "purl": row["purl"],
+        "scope": "required",
+        "licenses": [{"license": {"id": row["license"]}}],
+        "hashes": [{"alg": "SHA-256", "content": row["sha256"]}],
     }
 
 

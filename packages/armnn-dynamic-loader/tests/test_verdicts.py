@@ -138,7 +138,7 @@ def test_a_row_counts_if_only_defaults_are_left_out(path: Path) -> None:
 
 
 def found_with(path: Path, row: object) -> tuple[Outcome, str] | None:
-    """Return the verdict of a cache whose one row was replaced."""
+    """Return the verdict of a cache with one row replaced."""
     kept(path, GOOD)
     document = json.loads(path.read_text())
     (key,) = document["verdicts"]

@@ -22,6 +22,7 @@ from armnn_backend_api import BACKEND_API_VERSION
 COMMANDS = {
     "run": "run a model",
     "inspect": "show what is in a model",
+    "view": "write a model's graph as one HTML file",
     "compare": "name the layers that a backend computes wrongly",
     "reduce": "write the smallest model that fails as a model does",
     "tune": "measure which backends run a model fastest",
@@ -37,6 +38,7 @@ _EXAMPLES = """\
 examples:
   armnn run model.onnx --input x=picture.png       run a model
   armnn inspect model.onnx                         show what is in it
+  armnn view model.onnx -o model.html              draw it for a browser
   armnn compare model.onnx --backends Acme         name the layers that Acme computes wrongly
   armnn reduce model.onnx --backends Acme -o s.onnx    write the smallest model that shows it
   armnn tune model.onnx                            measure which backends are fastest

@@ -19,7 +19,7 @@ libm = ctypes.PyDLL("libm.so.6")
 
 
 def table_of(kind: Any, answer: Any) -> Any:
-    """Return a table with a Python function in the place of each of its functions."""
+    """Return a table whose functions are one Python function."""
     table = kind()
     table.header.struct_size, table.header.struct_id = ctypes.sizeof(kind), abi.STRUCT_IDS[kind]
     for name, field in kind._fields_[1:]:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""``armnn view``: writes a model's graph as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from armnn._installing import FAST, REFERENCE
+from armnn.cli.assigned_layers import assigned, with_sizes
+from armnn.cli.model_options import add_model_arguments, creation_options, parser_options
+from armnn.cli.optimized_layers import OptimizedLayers
+from armnn.cli.optimizer_options import add_optimizer_arguments
+from armnn.cli.output import print_json, printable, progress
+from armnn.cli.run_files import check_writable, writing
+from armnn.cli.run_options import add_shape_argument
+from armnn.errors import InvalidArgumentError
+from armnn.parsing import parse
+from armnn.runtime import Runtime
+from armnn.viewing import described, page, times_in_trace, verdicts_in_comparison
+
+_EXAMPLES = f"""\
+examples:
+  armnn view model.onnx
+  armnn view model.onnx -o graph.html --backends {FAST},{REFERENCE}
+  armnn run model.onnx --profile trace.json && armnn view model.onnx --profile trace.json
+  armnn compare model.onnx --backends Acme --json > found.json; armnn view model.onnx \\
+      --backends Acme,{REFERENCE} --compare found.json
+"""
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
+    """Add ``armnn view``."""
+    parser = subparsers.add_parser(
+        "view",
+        help=summary,
+        description="Write the graph of a model as one HTML file that needs no network: layers in "
+        "the colours of their backends, compiled parts as boxes, tensors between backends, and "
+        "for each layer its parameters, tensors, and which backends refused it and why.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(handler=view)
+    add_model_arguments(parser)
+    add_optimizer_arguments(parser)
+    add_shape_argument(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.html",
+        help="the file to write (default: the model's name with .html, in this folder)",
+    )
+    measured = parser.add_mutually_exclusive_group()
+    measured.add_argument(
+        "--profile",
+        metavar="FILE",
+        help="show the times in a file of 'armnn run --profile FILE', for the same backends",
+    )
+    measured.add_argument(
+        "--compare",
+        metavar="FILE",
+        help="show the verdicts in the output of 'armnn compare --json'",
+    )
+    parser.add_argument("--json", action="store_true", help="print the graph as one JSON object")
+
+
+def view(arguments: argparse.Namespace) -> int:
+    """Write a model's graph as a file; return 0.
+
+    Raises:
+        ArmnnError: The model, a backend, a file or an option is not usable.
+    """
+    path = Path(arguments.output or f"{Path(arguments.model).stem}.html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidArgumentError(f"--output got {str(path)!r}, expected a file ending in .html")
+    if not arguments.json:
+        check_writable("--output", path)
+    verdicts = None if arguments.compare is None else verdicts_in_comparison(arguments.compare)
+    with Runtime(creation_options(arguments)) as runtime, progress(f"Reading {arguments.model}"):
+        network = parse(arguments.model, parser_options=parser_options(arguments))
+        sized = with_sizes(network, arguments.shape)
+        segments, report = assigned(network, sized, runtime, arguments)
+        waiting = OptimizedLayers.of(segments, report).waiting
+    times = () if arguments.profile is None else times_in_trace(arguments.profile, report)
+    document = described(segments.head, report, times, verdicts)
+    if arguments.json:
+        print_json(document)
+        return 0
+    with writing(path):
+        path.write_text(page(document), encoding="utf-8")
+    if sized.note:
+        print(printable(sized.note.replace("\n", " ")))
+    if waiting:
+        print(f"Layers that wait for data that only a run computes, and are not shown: {waiting}")
+    print(printable(f"Wrote {path}"))
+    return 0

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""A network's layers, edges and parts for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from armnn.graph.statistics import statistics_of
+from armnn.graph.text import changed_parameters, printable
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+    from armnn.optimizer import Report, ReportRow
+    from armnn.profiling import LayerTime
+    from armnn.tensor import TensorInfo
+
+
+def described(
+    network: Network,
+    report: Report,
+    times: Sequence[LayerTime] = (),
+    verdicts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return a network as a document for :func:`armnn.viewing.page`.
+
+    Constants have no node of their own; the layers that read them name them.
+
+    Args:
+        network: The layers as backends get them.
+        report: Where they run, and why; its rows have the names of the layers.
+        times: The layers' times, if they were measured.
+        verdicts: What a comparison says of layers, by their names.
+    """
+    rows = {row.layer: row for row in report}
+    statistics = statistics_of(network)
+    sizes = {row.layer: row for row in statistics.layers}
+    spent = {time.layer: time for time in times}
+    shown = [layer for layer in network.topological_order() if not _is_part_of_readers(layer)]
+    numbers = {layer: number for number, layer in enumerate(shown)}
+    parts = _parts(shown, rows, spent)
+    part_numbers = {part["name"]: number for number, part in enumerate(parts)}
+    nodes = []
+    for layer in shown:
+        row, size, time = rows.get(layer.name), sizes.get(layer), spent.get(layer.name)
+        is_layer = size is not None
+        nodes.append(
+            {
+                "name": printable(layer.name),
+                "type": layer.type,
+                "backend": row.backend if row is not None and is_layer else "",
+                "part": part_numbers.get(row.compiled_into) if row and is_layer else None,
+                "parameters": [
+                    [name, printable(text)] for name, text in changed_parameters(layer.descriptor)
+                ],
+                "inputs": list(_inputs(layer)),
+                "outputs": [_tensor(info) for info in layer.output_infos],
+                "refusals": [] if row is None else [[r.backend, r.reason] for r in row.refusals],
+                "conversion": "" if row is None else row.conversion,
+                "weights": None if size is None else size.parameters,
+                "multiply_adds": None if size is None else size.multiply_adds,
+                "time": None if time is None else _time(time),
+                "verdict": None if verdicts is None else verdicts.get(layer.name),
+            }
+        )
+    return {
+        "name": printable(network.name),
+        "nodes": nodes,
+        "edges": list(_edges(shown, numbers, rows, report)),
+        "parts": parts,
+        "backends": list(dict.fromkeys(node["backend"] for node in nodes if node["backend"])),
+        "totals": {
+            "layers": len(statistics.layers),
+            "weights": statistics.parameters,
+            "weight_bytes": statistics.parameter_bytes,
+            "multiply_adds": statistics.multiply_adds,
+        },
+        "is_timed": bool(times),
+        "is_compared": verdicts is not None,
+    }
+
+
+def _parts(
+    layers: Sequence[Layer], rows: Mapping[str, ReportRow], spent: Mapping[str, LayerTime]
+) -> list[dict[str, Any]]:
+    """Return the compiled parts, ordered by their first layers."""
+    found: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        row = rows.get(layer.name)
+        if row is None or not row.compiled_into:
+            continue
+        part = found.setdefault(
+            row.compiled_into,
+            {
+                "name": row.compiled_into,
+                "title": printable(row.compiled_into),
+                "backend": row.backend,
+                "layers": 0,
+                "footprint": None if row.footprint is None else row.footprint.as_dict(),
+                "time": _time(spent[row.compiled_into]) if row.compiled_into in spent else None,
+            },
+        )
+        part["layers"] += 1
+    return list(found.values())
+
+
+def _inputs(layer: Layer) -> Iterator[dict[str, Any]]:
+    """Yield a layer's inputs with the names of their slots."""
+    for index, value in enumerate(layer.inputs):
+        if value is not None:
+            yield {
+                "slot": layer.spec.input_slot(index).name,
+                "tensor": _tensor(value.info),
+                "source": printable(value.producer.name),
+                "is_constant": value.constant is not None,
+            }
+
+
+def _edges(
+    layers: Sequence[Layer],
+    numbers: Mapping[Layer, int],
+    rows: Mapping[str, ReportRow],
+    report: Report,
+) -> Iterator[dict[str, Any]]:
+    """Yield an edge per tensor between two shown layers."""
+    copied = {
+        (border.tensor, part.backend): border.copied
+        for part in report.parts
+        for border in part.borders
+    }
+    for layer in layers:
+        for value in layer.inputs:
+            if value is None or value.producer not in numbers:
+                continue
+            source, target = rows.get(value.producer.name), rows.get(layer.name)
+            is_border = (
+                source is not None and target is not None and source.backend != target.backend
+            )
+            edge = {
+                "from": numbers[value.producer],
+                "to": numbers[layer],
+                "tensor": _tensor(value.info)["text"],
+                "border": "",
+            }
+            if is_border and source is not None and target is not None:
+                is_copy = next(
+                    (
+                        copied[name, target.backend]
+                        for name in _names(value, source)
+                        if (name, target.backend) in copied
+                    ),
+                    None,
+                )
+                edge["border"] = "shared" if is_copy is False else "copied"
+                edge["bytes"] = value.info.size_bytes if value.info.is_static else None
+            yield edge
+
+
+def _names(value: Value, source: ReportRow) -> Iterator[str]:
+    """Yield a tensor's possible names in a report."""
+    suffix = f":{value.index}" if value.index else ""
+    yield f"{value.producer.name}{suffix}"
+    if source.compiled_into:
+        yield source.compiled_into
+
+
+def _tensor(info: TensorInfo) -> dict[str, Any]:
+    """Return a tensor's text, and its quantisation number by number."""
+    found: dict[str, Any] = {"text": str(info)}
+    if info.is_quantized:
+        found["scales"] = [float(scale) for scale in info.scales][:_MOST_SCALES]
+        found["zero_points"] = [int(point) for point in info.zero_points][:_MOST_SCALES]
+        found["axis"] = info.axis
+    return found
+
+
+def _time(time: LayerTime) -> dict[str, Any]:
+    return {**asdict(time), "gflops": time.gflops}
+
+
+def _is_part_of_readers(layer: Layer) -> bool:
+    """Return whether a constant is shown at its readers."""
+    readers = layer.outputs[0].consumers if layer.type == "Constant" else ()
+    return bool(readers) and all(reader.type != "Output" for reader in readers)
+
+
+_MOST_SCALES = 16
+"""Of a tensor with one scale per channel, as many are shown."""

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The page of ``armnn view`` in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+Open = Callable[..., Page]
+SECONDS = 2.0
+
+
+def test_the_graph_goes_from_top_to_bottom_with_parts_and_borders(
+    open_page: Open, small: Path
+) -> None:
+    page = open_page(small)
+    expect(page.locator("#totals")).to_contain_text("12 layers")
+    assert page.locator(".box").count() == 2
+    assert page.locator(".node:not(.box)").count() == 14
+    assert page.locator(".edge.border").count() == 2
+    tops = [page.locator(f'[data-item="l{n}"]').bounding_box()["y"] for n in (0, 1, 7, 13)]  # type: ignore[index]  # all are drawn
+    assert tops == sorted(tops)
+
+
+def test_names_are_texts_and_never_markup(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    expect(page.locator("#title")).to_contain_text("<img src=x")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 3
+
+
+def test_a_click_shows_the_layer(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    page.locator('[data-item="l7"]').click()
+    details = page.locator("#details")
+    for text in ("act6", "Activation", "CpuRef", "TanH", "Float32[1,8]", "share"):
+        expect(details).to_contain_text(text)
+    assert page.locator(".edge.chosen").count() == 2
+
+
+def test_the_slowest_layer_leads_the_list_and_a_click_finds_it(
+    open_page: Open, small: Path
+) -> None:
+    page = open_page(small)
+    rows = page.locator("#list tbody tr")
+    shares = [
+        float(text.rstrip(" %"))
+        for text in page.locator("#list td:nth-child(4)").all_inner_texts()
+        if text
+    ]
+    assert shares == sorted(shares, reverse=True)
+    rows.first.click()
+    assert page.locator(".node.chosen").count() == 1
+
+
+def test_parts_fold_and_open(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    page.click("#fold")
+    assert page.locator(".folded").count() == 2
+    assert page.locator(".node:not(.box)").count() == 5
+    page.locator(".folded").first.dblclick()
+    assert page.locator(".folded").count() == 1
+    page.click("#fold")
+    page.click("#fold")
+    assert page.locator(".box").count() == 2
+
+
+def test_search_finds_by_name_and_type_also_in_folded_parts(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    page.click("#fold")
+    page.keyboard.press("/")
+    page.keyboard.type("activation")
+    expect(page.locator("#hits")).to_have_text("3 found")
+    page.keyboard.press("Enter")
+    expect(page.locator("#details h2")).to_have_text("act1")
+    page.keyboard.press("Escape")
+    expect(page.locator("#hits")).to_have_text("")
+
+
+def test_the_keyboard_reaches_everything(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    page.locator("#theme").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#canvas') !== null")
+    page.keyboard.press("Escape")
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("#details h2")).to_have_text("act1")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#details h2")).to_have_text("mul0")
+    box = page.locator(".box").first
+    box.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".folded").count() == 1
+    page.keyboard.press("Enter")
+    assert page.locator(".folded").count() == 0
+    assert page.locator('.node[tabindex="0"]').count() == 1
+    labels = page.locator(".node").evaluate_all("all => all.map(each => each.ariaLabel)")
+    assert "Activation act6 on CpuRef" in labels
+
+
+def test_dark_and_light_follow_the_system_and_the_button(open_page: Open, small: Path) -> None:
+    def paper(page: Page) -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light, dark = open_page(small), open_page(small, dark=True)
+    assert (paper(light), paper(dark)) == ("rgb(255, 255, 255)", "rgb(20, 23, 28)")
+    light.click("#theme")
+    assert paper(light) == paper(dark)
+
+
+@pytest.mark.parametrize("colour", ["backend", "time"])
+def test_colours_have_a_legend(open_page: Open, small: Path, colour: str) -> None:
+    page = open_page(small)
+    page.select_option("#colour", colour)
+    expected = {"backend": "CpuAcc: 11 layers", "time": "25 % or more"}[colour]
+    expect(page.locator("#legend")).to_contain_text(expected)
+
+
+def test_a_narrow_page_has_no_sideways_scroll(open_page: Open, small: Path) -> None:
+    page = open_page(small, width=420)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_500_layers_open_soon(open_page: Open, large: Path) -> None:
+    """Count processor time, which a busy machine leaves alone."""
+    assert large.stat().st_size < 2 << 20
+    page = open_page(large)
+    assert page.locator(".node:not(.box)").count() == 502
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    metrics = {
+        row["name"]: row["value"] for row in session.send("Performance.getMetrics")["metrics"]
+    }
+    spent = [metrics[name] for name in ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")]
+    assert 0 < sum(spent) < SECONDS, metrics
