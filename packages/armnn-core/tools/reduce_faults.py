@@ -121,7 +121,7 @@ def reduced(name: str, folder: Path) -> Reduction:
     """
     os.environ[VARIABLE] = name
     target = folder / f"{''.join(each if each.isalnum() else '_' for each in name)}.onnx"
-    limits = ReduceOptions(time_limit=300.0, try_limit=3.0)
+    limits = ReduceOptions(time_limit=300.0, try_limit=2.0 if name in CRASHES else 10.0)
     options = OptimizerOptions(rewrite=False)
     if name in CRASHES:
         return reduce(crashing(), ["Faulty"], target, check="crash", options=options, limits=limits)

@@ -312,3 +312,19 @@ def test_the_model_is_closed_before_its_layers_are_examined(
     half = changed("half", "Activation", lambda call: [call.right()[0] / 2])
     assert len(found_by(two_steps(), right, half).wrong) == 1
     assert order[:2] == ["closed", "examined"]
+
+
+def test_a_backend_that_need_not_keep_nan_is_right_in_fusions_too(right: Backend) -> None:
+    class Losing(FaultyBackend):
+        @property
+        def capabilities(self) -> dict[str, bool]:
+            return {"PropagatesNaN": False}
+
+    lost = Fault("lost", "", "Softmax", lambda call: [np.nan_to_num(call.right()[0])], True)
+    for made, wrong in ((FaultyBackend, 1), (Losing, 0)):
+        with registered(made(right, lost)):
+            inputs = [{"x": np.full((3, 4), np.nan, np.float32)}]
+            findings = compare(
+                two_steps(), ["Faulty"], inputs=inputs, options=AS_BUILT, thoroughness=QUICK
+            )
+        assert len(findings.wrong) == wrong

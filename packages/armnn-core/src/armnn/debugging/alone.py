@@ -117,6 +117,11 @@ class Examiner:
         options = self.bench.options.model_options.get(backend, {})
         return bool(options.get(FAST_MATH)) and bool(multiply_adds_of(layer))
 
+    def keeps_nan(self, backend: str) -> bool:
+        """Return whether a backend must keep NaN."""
+        candidate = self.bench.candidate(backend, self.network)
+        return candidate.backend.has_capability("PropagatesNaN")
+
     def _opinions(self, visit: Visit, backend: str) -> dict[Value, tuple[Array, Any, Any]]:
         layer = visit.layer
         nothing: list[Reals | None] = [None] * len(layer.outputs)
@@ -136,8 +141,7 @@ class Examiner:
         self, ties: Ties, value: Value, got: Array, known: tuple[Array, Any, Any], backend: str
     ) -> Figures:
         layer = value.producer
-        candidate = self.bench.candidate(backend, self.network)
-        keeps_nan = candidate.backend.has_capability("PropagatesNaN")
+        keeps_nan = self.keeps_nan(backend)
         floor, opinions = floor_of(layer, value.info), Opinions(got, *known)
         figures = judge(opinions, value.info, floor, propagates_nan=keeps_nan)
         if figures.kind is ErrorKind.VALUES and layer.type in LINEAR:

@@ -189,6 +189,7 @@ class FusedSearch:
                     Opinions(made[name], self.clean[value], truth.get(value), narrow.get(value)),
                     value.info,
                     floors if value.info.num_elements >= FEWEST_FOR_RMS else floor,
+                    propagates_nan=self.examiner.keeps_nan(self.backend),
                 )
                 for name, value in outputs.items()
                 if value in truth
