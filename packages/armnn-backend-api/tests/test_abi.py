@@ -81,6 +81,7 @@ def test_the_header_documents_the_extensions_that_have_names() -> None:
         names.HOST_PYTHON,
         names.MAPPED_PROGRAMS,
         names.SHARED_MEMORY,
+        names.REPLANNED_PROGRAMS,
     ]
 
 

@@ -398,6 +398,13 @@ class Mapped(ctypes.Structure):
     deserialize: Callable[..., Any]
 
 
+class Replan(ctypes.Structure):
+    """``armnn_replan``."""
+
+    header: Header
+    replan: Callable[..., Any]
+
+
 RangeFn = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
@@ -971,6 +978,19 @@ Mapped._fields_ = [
     ("deserialize", MappedDeserialize),
 ]
 
+ReplanReplan = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Graph),
+    ctypes.POINTER(CompileArgs),
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+Replan._fields_ = [
+    ("header", Header),
+    ("replan", ReplanReplan),
+]
+
 STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Error: int.from_bytes(b"AERR", "little"),
     Host: int.from_bytes(b"AHST", "little"),
@@ -990,6 +1010,7 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Memory: int.from_bytes(b"AMEM", "little"),
     DeviceMemory: int.from_bytes(b"ADVM", "little"),
     Mapped: int.from_bytes(b"AMAP", "little"),
+    Replan: int.from_bytes(b"ARPL", "little"),
 }
 """The struct_id of each growable struct."""
 
@@ -1021,5 +1042,5 @@ __all__ = [
     "HostProfiling", "HostPython", "HostPythonCreate", "IoRequirement", "Mapped",
     "MappedDeserialize", "Memory", "MemoryAddress", "MemoryAllocate", "MemoryBufferDestroy",
     "MemoryExportFd", "MemoryImportFd", "Node", "Option", "Quantization", "RangeFn", "ReleaseFn",
-    "String", "Support", "Tensor", "Value", "WriteFn",
+    "Replan", "ReplanReplan", "String", "Support", "Tensor", "Value", "WriteFn",
 ]  # fmt: skip

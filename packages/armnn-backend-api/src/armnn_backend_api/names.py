@@ -39,6 +39,9 @@ DEVICE_MEMORY: Final = "armnn.device/1"
 MAPPED_PROGRAMS: Final = "armnn.mapped/1"
 """The extension of a backend by which programs read constants where a file is mapped."""
 
+REPLANNED_PROGRAMS: Final = "armnn.replan/1"
+"""The extension of a backend by which programs are compiled again for further input shapes."""
+
 HOST_PYTHON: Final = "armnn.host.python/1"
 """The extension of a host by which Python classes serve files whose table is static C."""
 

@@ -96,6 +96,12 @@ armnn_code compile(armnn_backend *backend, const armnn_device *, const armnn_gra
   return cpuacc::guarded(error, [&] { *program = cpuacc::compile(*backend, *graph, args); });
 }
 
+/* What was packed before is found by the constants' references; lowering refuses what query refuses. */
+armnn_code replan(armnn_program *program, const armnn_graph *graph, const armnn_compile_args *args,
+                  armnn_program **replanned, armnn_error *error) {
+  return cpuacc::guarded(error, [&] { *replanned = cpuacc::compile(program->backend, *graph, args); });
+}
+
 armnn_code serialize(armnn_program *program, armnn_write_fn write, void *arg, armnn_error *error) {
   return cpuacc::guarded(error, [&] {
     cpuacc::serialize(*program, [&](const void *data, size_t size) {
@@ -143,6 +149,7 @@ const void *get_extension(const char *name) {
   if (std::strcmp(name, "armnn.async/1") == 0) return cpuacc::async_extension();
   if (std::strcmp(name, "armnn.memory/1") == 0) return cpuacc::memory_extension();
   if (std::strcmp(name, "armnn.mapped/1") == 0) return cpuacc::mapped_extension();
+  if (std::strcmp(name, "armnn.replan/1") == 0) return cpuacc::replan_extension();
   return nullptr;
 }
 
@@ -179,6 +186,11 @@ namespace cpuacc {
 
 const armnn_mapped *mapped_extension() {
   static const armnn_mapped table = {ARMNN_HEADER(ARMNN_MAPPED), deserialize_mapped};
+  return &table;
+}
+
+const armnn_replan *replan_extension() {
+  static const armnn_replan table = {ARMNN_HEADER(ARMNN_REPLAN), replan};
   return &table;
 }
 

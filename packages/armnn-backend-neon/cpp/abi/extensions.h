@@ -12,5 +12,7 @@ const armnn_async *async_extension();
 const armnn_memory *memory_extension();
 /* armnn.mapped/1 */
 const armnn_mapped *mapped_extension();
+/* armnn.replan/1 */
+const armnn_replan *replan_extension();
 
 }  // namespace cpuacc

@@ -52,9 +52,6 @@ class Template:
         self._sink = participants.profiler
         self._candidates = {each.id: each for each in participants.all}
         self._constants = trace.constants(Evaluator(participants.evaluators))
-        for layer, source in trace.sources.items():
-            if layer.data is not None:
-                self._constants.keep(source, trace.tape.values, layer.data)
         self._infos: dict[Value, TensorInfo] = {}
         self._layers = prepared.network.topological_order()
         for layer in self._layers:

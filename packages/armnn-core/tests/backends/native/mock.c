@@ -431,7 +431,21 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
     memcpy(args->outputs[i]->data, values[program->outputs[i]], program->elements * sizeof(float));
   return behave(program, args, error);
 }
+#ifdef MOCK_REPLANS
+/* Takes up to so many elements. */
+static armnn_code replan(armnn_program *program, const armnn_graph *graph,
+                         const armnn_compile_args *args, armnn_program **made, armnn_error *error) {
+  if (elements_of(value_at(graph, graph->outputs[0])) > MOCK_REPLANS)
+    return fail(error, MOCK_REPLAN_CODE, 0, "too many elements");
+  return compile(program->backend, NULL, graph, args, made, error);
+}
+static const armnn_replan replanning = {
+    {ARMNN_REPLAN_SIZE, ARMNN_REPLAN_ID, NULL}, replan};
+#endif
 static const void *get_extension(const char *name) {
+#ifdef MOCK_REPLANS
+  if (strcmp(name, "armnn.replan/1") == 0) return &replanning;
+#endif
   return strcmp(name, "mock.counts/1") == 0 ? &counts : NULL;
 }
 static void shut_down(void) {

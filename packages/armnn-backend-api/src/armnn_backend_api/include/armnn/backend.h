@@ -239,6 +239,7 @@ typedef struct armnn_async armnn_async;
 typedef struct armnn_memory armnn_memory;
 typedef struct armnn_device_memory armnn_device_memory;
 typedef struct armnn_mapped armnn_mapped;
+typedef struct armnn_replan armnn_replan;
 
 /* The body of parallel_for: work on the indices from begin up to, not including, end. Must not
  * fail or throw.
@@ -944,6 +945,24 @@ struct armnn_mapped {
 #define ARMNN_MAPPED_SIZE ARMNN_END(armnn_mapped, deserialize)
 #define armnn_mapped_has_deserialize(p) ARMNN_HAS_FN(p, armnn_mapped, deserialize)
 
+/* The extension armnn.replan/1 of a backend, since 1.2: programs for further input shapes. Without
+ * it the host asks query and compile again for each set of shapes. Growable.
+ */
+struct armnn_replan {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Compiles the graph that program was compiled from with other dimensions, attributes and
+   * constants; constants that stay have the same constant_ref. The host does not ask query about it:
+   * ARMNN_UNSUPPORTED_NODE names nodes that query would refuse in these shapes. Written: replanned.
+   * Owner: graph, args: for the call; replanned: the host's, until program_destroy, and independent
+   * of program. Thread: any.
+   */
+  armnn_code (*replan)(armnn_program *program, const armnn_graph *graph, const armnn_compile_args *args, armnn_program **replanned, armnn_error *error);
+};
+#define ARMNN_REPLAN_ID ARMNN_ID('A', 'R', 'P', 'L')
+#define ARMNN_REPLAN_SIZE ARMNN_END(armnn_replan, replan)
+#define armnn_replan_has_replan(p) ARMNN_HAS_FN(p, armnn_replan, replan)
+
 /* Sizes on 64-bit machines. */
 #if UINTPTR_MAX == UINT64_MAX
 ARMNN_STATIC_ASSERT(sizeof(armnn_header) == 16, "armnn_header");
@@ -987,6 +1006,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory) == 80, "armnn_device_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory, buffer_destroy) == 80, "armnn_device_memory");
 ARMNN_STATIC_ASSERT(sizeof(armnn_mapped) == 24, "armnn_mapped");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_mapped, deserialize) == 24, "armnn_mapped");
+ARMNN_STATIC_ASSERT(sizeof(armnn_replan) == 24, "armnn_replan");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_replan, replan) == 24, "armnn_replan");
 #endif
 /* armnn_tensor is DLPack 1.0's DLTensor; checked when dlpack.h was included first. */
 #ifdef DLPACK_DLPACK_H_

@@ -16,7 +16,7 @@ from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
 from armnn_backend_api.floating_point import keeping_floating_point
-from armnn_backend_api.names import ASYNC_EXECUTION, MAPPED_PROGRAMS
+from armnn_backend_api.names import ASYNC_EXECUTION, MAPPED_PROGRAMS, REPLANNED_PROGRAMS
 from armnn_backend_api.table import functions_of, read_text
 
 if TYPE_CHECKING:
@@ -104,6 +104,16 @@ class Library:
         """
         table: abi.Mapped | None = extension_table(self, MAPPED_PROGRAMS, abi.Mapped)
         return None if table is None else table.deserialize
+
+    @functools.cached_property
+    def replan(self) -> Callable[..., int] | None:
+        """The function for programs of other shapes, if any.
+
+        Raises:
+            BackendError: The extension's table is not what the header describes.
+        """
+        table: abi.Replan | None = extension_table(self, REPLANNED_PROGRAMS, abi.Replan)
+        return None if table is None else keeping_floating_point(table.replan)
 
     def function(self, name: str) -> Callable[..., Any] | None:
         """Return a function of the table, None if missing."""

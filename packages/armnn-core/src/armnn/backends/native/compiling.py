@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.ffi.calls import compile_details, watched_call
@@ -36,7 +37,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, shown_text, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from armnn.backends.native.lifetimes import NativeObject
     from armnn.backends.views import SubgraphView
@@ -181,13 +182,13 @@ def _kept_program(
 ) -> NativeProgram | Failure:
     """Return the program, with its graph if wanted."""
 
-    def compile_again(graph: NativeGraph) -> NativeProgram | None:
-        graph.struct.fingerprint = Arena().text("")
-        levels = [row.level for row in _query(backend, model.device, graph)]
-        if not all(level in (abi.SUPPORTED, abi.PREFERRED) for level in levels):
+    def compile_again(graph: NativeGraph, program: NativeProgram) -> NativeProgram | None:
+        graph.struct.fingerprint = _NO_TEXT
+        replan = backend.library.replan
+        if replan is None and not _is_taken(backend, graph, model):
             return None
         try:
-            return _compile(backend, graph, model)
+            return _compile(backend, graph, model, replan and partial(replan, program.pointer))
         except _RefusedError:
             return None
 
@@ -200,6 +201,14 @@ def _kept_program(
     return outcome
 
 
+def _is_taken(backend: NativeObject, graph: NativeGraph, model: NativeModelContext) -> bool:
+    levels = [row.level for row in _query(backend, model.device, graph)]
+    return all(level in (abi.SUPPORTED, abi.PREFERRED) for level in levels)
+
+
+_NO_TEXT: Final = Arena().text("")
+
+
 class _RefusedError(Exception):
     """The backend refuses some layers."""
 
@@ -208,20 +217,22 @@ class _RefusedError(Exception):
         self.failure = failure
 
 
-def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContext) -> NativeProgram:
+def _compile(
+    backend: NativeObject,
+    graph: NativeGraph,
+    model: NativeModelContext,
+    compile_now: Callable[..., int] | None = None,
+) -> NativeProgram:
+    """Compile a graph, by another function than ``compile`` if one is given."""
     library = backend.library
+    if compile_now is None:
+        device = device_pointer(model.device)
+        compile_now = partial(library.required("compile"), backend.pointer, device)
     arena, args, pointer = Arena(), struct(abi.CompileArgs), ctypes.c_void_p()
     args.options = option_array(model.options, arena)
     args.num_options = len(model.options)
     with compile_details() as details, watched_call() as (args.call_id, args.deadline_ns):
-        failure = attempt(
-            library.required("compile"),
-            backend.pointer,
-            device_pointer(model.device),
-            graph.struct,
-            args,
-            ctypes.byref(pointer),
-        )
+        failure = attempt(compile_now, graph.struct, args, ctypes.byref(pointer))
     if failure is None:
         footprint = Footprint.from_details(details)
         return NativeProgram(backend, pointer.value, graph.names, footprint)

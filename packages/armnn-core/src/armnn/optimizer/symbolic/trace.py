@@ -66,6 +66,7 @@ class Trace:
         self.multiply_adds: dict[str, Any] = {}
         self._recipes: list[Recipe] = []
         self._known: Results = {}
+        self._data: dict[Layer, NDArray[Any]] = {}
         self._layers: dict[Layer, None] = {}
 
     def numbers(self, shapes: Mapping[str, tuple[int, ...]]) -> Numbers | None:
@@ -84,7 +85,10 @@ class Trace:
 
     def constants(self, evaluate: Evaluate) -> ShapeConstants:
         """Return what computes :attr:`sources` for shapes."""
-        return ShapeConstants(self._recipes, evaluate)
+        made = ShapeConstants(self._recipes, evaluate)
+        for layer, data in self._data.items():
+            made.keep(self.sources[layer], self.tape.values, data)
+        return made
 
     # -- while the network is specialised -------------------------------------------------------
 
@@ -206,7 +210,7 @@ class Trace:
                 made = network.add_constant(data, info, name=name)
                 made.info = value.info
                 network.replace_uses(value, made)
-                self.sources[made.producer] = source
+                self.sources[made.producer], self._data[made.producer] = source, data
             network.remove(stand_in)
         for layer in network.layers:
             self._layers[layer] = None

@@ -78,7 +78,7 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
         Raises:
             ArmnnError: The backend failed.
         """
-        made = None if self.kept is None else self.kept.compile(changes)
+        made = None if self.kept is None else self.kept.compile(changes, self)
         if made is not None:
             made.kept = self.kept
         return made

@@ -38,14 +38,15 @@ class KeptGraph(Generic[_P]):
         self,
         graph: NativeGraph,
         version: BackendVersion,
-        compile_now: Callable[[NativeGraph], _P | None],
+        compile_now: Callable[[NativeGraph, _P], _P | None],
     ) -> None:
         """Keep a graph, which is not left.
 
         Args:
             graph: The graph.
             version: The Backend API version of the backend.
-            compile_now: Compiles the graph; returns None if a layer is refused.
+            compile_now: Compiles the graph like an earlier program; returns None if a layer is
+                refused.
         """
         self.graph = graph
         self._version = version
@@ -54,8 +55,12 @@ class KeptGraph(Generic[_P]):
         self._numbers: _GraphNumbers | None = None
         graph.leave_with(self)
 
-    def compile(self, changes: Changes) -> _P | None:
+    def compile(self, changes: Changes, earlier: _P) -> _P | None:
         """Return the program for other shapes; None if refused.
+
+        Args:
+            changes: What is different for these shapes.
+            earlier: A program of the graph.
 
         Raises:
             ArmnnError: The backend failed.
@@ -67,7 +72,7 @@ class KeptGraph(Generic[_P]):
             lent: list[int] = []
             try:
                 self._lend(changes.constants, lent)
-                return self._compile(self.graph)
+                return self._compile(self.graph, earlier)
             finally:
                 take_back_all(lent)
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from native_mock import counts_of
+
+from armnn import DataType, Network, Runtime, TensorInfo
+from armnn.backends.native import NativeLibrary
+from armnn.errors import BackendError
+
+Made = tuple[Any, NativeLibrary]
+
+
+def scaled() -> Network:
+    """Return (x + x) * table[:n] for x of n elements."""
+    network = Network("scaled")
+    x = network.add_input("x", TensorInfo(("n",)))
+    shape = network.add_shape(x, output=DataType.SIGNED64)
+    table = network.add_constant(np.arange(500, dtype=np.float32))
+    ends = [table, np.array([0]), shape, np.array([1])]
+    rows = network.add("StridedSlice", ends, name="rows").output
+    network.add_output("y", network.add_multiplication(network.add_addition(x, x), rows))
+    return network
+
+
+@pytest.fixture
+def load(
+    build: Callable[..., Path],
+    make_native_runtime: Callable[..., Runtime],
+    make_backend: Any,
+    meanings: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Made]:
+    """Return a function that loads the network on a mock."""
+
+    monkeypatch.setitem(meanings, "StridedSlice", lambda layer, x: x[layer.descriptor.index(1)])
+
+    def make(*flags: str) -> Made:
+        library = NativeLibrary.open(build("mock.c", *flags))
+        runtime = make_native_runtime(library, make_backend("Slicing"))
+        return runtime.load_model(scaled(), ["Mock", "Slicing"]), library
+
+    return make
+
+
+def check(model: Any, size: int) -> None:
+    x = np.linspace(-1, 1, size, dtype=np.float32)
+    expected = 2 * x * np.arange(size, dtype=np.float32)
+    assert model.run({"x": x})["y"].tobytes() == expected.tobytes()
+
+
+def test_further_shapes_are_compiled_without_a_query(load: Callable[..., Made]) -> None:
+    model, library = load("-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    check(model, 40)
+    before = counts_of(library)
+    for size in (30, 39, 20, 7):
+        check(model, size)
+    after = counts_of(library)
+    assert after.queries == before.queries
+    assert after.nodes_compiled == before.nodes_compiled + 4 * 2
+
+
+def test_a_backend_without_the_extension_is_queried_for_each_shape(
+    load: Callable[..., Made],
+) -> None:
+    model, library = load()
+    check(model, 40)
+    before = counts_of(library)
+    for size in (30, 39, 20):
+        check(model, size)
+    assert counts_of(library).queries == before.queries + 3
+
+
+def test_a_shape_that_is_refused_is_prepared_like_the_first_one(load: Callable[..., Made]) -> None:
+    model, library = load("-DMOCK_REPLANS=99", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    check(model, 40)
+    before = counts_of(library)
+    check(model, 100)
+    assert counts_of(library).queries > before.queries
+
+
+def test_a_failure_to_replan_is_an_error_that_names_the_part(load: Callable[..., Made]) -> None:
+    model, _ = load("-DMOCK_REPLANS=99", "-DMOCK_REPLAN_CODE=ARMNN_INTERNAL")
+    check(model, 40)
+    with pytest.raises(BackendError, match=r"compile .*too many elements"):
+        check(model, 100)
+    check(model, 41)
