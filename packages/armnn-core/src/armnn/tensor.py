@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from armnn._arguments import instance, integer, items, real, refused, shown
+from armnn._symbolic import is_symbolic
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 
@@ -151,8 +152,8 @@ class TensorInfo:
             InvalidArgumentError: It is no shape, or does not have the axis of the quantisation.
         """
         checked = None if shape is None else _checked_shape(shape)
-        if checked == self.shape:
-            return self
+        if not is_symbolic((checked, self.shape)) and checked == self.shape:
+            return self  # whether symbolic shapes are equal is no decision that matters here
         made, assign = object.__new__(TensorInfo), object.__setattr__
         assign(made, "shape", checked)
         for name in ("data_type", "scales", "zero_points", "axis"):  # they have been checked

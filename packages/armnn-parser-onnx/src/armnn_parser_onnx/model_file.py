@@ -39,16 +39,23 @@ class ModelFile(NamedTuple):
     external_data: ExternalData
 
 
-def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
+def read_model(
+    source: str | os.PathLike[str] | bytes, name: str = "", folder: Path | None = None
+) -> ModelFile:
     """Return the model in a file or in bytes.
+
+    Args:
+        source: The file, or its content.
+        name: What error messages call content.
+        folder: Where data beside content is; None if there can be none.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
         ModelFileError: The file cannot be read.
         ParseError: It holds no ONNX model, or a part of one.
     """
-    name = "<bytes>" if isinstance(source, bytes) else str(Path(source))
-    proto, external_data = read_message(source)
+    name = name or ("<bytes>" if isinstance(source, bytes) else str(Path(source)))
+    proto, external_data = read_message(source, name, folder)
     if proto.is_empty:
         raise ParseError(f"the model {name!r} is empty")
     if proto.graph is None or not proto.opset_import:
@@ -63,8 +70,15 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
     return ModelFile(name, proto, proto.graph, external_data)
 
 
-def read_message(source: str | os.PathLike[str] | bytes) -> tuple[messages.Model, ExternalData]:
+def read_message(
+    source: str | os.PathLike[str] | bytes, name: str = "<bytes>", folder: Path | None = None
+) -> tuple[messages.Model, ExternalData]:
     """Return a model's message and the reader of external data.
+
+    Args:
+        source: The file, or its content.
+        name: What error messages call content.
+        folder: Where data beside content is; None if there can be none.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -72,7 +86,7 @@ def read_message(source: str | os.PathLike[str] | bytes) -> tuple[messages.Model
         ParseError: It holds no message of ONNX, or a part of one.
     """
     if isinstance(source, bytes):
-        return _decoded(Span(source, 0, len(source)), "<bytes>"), ExternalData(None)
+        return _decoded(Span(source, 0, len(source)), name), ExternalData(folder)
     path = Path(source)
     file = _opened(path)
     return _decoded(Span(file, 0, file.size()), str(path)), ExternalData(path.parent)

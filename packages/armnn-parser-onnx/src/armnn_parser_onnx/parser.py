@@ -46,7 +46,11 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
             names every one of them with its nodes and the reason.
         ParseError: The model is malformed.
     """
-    model = read_model(source)
+    return network_of(read_model(source), survey)
+
+
+def network_of(model: ModelFile, survey: Survey | None) -> Network:
+    """Return the network of a model; see :func:`parse`."""
     opset = default_opset(model)
     check_opset(opset)
     network = Network(model.graph.name, _metadata(model.proto, opset))

@@ -206,7 +206,10 @@ def _load(entry_point: _metadata.EntryPoint) -> Callable[..., Network]:
 def _no_parser(subject: str, suffix: str) -> str:
     installed = installed_parsers()
     what = f"the suffix {'.' + suffix!r}" if suffix else "files without a suffix"
-    readable = ", ".join(f".{entry.name} ({entry.distribution})" for entry in installed)
+    suffixes: dict[str, list[str]] = {}
+    for entry in installed:
+        suffixes.setdefault(str(entry.distribution), []).append(f".{entry.name}")
+    readable = ", ".join(f"{', '.join(names)} ({brings})" for brings, names in suffixes.items())
     there_is = f"; readable here: {readable}" if installed else ", none is installed"
     message = f"Cannot parse {subject}: there is no parser for {what}{there_is}"
     here = [entry.name.lower() for entry in installed]
