@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
 from armnn.profiling import Recorder
-from armnn.storage.folder import SUFFIX
+from armnn.storage.container import SUFFIX
 
 Array: TypeAlias = NDArray[Any]
 Build: TypeAlias = Callable[[Array], Network]

@@ -28,6 +28,7 @@ COMMANDS = {
     "tune": "measure which backends run a model fastest",
     "convert": "write a model as an .armnn file",
     "compile": "write a model as its backends prepared it",
+    "cache": "show or clear a folder of prepared models",
     "backends": "list the backends and their states",
     "doctor": "find out why a backend or parser does not work",
     "worker": "serve a backend to another process",

@@ -10,8 +10,8 @@ from armnn.__about__ import __version__
 from armnn._load_times import stage
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import InvalidArgumentError, ModelFileError
-from armnn.storage.container import pack, unpack
-from armnn.storage.folder import SUFFIX, mapped, write_file
+from armnn.storage.container import SUFFIX, pack, unpack
+from armnn.storage.folder import mapped, write_file
 from armnn.storage.layers import UnstorableError
 from armnn.storage.model import ModelFacts, StoredNetwork, facts_in, file_of, network_in
 from armnn.storage.programs import ModelPrograms

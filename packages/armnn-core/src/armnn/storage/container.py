@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from armnn.backends.cache import Block, Entry
 
+SUFFIX: Final = ".armnn-prepared"
+WRITING: Final = ".writing-"
+"""How the name of a file begins that is not complete."""
+
 MAGIC: Final = b"\x89ARMNNS\n"
 VERSION: Final = 3
 HEADER_LIMIT: Final = 1 << 26

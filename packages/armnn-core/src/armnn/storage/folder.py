@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn._load_times import stage
 from armnn.backends.cache import ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
-from armnn.storage.container import digest_of, pack, unpack
+from armnn.storage.container import SUFFIX, WRITING, digest_of, pack, unpack
 from armnn.storage.stamps import KnownDigests, file_name, stamp_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from armnn.backends import ProfilingSink
     from armnn.backends.cache import Block, Entry
-
-SUFFIX: Final = ".armnn-prepared"
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know
@@ -84,16 +82,26 @@ class CacheFolder(ProgramCache):
         header, blocks = unpack(data, is_known=is_known)
         if header.pop("key", None) != list(key):
             raise StaleEntryError("it is the entry of another key")
-        if not is_known:
+        if is_known:
+            self.digests.touch(path)
+        else:
             self.digests.keep(path, stamp, digest_of(data), now)
         return header, blocks
 
     def write(self, header: Mapping[str, Any], blocks: Sequence[Block], *key: str) -> None:
         """Store an entry under a key; see :meth:`ProgramCache.write`."""
         try:
-            write_file(self._path(key), pack({**header, "key": key}, blocks))
+            path = self._path(key)
+            write_file(path, pack({**header, "key": key}, blocks))
+            self._trim(path)
         except OSError as error:
             _log.warning("a prepared model cannot be stored: %s", error)
+
+    def _trim(self, written: Path) -> None:
+        from armnn.storage.bounds import trim  # late: a load from the cache writes nothing
+
+        for each in trim(self.folder, self.digests, written=written):
+            _log.info("%s goes from the cache: %d bytes", each.path.name, each.size)
 
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
         """Record an outcome; see :meth:`ProgramCache.note`."""
@@ -142,7 +150,7 @@ def write_file(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
     """
     import tempfile  # imported late: with what it imports it takes longer than a read
 
-    descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=WRITING, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)

@@ -11,6 +11,7 @@ computed again the next time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -91,6 +92,23 @@ class KnownDigests:
             os.replace(written, record)
         except OSError:  # a full disk or a read-only folder: it is computed again
             written.unlink(missing_ok=True)
+
+    def touch(self, path: Path) -> None:
+        """Note that a file of known digest is used."""
+        with contextlib.suppress(OSError):  # a read-only folder
+            os.utime(self._record(path))
+
+    def used_ns(self, path: Path) -> int:
+        """Return when a file was last used, 0 if unknown."""
+        try:
+            return self._record(path).stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def forget(self, path: Path) -> None:
+        """Drop the digest of a file that is gone."""
+        with contextlib.suppress(OSError):
+            self._record(path).unlink()
 
     def _record(self, path: Path) -> Path:
         return self._folder / f"{file_name(str(path))}{SUFFIX}"
