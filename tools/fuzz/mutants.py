@@ -41,11 +41,11 @@ class Mutants:
                 return data
         other = self._files[source.choice(self._names)]
         for _ in range(source.choice((1, 1, 2, 4, 8))):
-            data = _damaged(source, data, other)
+            data = damaged(source, data, other)
         return data
 
 
-def _damaged(source: random.Random, data: bytes, other: bytes) -> bytes:
+def damaged(source: random.Random, data: bytes, other: bytes) -> bytes:
     """Return a file with one change.
 
     Bytes or words are set, removed, doubled, or taken from another file.

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,6 +103,29 @@ def test_each_new_shape_computes_the_bits_of_a_fresh_load(
     np.testing.assert_allclose(
         model.run(feed)["y"], expected, rtol=1e-4, atol=2e-5 * np.abs(expected).max()
     )
+
+
+def test_each_shape_is_stored_and_loaded_without_compiling(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    net = Network("dense")
+    x = net.add_input("x", TensorInfo((None, 7)))
+    y = net.add_fully_connected(x, noise(1, 9, 7), transpose_weight_matrix=True)
+    net.add_output("y", net.add_activation(y, function=ActivationFunction.TANH))
+    armnn.save(net, tmp_path / "dense.armnn")
+    caplog.set_level(logging.INFO, "armnn.backends.cache")
+    expected = {}
+    for words in ("and stored", "taken from the cache"):
+        caplog.clear()
+        model = armnn.load_model(
+            tmp_path / "dense.armnn", backends=["CpuAcc"], cache_dir=tmp_path / "cache"
+        )
+        for size in (5, 3, 8):
+            made = model.run({"x": noise(size, size, 7)})["y"].tobytes()
+            assert expected.setdefault(size, made) == made
+        model.unload()
+        assert all(words in line for line in caplog.messages)
+        assert len(caplog.messages) == 2 * 3  # a model and a program for each shape
 
 
 def test_threads_with_several_shapes_at_once_share_working_memory() -> None:

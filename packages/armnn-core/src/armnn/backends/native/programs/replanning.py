@@ -38,7 +38,7 @@ class KeptGraph(Generic[_P]):
         self,
         graph: NativeGraph,
         version: BackendVersion,
-        compile_now: Callable[[NativeGraph, _P], _P | None],
+        compile_now: Callable[[NativeGraph, _P, Changes], _P | None],
     ) -> None:
         """Keep a graph, which is not left.
 
@@ -72,7 +72,7 @@ class KeptGraph(Generic[_P]):
             lent: list[int] = []
             try:
                 self._lend(changes.constants, lent)
-                return self._compile(self.graph, earlier)
+                return self._compile(self.graph, earlier, changes)
             finally:
                 take_back_all(lent)
 
