@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,7 +12,7 @@ from armnn.backends import ArrayHandle, Step, SubgraphView, TensorHandle, Worklo
 from armnn.errors import BackendError
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.fakes import misbehaving
-from armnn_conformance.graphs.families import ALL_FAMILIES
+from armnn_conformance.graphs.families import ALL_FAMILIES, ANY_BATCH
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 
@@ -54,6 +55,40 @@ class ForgetfulBackend(misbehaving.SmallBackend):
 def test_a_backend_that_reads_before_the_run_is_caught(make_subject: MakeSubject) -> None:
     with pytest.raises(NonconformityError, match=r"chain 0 Float32 \(.*\): the result is wrong"):
         check(make_subject(ForgetfulBackend), "chain")
+
+
+class HoardingBackend(misbehaving.SmallBackend):
+    """Computes zeros for a layer and a shape that it was given before."""
+
+    seen: ClassVar[set[tuple[Any, ...]]] = set()
+
+    def create_workload(self, layer, model) -> Workload:  # type: ignore[no-untyped-def]
+        """Return a workload that is right if it is the first."""
+        made = super().create_workload(layer, model)
+        key = (id(model), layer.name, layer.output_infos)
+        if key not in self.seen:
+            self.seen.add(key)
+            return made
+
+        class Zeros(Workload):
+            def bind(
+                self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]
+            ) -> Step:
+                def step() -> None:
+                    for handle in outputs:
+                        handle.map().fill(0)
+
+                return step
+
+        return Zeros()
+
+
+def test_a_backend_that_is_wrong_when_a_shape_comes_again_is_caught(
+    make_subject: MakeSubject,
+) -> None:
+    message = r"with a batch of \d+, prepared anew after others, the result is wrong"
+    with pytest.raises(NonconformityError, match=message):
+        check(make_subject(HoardingBackend), ANY_BATCH, ["Addition", "Transpose"])
 
 
 class SingleBackend(misbehaving.SmallBackend):

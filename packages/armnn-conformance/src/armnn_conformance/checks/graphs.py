@@ -56,17 +56,28 @@ def check_graph(subject: Subject, graph: Graph) -> bool:
 
 
 def check_batches(subject: Subject, graph: Graph) -> bool:
-    """Run a graph with several batches.
+    """Run a graph with several batches, kept and then made again.
+
+    What was made for a batch stays right when that for others is made (``armnn.replan/1``), and is
+    right when it is made again after it was given up.
 
     Raises:
         NonconformityError: A result is not what the composed oracles say.
     """
+    others = [graph.with_inputs([_rebatched(v, n) for v in graph.inputs]) for n in _BATCHES]
     with _loaded(subject.runtime, subject.id, graph, any_batch=True) as network:
         if network is None:
             return False
-        others = [graph.with_inputs([_rebatched(v, n) for v in graph.inputs]) for n in _BATCHES]
         for each in (graph, *others, graph):
             _compare(network, each, f"with a batch of {each.inputs[0].shape[0]}, the")
+    with (
+        Runtime(replace(subject.options, plan_limit=1)) as runtime,
+        _loaded(runtime, subject.id, graph, any_batch=True) as network,
+    ):
+        assert network is not None  # as before
+        for each in (graph, *others, graph):
+            batch = each.inputs[0].shape[0]
+            _compare(network, each, f"with a batch of {batch}, prepared anew after others, the")
     return True
 
 
