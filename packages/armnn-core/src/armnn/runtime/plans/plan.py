@@ -98,6 +98,7 @@ class Plan:
             strategies,
             lambda backend_id: self._allocator(backend_id, allocators),
         )
+        self._arena_bytes = sum(arena.layout.size for arena in self.arenas.values())
         self._pool: deque[ExecutionContext] = deque()
         self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
         self._closed = False
@@ -105,7 +106,7 @@ class Plan:
     @property
     def arena_bytes(self) -> int:
         """The working memory of one context."""
-        return sum(arena.layout.size for arena in self.arenas.values())
+        return self._arena_bytes
 
     @property
     def idle_bytes(self) -> int:
