@@ -323,7 +323,7 @@ def fuzz_onnx_reader(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def fuzz_prepared(session: nox.Session) -> None:
-    """Load models from damaged, foreign and stale files of a cache."""
+    """Load models from damaged and foreign files of a cache."""
     _install(session, "armnn-core[ref,neon]")
     _run(session, "tools/fuzz/prepared_files.py", *session.posargs, env=ONE_THREAD_EACH)
 

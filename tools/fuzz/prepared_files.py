@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Fuzzes the files of a cache with damage, other files, changed models, and full disks.
+"""Fuzzes the files of a cache.
+
+They are damaged, cut, replaced by others or signed again, models change, and disks are full.
 
 Whatever a file has become, a load has to compute the bits of a load without a cache, to name what
 it does not trust, and to leave a file that the next load takes. Cases are numbered, and the same
@@ -85,7 +87,7 @@ def _write(path: Path, kind: str, factor: float = 1.0) -> Path:
 
 
 def feeds_of(path: Path) -> list[dict[str, Any]]:
-    """Return the inputs of a model, one for each of its files."""
+    """Return the inputs of a model, one per file."""
     source = np.random.default_rng(0)
     known: dict[str, list[tuple[int, ...]]] = {
         "convolved": [(1, 9, 9, 3)],
@@ -123,7 +125,7 @@ class Worker:
             self._good[path] = {file.name: file.read_bytes() for file in files}
 
     def do(self, number: int) -> tuple[str, str]:
-        """Return what came of a case, and what is wrong if anything is."""
+        """Return a case's kind, and what is wrong, if anything."""
         source = random.Random(f"{self._seed}:{number}")
         kind = KINDS[number % len(KINDS)]
         path = source.choice(sorted(self._good))
@@ -159,7 +161,7 @@ class Worker:
         return self._checked(path, cache, is_whole=False)
 
     def _stale(self, source: random.Random, path: Path, cache: Path) -> str:
-        """Change the model after it was cached; put the old files under the new names."""
+        """Change the model after it was cached."""
         model = cache / path.name
         _write(model, path.stem)
         outputs(model, self._backends, cache)
@@ -204,7 +206,7 @@ class Worker:
         return ""
 
     def _put(self, source: random.Random, path: Path, cache: Path) -> str:
-        """Put a model's files into a cache; return the name of one."""
+        """Put files into a cache; return the name of one."""
         for name, data in self._good[path].items():
             (cache / name).write_bytes(data)
         return source.choice(sorted(self._good[path]))
@@ -237,7 +239,7 @@ def work(first: int, count: int, seed: int, backends: list[str]) -> int:
 
 
 def main() -> int:
-    """Do all cases in child processes; return 1 if one goes wrong."""
+    """Do all cases; return 1 if one goes wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--cases", type=int, default=3000, help="how many (3000)")
     arguments.add_argument("--first", type=int, default=0, help="the number of the first one (0)")

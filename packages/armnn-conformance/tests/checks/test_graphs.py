@@ -58,12 +58,12 @@ def test_a_backend_that_reads_before_the_run_is_caught(make_subject: MakeSubject
 
 
 class HoardingBackend(misbehaving.SmallBackend):
-    """Computes zeros for a layer and a shape that it was given before."""
+    """Computes zeros for a shape that comes again."""
 
     seen: ClassVar[set[tuple[Any, ...]]] = set()
 
     def create_workload(self, layer, model) -> Workload:  # type: ignore[no-untyped-def]
-        """Return a workload that is right if it is the first."""
+        """Return a workload that is right the first time."""
         made = super().create_workload(layer, model)
         key = (id(model), layer.name, layer.output_infos)
         if key not in self.seen:

@@ -18,7 +18,10 @@ DAY_NS = 24 * 3600 * 10**9
 
 
 def filled(folder: Path, *names: str) -> CacheFolder:
-    """Return a cache with entries of 10,000 bytes, each a day younger than the one before."""
+    """Return a cache with entries of 10,000 bytes.
+
+    Each is a day younger than the one before.
+    """
     cache = CacheFolder(folder)
     known: set[Path] = set()
     for age, name in enumerate(reversed(names), 1):

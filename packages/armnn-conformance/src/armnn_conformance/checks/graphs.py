@@ -56,7 +56,7 @@ def check_graph(subject: Subject, graph: Graph) -> bool:
 
 
 def check_batches(subject: Subject, graph: Graph) -> bool:
-    """Run a graph with several batches, kept and then made again.
+    """Run a graph with several batches, then prepared anew.
 
     What was made for a batch stays right when that for others is made (``armnn.replan/1``), and is
     right when it is made again after it was given up.

@@ -56,7 +56,7 @@ def add_parser(
 
 
 def show_cache(arguments: argparse.Namespace) -> int:
-    """Show, bound or clear a cache as the command line says.
+    """Show, bound or clear a cache.
 
     Raises:
         InvalidArgumentError: There is no such folder.
@@ -96,7 +96,7 @@ def show_cache(arguments: argparse.Namespace) -> int:
 
 
 def _content(entry: CacheEntry) -> str:
-    """Return model and shapes of an entry, or why it cannot be used."""
+    """Return model and shapes of an entry, or its damage."""
     try:
         header, _ = unpack(mapped(entry.path), is_known=True)
     except (StaleEntryError, OSError) as error:

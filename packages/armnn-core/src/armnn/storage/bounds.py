@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The size of a cache folder, and the entries that go first.
+"""The size of a cache folder; which entries go first.
 
 An entry counts as used when it is written and when it is read, which its stamp's file remembers:
 the entry's own times are those of its content, and few file systems keep times of reads.
@@ -57,7 +57,7 @@ def limit_of(folder: Path) -> int:
 
 
 def set_limit(folder: Path, limit: int) -> None:
-    """Set the bytes that a cache folder may have, for all processes.
+    """Set the bytes that a cache folder may have.
 
     Raises:
         InvalidArgumentError: The limit is negative.

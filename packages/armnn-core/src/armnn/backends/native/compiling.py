@@ -228,7 +228,7 @@ def _compile(
     model: NativeModelContext,
     compile_now: Callable[..., int] | None = None,
 ) -> NativeProgram:
-    """Compile a graph, by another function than ``compile`` if one is given."""
+    """Compile a graph, by ``compile`` or another function."""
     library = backend.library
     if compile_now is None:
         device = device_pointer(model.device)

@@ -155,7 +155,7 @@ def _covers(larger: Sequence[int], smaller: Sequence[int]) -> bool:
 
 
 def _positions(recipe: Recipe) -> Iterator[int]:
-    """Yield the places of the numbers that a recipe itself names."""
+    """Yield the places of the numbers that a recipe names."""
     for field in dataclasses.fields(recipe.descriptor):
         yield from _symbols(getattr(recipe.descriptor, field.name))
     for info in recipe.outputs:

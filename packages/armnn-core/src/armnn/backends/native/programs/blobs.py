@@ -148,7 +148,7 @@ def store_replanned(
     numbers: Sequence[Any],
     model: NativeModelContext,
 ) -> None:
-    """Store a program for further shapes, if the earlier one is stored.
+    """Store a program for further shapes, if possible.
 
     Args:
         program: The program.

@@ -136,7 +136,7 @@ class _GraphNumbers:
     def _attributes(
         self, graph: NativeGraph, descriptors: Mapping[Layer, Descriptor], version: BackendVersion
     ) -> list[tuple[abi.Attribute, int]]:
-        """Give nodes attributes of their own; return where the data is."""
+        """Give nodes own attributes; return where their data is."""
         places = []
         for layer, node in graph.nodes.items():
             descriptor = descriptors.get(layer)
