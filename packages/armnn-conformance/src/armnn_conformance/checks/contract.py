@@ -54,7 +54,7 @@ def check_identity(subject: Subject) -> None:
         NonconformityError: One of them is not.
     """
     backend = subject.backend
-    fault = fault_of_id(own_id(backend.id))
+    fault = fault_of_id(own_id(backend.id) if isinstance(backend.id, str) else backend.id)
     if fault:
         raise NonconformityError(f"the id is {backend.id!r}: {fault}")
     version = backend.api_version
