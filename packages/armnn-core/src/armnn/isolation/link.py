@@ -251,9 +251,11 @@ class Link:
 
     @property
     def was_killed(self) -> bool:
-        """Whether others ended it by SIGKILL."""
+        """Whether SIGKILL by others, or an unknown cause, ended it."""
         ending = self._child.ending
-        return not self._did and ending is not None and ending.status == -signal.SIGKILL
+        if self._did or (ending is not None and ending.status == -signal.SIGKILL):
+            return not self._did
+        return ending is None or ending.cause in ("killed", "guard")
 
     def error(self) -> WorkerLostError:
         """Return the error that says how it was lost."""
