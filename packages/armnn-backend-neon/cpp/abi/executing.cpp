@@ -40,7 +40,8 @@ class Watch {
       host_.event(host_.ctx, args_.call_id, ARMNN_PROFILE_KERNEL, {name.c_str(), name.size()},
                   began_ns_, now, {nullptr, 0});
     }
-    began_ns_ = now;
+    /* What the host does with an event is no part of the next one. */
+    began_ns_ = is_profiling_ ? now_ns() : now;
   }
 
   armnn_code code = ARMNN_OK;
