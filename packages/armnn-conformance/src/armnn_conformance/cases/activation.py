@@ -136,8 +136,8 @@ def activation_of_integers(data_type: DataType) -> Iterator[LayerCase]:
 def prelu(data_type: DataType) -> Iterator[LayerCase]:
     """Cover slopes per channel, per element, and shared."""
     x = values(data_type, (2, 3, 4), -3.0, 3.0, seed=1)
-    for name, shape in (("a slope per channel", (4,)), ("a slope per element", (2, 3, 4))):
-        slope = values(data_type, shape, -1.0, 1.0, seed=2)
+    for name, sizes in (("a slope per channel", (4,)), ("a slope per element", (2, 3, 4))):
+        slope = values(data_type, sizes, -1.0, 1.0, seed=2)
         expected = np.where(x.real > 0, x.real, slope.real * x.real)
         yield case(data_type, name, PreluDescriptor(), [x, slope], expected)
     slope = tensor(data_type, [[[0.5]]], constant=True)

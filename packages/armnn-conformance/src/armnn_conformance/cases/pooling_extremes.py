@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def pooling_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]:
         (_AVERAGE, "large numbers"): ([[large, large], [-large, -large]], [large, -large]),
         (_L2, "large numbers"): ([[large, large], [-large, -large]], [large, large]),
     }
-    two = {"pool_width": 2, "pool_height": 1, "stride_x": 2, "stride_y": 1}
+    two: dict[str, Any] = {"pool_width": 2, "pool_height": 1, "stride_x": 2, "stride_y": 1}
     for (algorithm, name), (windows, results) in rows.items():
         x, title = np.array(windows), f"{algorithm.arm_name} of {name}"
         flat = tensor(data_type, x.reshape(1, 1, 1, 4))

@@ -123,6 +123,11 @@ def mean(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, "truncated", MeanDescriptor(axis=(1,)), [x], expected, edge=True)
 
 
+def _first_place(row: NDArray[Any], extreme: Callable[[list[Any]], Any]) -> int:
+    numbers: list[Any] = row.tolist()
+    return numbers.index(extreme(numbers))
+
+
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
 def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
     """Cover the first of equals, along each axis."""
@@ -131,11 +136,7 @@ def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
     for function in ArgMinMaxFunction:
         extreme = min if function is ArgMinMaxFunction.MIN else max
         for axis, read in ((0, x), (3, deep), (-1, x)):
-            expected = np.apply_along_axis(
-                lambda row, extreme=extreme: row.tolist().index(extreme(row.tolist())),
-                axis,
-                read.real,
-            )
+            expected = np.apply_along_axis(_first_place, axis, read.real, extreme)
             d = ArgMinMaxDescriptor(function=function, axis=axis)
             for index_type in _INDEX_TYPES[: 1 if axis else 2]:
                 title = f"{function.arm_name} axis {axis} {index_type.arm_name}"

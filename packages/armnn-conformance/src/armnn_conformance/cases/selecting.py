@@ -180,7 +180,7 @@ def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
     """
     x = tensor(data_type, np.array([[9, 8, 7], [6, 9, 5]]))
     for function in ScatterNdFunction:
-        places = [[0, 0, 1], [1, 0, 0]]
+        places: list[Any] = [[0, 0, 1], [1, 0, 0]]
         updates = tensor(data_type, np.array([[1, 2, 1], [2, 1, 3]]))
         yield _scattered(data_type, function.arm_name, function, 0, x, places, updates, False)
     places = [[-1], [0]]
