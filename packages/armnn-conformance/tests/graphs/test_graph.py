@@ -82,7 +82,8 @@ def test_a_wrong_output_is_described() -> None:
     assert graph.problem([right]) == ""
     wrong = right.copy()
     wrong[1, 2] += 1
-    assert "1 of 6 elements of output 0 differ, the first at [1, 2]: got" in graph.problem([wrong])
+    told = "1 of 6 elements of output 0, of '0 Addition', differ, the first at [1, 2]: got"
+    assert told in graph.problem([wrong])
     assert "has shape [6], expected" in graph.problem([right.reshape(6)])
     wrong[1, 2] = np.nan
     assert "1 of 6 elements" in graph.problem([wrong])
