@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeGuard, Unpack
+from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary
 
 from armnn._arguments import file_path, flag, instance, items
@@ -30,6 +30,7 @@ from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing, Gate
 from armnn.runtime.plans.plan import Plan
+from armnn.runtime.preparing import PREPARED, cache_folder, tensor_sink, with_backends
 from armnn.runtime.request import LoadRequest, checked_request, profiler_of
 from armnn.storage.source import ModelSource
 
@@ -41,13 +42,8 @@ if TYPE_CHECKING:
     from armnn.parsing import ParserOptions
     from armnn.runtime.calls.elsewhere import Elsewhere
     from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.plans.observed import TensorSink
     from armnn.runtime.request import BackendOptions, OptimizationRequest
-    from armnn.storage.folder import CacheFolder
     from armnn.storage.model import StoredNetwork
-
-PREPARED: Final = ".armnn-prepared"
-"""The suffix of models that :meth:`Runtime.compile_network` wrote."""
 
 _lock = threading.RLock()  # a backend that is opened may load a model itself
 _shared: list[Runtime] = []
@@ -173,7 +169,7 @@ class Runtime(NetworkOwner):
         path = Path(file_path(file, "the file"))
         request = checked_request(backends, options, keywords, backend_options, None)
         profiler = profiler_of(profiler, request.options)
-        request = self._chosen(request, network, profiler)
+        request = with_backends(request, network, self._backends, self.options, profiler)
         with self._gate:
             return write_artefact(network.clone(), path, request, self._backends, profiler)
 
@@ -329,8 +325,8 @@ class Runtime(NetworkOwner):
     ) -> OptimizedNetwork:
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
-        request = self._chosen(request, network, profiler)
-        cache = _cache(request, profiler)
+        request = with_backends(request, network, self._backends, self.options, profiler)
+        cache = cache_folder(request, profiler)
         with self._gate:
             options = request.options
             check_layer_names(network, options.layer_backends)
@@ -343,31 +339,15 @@ class Runtime(NetworkOwner):
                 self._sources[made] = network.clone(), request
             return made
 
-    def _chosen(
-        self,
-        request: OptimizationRequest,
-        model: Path | Network,
-        profiler: ProfilingSink | None,
-        parser_options: ParserOptions | None = None,
-    ) -> OptimizationRequest:
-        """Return a request with its backends in place of "auto"."""
-        if not request.is_automatic:
-            return request
-        if isinstance(model, Path) and model.suffix == PREPARED:
-            return replace(request, backends=None)  # they were chosen when it was written
-        from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
-
-        with phase(profiler, "choose backends"):
-            found = choose(model, request.options, self.registry, self.options, parser_options)
-        return replace(request, backends=found.backends, options=found.options, choice=found.text)
-
     def _load_file(
         self, file: Path, origin: LoadRequest, profiler: ProfilingSink | None
     ) -> LoadedNetwork:
         optimized: OptimizedNetwork | StoredNetwork
-        request = self._chosen(origin.request, file, profiler, origin.parser_options)
+        request = with_backends(
+            origin.request, file, self._backends, self.options, profiler, origin.parser_options
+        )
         origin = replace(origin, request=request)
-        cache = _cache(request, profiler)
+        cache = cache_folder(request, profiler)
         if file.suffix == PREPARED:
             from armnn.runtime.artefacts import open_artefact
 
@@ -411,7 +391,7 @@ class Runtime(NetworkOwner):
                 self._last_id += 1
                 network_id = self._last_id
             participants, options = network.participants, network.options
-            sink, idle_memory = _tensor_sink(options), IdleMemory()
+            sink, idle_memory = tensor_sink(options), IdleMemory()
 
             def make_plan(prepared: Prepared) -> Plan:
                 return Plan(
@@ -503,19 +483,3 @@ def _is_network(model: str | PathLike[str] | Network) -> TypeGuard[Network]:
     from armnn.graph import Network
 
     return isinstance(model, Network)
-
-
-def _tensor_sink(options: OptimizerOptions) -> TensorSink | None:
-    if not options.shows_tensors:
-        return None
-    from armnn.runtime.plans.observed import TensorSink  # late: few networks are debugged
-
-    return TensorSink(options)
-
-
-def _cache(request: OptimizationRequest, profiler: ProfilingSink | None) -> CacheFolder | None:
-    if request.cache_dir is None:
-        return None
-    from armnn.storage.folder import CacheFolder  # late: few networks have a cache
-
-    return CacheFolder(request.cache_dir, profiler)

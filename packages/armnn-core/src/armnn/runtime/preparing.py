@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""What a preparation needs beside the network: backends, cache, sink."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from armnn.optimizer import phase
+
+if TYPE_CHECKING:
+    from armnn.backends import CreationOptions, ProfilingSink
+    from armnn.graph import Network
+    from armnn.optimizer import OptimizerOptions
+    from armnn.parsing import ParserOptions
+    from armnn.runtime.backends_in_use import BackendsInUse
+    from armnn.runtime.plans.observed import TensorSink
+    from armnn.runtime.request import OptimizationRequest
+    from armnn.storage.folder import CacheFolder
+
+PREPARED: Final = ".armnn-prepared"
+"""The suffix of models that :meth:`armnn.Runtime.compile_network` wrote."""
+
+
+def with_backends(
+    request: OptimizationRequest,
+    model: Path | Network,
+    backends: BackendsInUse,
+    creation_options: CreationOptions,
+    profiler: ProfilingSink | None,
+    parser_options: ParserOptions | None = None,
+) -> OptimizationRequest:
+    """Return a request with backends in place of "auto".
+
+    Args:
+        request: How a caller wants the model prepared.
+        model: Its file, or the network.
+        backends: Those of the runtime.
+        creation_options: Those of the runtime.
+        profiler: Where the phase is recorded, if anywhere.
+        parser_options: Those of the file.
+
+    Raises:
+        PlacementError: See :func:`armnn.verdicts.auto.choose`.
+    """
+    if not request.is_automatic:
+        return request
+    if isinstance(model, Path) and model.suffix == PREPARED:
+        return replace(request, backends=None)  # they were chosen when it was written
+    from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
+
+    with phase(profiler, "choose backends"):
+        registry = backends.registry
+        found = choose(model, request.options, registry, creation_options, parser_options)
+    return replace(request, backends=found.backends, options=found.options, choice=found.text)
+
+
+def tensor_sink(options: OptimizerOptions) -> TensorSink | None:
+    """Return what gets intermediate tensors, if they are shown."""
+    if not options.shows_tensors:
+        return None
+    from armnn.runtime.plans.observed import TensorSink  # late: few networks are debugged
+
+    return TensorSink(options)
+
+
+def cache_folder(
+    request: OptimizationRequest, profiler: ProfilingSink | None
+) -> CacheFolder | None:
+    """Return the cache of a request, if it has one."""
+    if request.cache_dir is None:
+        return None
+    from armnn.storage.folder import CacheFolder  # late: few networks have a cache
+
+    return CacheFolder(request.cache_dir, profiler)
