@@ -148,7 +148,9 @@ void lower_arg_min_max(Lowering &l) {
   require(!shape.empty(), "a scalar has no axis", 0);
   const auto axis = static_cast<int32_t>(l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_AXIS)));
   require(shape[static_cast<size_t>(axis)] > 0, "the axis has no element to choose from", 0);
-  const bool is_largest = l.integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_FUNCTION)) == ARMNN_ARG_MIN_MAX_FUNCTION_MAX;
+  const int64_t function = l.integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_FUNCTION));
+  const bool is_largest = function == ARMNN_ARG_MIN_MAX_FUNCTION_MAX;
+  require(is_largest || function == ARMNN_ARG_MIN_MAX_FUNCTION_MIN, "the function is not known");
   const FindBest find = argminmax_function(l.input(0).type, is_largest);
   require(find != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const Order order = l.order(0);

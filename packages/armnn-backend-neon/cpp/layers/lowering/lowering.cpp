@@ -84,9 +84,46 @@ const Value &Lowering::value(int32_t number) const {
   return at < values_.size() ? values_[at] : float_values_[at - values_.size()];
 }
 
+namespace {
+
+/* Parameters that are enumerators, with the least and the highest number: a number that is none of
+   them may mean something else to a younger host. Functions of Activation and the like are looked up
+   by their layers. */
+struct Enumeration {
+  const char *parameter;
+  int64_t least, highest;
+};
+constexpr Enumeration kEnumerations[] = {
+    {ARMNN_POOLING2D_DATA_LAYOUT, ARMNN_DATA_LAYOUT_NCHW, ARMNN_DATA_LAYOUT_NCDHW},
+    {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_DATA_LAYOUT_NCHW, ARMNN_DATA_LAYOUT_NCDHW},
+    {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y, ARMNN_DATA_LAYOUT_NCHW, ARMNN_DATA_LAYOUT_NCDHW},
+    {ARMNN_POOLING2D_OUTPUT_SHAPE_ROUNDING, ARMNN_OUTPUT_SHAPE_ROUNDING_FLOOR,
+     ARMNN_OUTPUT_SHAPE_ROUNDING_CEILING},
+    {ARMNN_POOLING2D_PADDING_METHOD, ARMNN_PADDING_METHOD_IGNORE_VALUE, ARMNN_PADDING_METHOD_EXCLUDE},
+    {ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE, ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS,
+     ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_WITHIN},
+    {ARMNN_NORMALIZATION_NORM_METHOD_TYPE, ARMNN_NORMALIZATION_ALGORITHM_METHOD_LOCAL_BRIGHTNESS,
+     ARMNN_NORMALIZATION_ALGORITHM_METHOD_LOCAL_CONTRAST},
+    {ARMNN_RESIZE_ROUNDING, ARMNN_RESIZE_ROUNDING_TENSORFLOW, ARMNN_RESIZE_ROUNDING_CEIL},
+    {ARMNN_SEQUENCE_LSTM_DIRECTION, ARMNN_SEQUENCE_DIRECTION_FORWARD,
+     ARMNN_SEQUENCE_DIRECTION_BIDIRECTIONAL},
+};
+
+void require_known_enumerators(const Layer &layer) {
+  for (const Enumeration &each : kEnumerations) {
+    for (const int64_t number : layer.integers(each.parameter)) {
+      require(number >= each.least && number <= each.highest,
+              std::string(each.parameter) + " has the unknown number " + std::to_string(number));
+    }
+  }
+}
+
+}  // namespace
+
 void Lowering::lower_as_it_is(const Layer &layer, Lower lower) {
   layer_ = &layer;
   require(lower != nullptr, "layers of type " + layer.type + " are not computed here");
+  require_known_enumerators(layer);
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     if (!has_input(i)) continue;
     require(input(i).is_static, "the shape must be known", static_cast<int32_t>(i));

@@ -189,12 +189,15 @@ def extremes_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, title, d, [x], expected, edge=True)
 
 
-@cases(MeanDescriptor, types=FLOATS)
+@cases(MeanDescriptor, ReduceDescriptor, types=FLOATS)
 def mean_of_large_numbers(data_type: DataType) -> Iterator[LayerCase]:
     """Cover a finite mean of a sum that overflows."""
     x = tensor(data_type, [[LARGE[data_type]] * 3, [-LARGE[data_type]] * 3])
-    d = MeanDescriptor(axis=(1,))
-    yield case(data_type, "large numbers", d, [x], x.real[:, 0], edge=True, needs=EXTREME)
+    for d in (
+        MeanDescriptor(axis=(1,)),
+        ReduceDescriptor(reduce_operation=_R.MEAN, axis=(1,), keep_dims=False),
+    ):
+        yield case(data_type, "large numbers", d, [x], x.real[:, 0], edge=True, needs=EXTREME)
 
 
 def _running(
