@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn._dataclasses import dataclass
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Network
 
     PerChannel: TypeAlias = NDArray[np.float64]
+
+_BLOCK = 1 << 15
+"""How many weights are scaled at a time."""
 
 _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT16)
 
@@ -81,25 +84,46 @@ class LinearLayer:
         Returns:
             Whether it was done.
         """
-        along_channels = [1] * self.weights.ndim
-        along_channels[self.weights_axis] = self.channels
+        weights = self._scaled(factor)
         bias = np.zeros(self.channels, self.weights.dtype) if self.bias is None else self.bias
-        factors = factor.reshape(along_channels)
-        new_weights = np.empty_like(self.weights)
         with np.errstate(all="ignore"):
-            # Rounded to its type on the way: the weights in float64 may be hundreds of megabytes.
-            np.multiply(self.weights, factors, out=new_weights, dtype=np.float64, casting="unsafe")
             new_bias = (bias.astype(np.float64) * factor + offset).astype(bias.dtype)
-        stored = (new_weights, new_bias)
-        if not all(np.isfinite(array).all() for array in stored):
+        if weights is None or not np.isfinite(new_bias).all():
             return False
-        name = self.layer.name
-        constants = [
-            network.add_constant(array, name=network.unique_name(f"{name}.{slot}"))
-            for array, slot in zip(stored, ("weights", "bias"), strict=True)
-        ]
-        network.replace_inputs(self.layer, [self.layer.inputs[0], *constants])
+        values = [self.layer.inputs[1], None]
+        for index, (slot, array) in enumerate((("weights", weights), ("bias", new_bias))):
+            if array is not self.weights:
+                name = network.unique_name(f"{self.layer.name}.{slot}")
+                values[index] = network.add_constant(array, name=name)
+        network.replace_inputs(self.layer, [self.layer.inputs[0], *values])
         return True
+
+    def _scaled(self, factor: PerChannel) -> NDArray[Any] | None:
+        """Return the scaled weights, None if one is not finite.
+
+        Each is rounded once, from float64. Some channels at a time: what is computed of them stays
+        in the cache, where the weights in float64 may be hundreds of megabytes. A shift alone
+        leaves the weights as they are.
+        """
+        weights = self.weights
+        is_shift = bool((factor == 1.0).all())
+        along_channels = [1] * weights.ndim
+        along_channels[self.weights_axis] = self.channels
+        factors = factor.reshape(along_channels)
+        scaled = weights if is_shift else np.empty_like(weights)
+        rows = max(1, len(weights) * _BLOCK // max(1, weights.size))
+        wide = np.empty((min(rows, len(weights)), *weights.shape[1:]))
+        with np.errstate(all="ignore"):
+            for start in range(0, len(weights), rows):
+                some = slice(start, start + rows)
+                if not is_shift:
+                    numbers = wide[: len(weights[some])]
+                    np.copyto(numbers, weights[some])
+                    numbers *= factors if self.weights_axis else factors[some]
+                    np.copyto(scaled[some], numbers, casting="unsafe")
+                if not np.isfinite(scaled[some]).all():
+                    return None
+        return scaled
 
 
 def _axes(layer: Layer) -> tuple[int, int] | None:
