@@ -68,3 +68,12 @@ def test_layouts_give_the_same_bits_by_any_number_of_threads(
         np.testing.assert_array_equal(first, last)
         # Shares of an image may end in other tiles, which sum in another order.
         np.testing.assert_allclose(last, alone, rtol=0, atol=1e-5 * np.abs(alone).max())
+
+
+def test_packing_has_a_time_of_its_own() -> None:
+    weights = np.ones((256, 256), np.float32)
+    net = Network("fully connected")
+    net.add_output("y", net.add_fully_connected(net.add_input("x", TensorInfo((1, 256))), weights))
+    times = armnn.load_model(net, backends=["CpuAcc"]).load_times
+    assert times["pack"] > 0
+    assert times["compile"] > 0

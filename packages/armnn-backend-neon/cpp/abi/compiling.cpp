@@ -82,7 +82,8 @@ void announce(const armnn_program &program, uint64_t call_id, uint64_t began_ns)
   const Arena &arena = program.program.arena();
   const std::string args = "{\"arena_bytes\": " + std::to_string(arena.bytes) +
                            ", \"scratch_bytes\": " + std::to_string(arena.scratch_bytes) +
-                           ", \"weight_bytes\": " + std::to_string(program.program.weight_bytes()) + "}";
+                           ", \"weight_bytes\": " + std::to_string(program.program.weight_bytes()) +
+                           ", \"pack_ns\": " + std::to_string(program.program.weights().pack_ns()) + "}";
   const std::string name = program.graph.names.empty() ? "" : program.graph.names.front();
   host.event(host.ctx, call_id, ARMNN_PROFILE_COMPILE, {name.c_str(), name.size()}, began_ns, now_ns(),
              {args.c_str(), args.size()});

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -95,15 +96,23 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
       throw std::runtime_error("constant " + std::to_string(value) + " lacks the packed form " + recipe);
     }
     if (!identity.empty()) {
-      const auto packed = shared_.get(identity + " " + recipe, bytes, fill);
+      const Fill pack_once = [&](void *memory) { pack(fill, memory); };
+      const auto packed = shared_.get(identity + " " + recipe, bytes, pack_once);
       entries_.push_back({value, recipe, bytes, packed});
       return counted(packed, bytes);
     }
   }
   const std::shared_ptr<void> memory = aligned_memory(bytes);
-  fill(memory.get());
+  pack(fill, memory.get());
   if (known != sources_.end()) entries_.push_back({known->second.value, recipe, bytes, memory});
   return counted(memory, bytes);
+}
+
+void ProgramWeights::pack(const Fill &fill, void *memory) {
+  const auto began = std::chrono::steady_clock::now();
+  fill(memory);
+  const auto took = std::chrono::steady_clock::now() - began;
+  pack_ns_ += std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
 }
 
 bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,

@@ -94,6 +94,8 @@ class ProgramWeights {
 
   /* Of all packed forms together. */
   size_t bytes() const { return bytes_; }
+  /* What packing took so far. */
+  int64_t pack_ns() const { return pack_ns_; }
   const std::vector<Entry> &entries() const { return entries_; }
 
  private:
@@ -103,6 +105,7 @@ class ProgramWeights {
     bool is_left_out;
   };
   std::shared_ptr<const void> counted(std::shared_ptr<const void> memory, size_t bytes);
+  void pack(const Fill &fill, void *memory);
 
   PackedWeights &shared_;
   std::map<const void *, Source> sources_;
@@ -110,6 +113,7 @@ class ProgramWeights {
   std::vector<Entry> entries_;
   std::set<const void *> counted_;
   size_t bytes_ = 0;
+  int64_t pack_ns_ = 0;
 };
 
 }  // namespace cpuacc

@@ -10,9 +10,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, ParamSpec, Protocol, TypeVar
 
-STAGES: Final = ("import", "read", "verify", "parse", "infer", "passes", "assign", "compile")
+STAGES: Final = (
+    "import",
+    "read",
+    "verify",
+    "parse",
+    "infer",
+    "passes",
+    "assign",
+    "compile",
+    "pack",
+)
 """The stages: modules and plug-ins, a prepared file, digests, the model's file, shapes, rewriting,
-choosing backends, and compiling, which packs the weights."""
+choosing backends, compiling, and what backends report of that as packing of weights."""
 
 REST: Final = "rest"
 """What belongs to no stage, such as planning memory."""
@@ -88,3 +98,18 @@ def stage(name: str) -> Iterator[None]:
         return
     with load.count(name):
         yield
+
+
+def count_packing(nanoseconds: object, began: float) -> None:
+    """Count a part of a call that compiles as packing.
+
+    Args:
+        nanoseconds: What the backend reports: a whole number, or nothing.
+        began: When the call began, by ``time.perf_counter``; it has just ended.
+    """
+    load = _current.get()
+    if load is None or type(nanoseconds) is not int or nanoseconds < 0:
+        return
+    seconds = min(nanoseconds / 1e9, time.perf_counter() - began)
+    load.seconds["pack"] += seconds
+    load.seconds["compile"] -= seconds

@@ -11,7 +11,7 @@ import pytest
 
 import armnn
 from armnn import _load_times
-from armnn._load_times import REST, STAGES, TOTAL, measured, stage
+from armnn._load_times import REST, STAGES, TOTAL, count_packing, measured, stage
 
 STEP = 1.0
 
@@ -44,9 +44,32 @@ def test_a_stage_has_its_time_without_the_stages_inside() -> None:
     assert sum(times[name] for name in (*STAGES, REST)) == times[TOTAL]
 
 
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("reported", "counted"),
+    [(2_000_000_000, 2), (9_000_000_000, 3), (0, 0), (-1, 0), (True, 0), ("1", 0), (None, 0)],
+)
+def test_what_a_backend_reports_as_packing_is_no_part_of_compiling(
+    reported: object, counted: float
+) -> None:
+    @measured
+    def load() -> Loaded:
+        with stage("compile"):
+            began = _load_times.time.perf_counter()
+            for _ in range(2):
+                _load_times.time.perf_counter()
+            count_packing(reported, began)
+        return Loaded()
+
+    times = load().load_times
+    assert times["pack"] == counted
+    assert sum(times[name] for name in (*STAGES, REST)) == times[TOTAL]
+
+
 def test_outside_of_a_load_nothing_is_counted() -> None:
     with stage("read"):
         pass
+    count_packing(1, 0.0)
 
 
 def test_a_load_within_a_load_has_times_of_its_own() -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
-from dataclasses import dataclass
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._dataclasses import dataclass
+from armnn._load_times import count_packing
 from armnn.backends.ffi.calls import compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
 from armnn.backends.ffi.errors import Failure, attempt, call
@@ -236,10 +238,12 @@ def _compile(
     arena, args, pointer = Arena(), struct(abi.CompileArgs), ctypes.c_void_p()
     args.options = option_array(model.options, arena)
     args.num_options = len(model.options)
+    began = time.perf_counter()
     with compile_details() as details, watched_call() as (args.call_id, args.deadline_ns):
         failure = attempt(compile_now, graph.struct, args, ctypes.byref(pointer))
     if failure is None:
         footprint = Footprint.from_details(details)
+        count_packing(details.get("pack_ns"), began)
         return NativeProgram(backend, pointer.value, graph.names, footprint)
     if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:
         raise _RefusedError(failure)
