@@ -87,8 +87,8 @@ const Value &Lowering::value(int32_t number) const {
 namespace {
 
 /* Parameters that are enumerators, with the least and the highest number: a number that is none of
-   them may mean something else to a younger host. Functions of Activation and the like are looked up
-   by their layers. */
+   them may mean something else to a younger host. Activation and ArgMinMax look up their functions
+   themselves. */
 struct Enumeration {
   const char *parameter;
   int64_t least, highest;
