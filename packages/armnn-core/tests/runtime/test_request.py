@@ -28,6 +28,8 @@ OTHERS: dict[str, Any] = {
     "options.layer_backends": {"conv": "B"},
     "options.rewrite": False,
     "options.min_part": 2,
+    "options.verdicts": "verdicts.json",
+    "options.auto_budget": 3.0,
     "without": frozenset({"A"}),
 }
 
@@ -41,7 +43,7 @@ def request() -> OptimizationRequest:
 def test_another_value_of_every_field_is_tried() -> None:
     fields = {field.name for field in dataclasses.fields(OptimizationRequest)}
     decisions = {f"options.{field.name}" for field in dataclasses.fields(OptimizerOptions)}
-    assert OTHERS.keys() == fields - {"options", "cache_dir"} | decisions
+    assert OTHERS.keys() == fields - {"options", "cache_dir", "choice"} | decisions
 
 
 @pytest.mark.parametrize("field", OTHERS)
@@ -57,6 +59,10 @@ def test_a_request_that_differs_has_another_key(field: str) -> None:
     if decision:
         value = dataclasses.replace(request().options, **{decision: value})
     assert dataclasses.replace(request(), **{name: value}).cache_key != request().cache_key
+
+
+def test_the_key_is_the_same_whatever_chose_the_backends() -> None:
+    assert dataclasses.replace(request(), choice="measured").cache_key == request().cache_key
 
 
 def test_the_key_is_the_same_wherever_the_cache_is() -> None:

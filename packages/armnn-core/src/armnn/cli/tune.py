@@ -29,7 +29,7 @@ from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
 _EXAMPLES = f"""\
 examples:
   armnn tune model.onnx
-  armnn tune model.onnx --backends {FAST},OpenVino -o model.onnx.verdicts.json
+  armnn tune model.onnx --backends {FAST},Acme -o model.onnx.verdicts.json
   armnn tune model.tflite --budget 10 --json
   armnn run model.onnx --backends auto --report      (follows the verdict)
 """

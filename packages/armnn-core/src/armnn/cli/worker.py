@@ -6,12 +6,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+from armnn._installing import FAST, REFERENCE
 from armnn.errors import InvalidArgumentError
 
-_EXAMPLES = """\
+_EXAMPLES = f"""\
 examples:
-  armnn run model.onnx --backends ssh://user@board/CpuAcc,CpuRef     starts it over ssh
-  armnn run model.onnx --board 'box=docker exec -i box armnn worker' --backends board://box/CpuAcc
+  armnn run model.onnx --backends ssh://user@board/{FAST},{REFERENCE}     starts it over ssh
+  armnn run model.onnx --board 'box=docker exec -i box armnn worker' --backends board://box/{FAST}
 """
 
 
@@ -39,7 +40,7 @@ def work(arguments: argparse.Namespace) -> int:  # noqa: ARG001  # it has none
     if sys.stdin is not None and sys.stdin.isatty():
         raise InvalidArgumentError(
             "standard input is a terminal: expected a program that speaks the worker's protocol, "
-            "as armnn run --backends ssh://user@board/CpuAcc starts it"
+            f"as armnn run --backends ssh://user@board/{FAST} starts it"
         )
     from armnn.isolation.worker import serve_standard_streams  # late: not for the message above
 

@@ -149,6 +149,5 @@ def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> Pr
 def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
     if backends is None or isinstance(backends, str):  # the registry knows what to say of a text
         return backends
-    if backends in ([AUTO], (AUTO,)):
-        return AUTO
-    return texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
+    ids = texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
+    return AUTO if ids == (AUTO,) else ids
