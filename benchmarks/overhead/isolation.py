@@ -13,6 +13,7 @@ import json
 import os
 import statistics
 import time
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument("--backend", default="CpuAcc")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "elements": elements,
             "in process": times(arguments.backend, elements, is_isolated=False),

@@ -18,9 +18,27 @@ PYTEST_PLUGIN = PurePosixPath("armnn_conformance_options.py")
 """The one module beside a package: pytest imports it at every start, so it must not import ours."""
 
 IN_A_PACKAGE = frozenset(
-    {".c", ".cmake", ".h", ".json", ".pc", ".py", ".so", ".template", ".toml"},
+    {
+        ".c",
+        ".cmake",
+        ".css",
+        ".h",
+        ".html",
+        ".js",
+        ".json",
+        ".pc",
+        ".py",
+        ".so",
+        ".template",
+        ".toml",
+    },
 )
-BY_NAME = frozenset({"py.typed", "CMakeLists.txt", "functions.onnx", "operators.txt"})
+BY_NAME = frozenset(
+    {
+        *("py.typed", "CMakeLists.txt", "functions.onnx", "operators.txt"),
+        *("dagre.LICENSE", "dagre.min.js.LEGAL.txt"),
+    }
+)
 """Files of a package whose suffix others have that do not belong there."""
 IN_SOURCES = IN_A_PACKAGE - {".so"} | {".armnn", ".cpp", ".map", ".md", ".svg"}
 REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})

@@ -96,8 +96,10 @@ def _block(network: Network, value: Value, without: str, rng: np.random.Generato
     before = value
     if without != "Convolution2d":
         weights = rng.standard_normal((8, 8, 3, 3)).astype(np.float32) / 8
-        pads = {f"pad_{side}": 1 for side in ("left", "right", "top", "bottom")}
-        value = network.add_convolution2d(value, network.add_constant(weights), **pads)
+        filters = network.add_constant(weights)
+        value = network.add_convolution2d(
+            value, filters, pad_left=1, pad_right=1, pad_top=1, pad_bottom=1
+        )
     if without != "Activation":
         value = network.add_activation(value, function="TanH", a=1.0, b=1.0)
     if without != "ElementwiseUnary":

@@ -63,7 +63,7 @@ def _folder(value: object, what: str) -> bool | str:
 
 
 def _file(value: object, what: str) -> str:
-    return "" if value == "" else file_path(value, what)
+    return "" if isinstance(value, str) and not value else file_path(value, what)
 
 
 def _seconds(value: object, what: str) -> float:
