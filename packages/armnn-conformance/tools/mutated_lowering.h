@@ -89,6 +89,8 @@ static const char *pool(const armnn_graph *graph, const armnn_node *node, const 
     return "MutatedNpu pools maxima and averages";
   if (across != 1 || down != 1 || !s->pool_h || !s->pool_w || !s->stride_h || !s->stride_w)
     return "MutatedNpu pools windows without dilation";
+  if (rounding != ARMNN_OUTPUT_SHAPE_ROUNDING_FLOOR && rounding != ARMNN_OUTPUT_SHAPE_ROUNDING_CEILING)
+    return "MutatedNpu knows Floor and Ceiling";
   if (method != ARMNN_PADDING_METHOD_IGNORE_VALUE && method != ARMNN_PADDING_METHOD_EXCLUDE)
     return "MutatedNpu knows IgnoreValue and Exclude";
   if (layout != ARMNN_DATA_LAYOUT_NCHW && layout != ARMNN_DATA_LAYOUT_NHWC)
