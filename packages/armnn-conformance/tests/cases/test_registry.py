@@ -11,7 +11,15 @@ from armnn.layers.indexing import NonZeroDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_conformance.cases import EXACT, all_cells, case, cases_of, covered_layers, usual
+from armnn_conformance.cases import (
+    EXACT,
+    all_cells,
+    case,
+    cases_of,
+    covered_layers,
+    data_types_of,
+    usual,
+)
 from armnn_conformance.operands import values
 
 FLOAT32, QASYMM_U8 = DataType.FLOAT32, DataType.QASYMM_U8
@@ -74,3 +82,9 @@ def test_cells_come_in_the_order_of_the_layer_table_and_the_data_types() -> None
     places = [(names.index(layer), data_type.value) for layer, data_type in all_cells()]
     assert places == sorted(places)
     assert [layer for layer, _ in all_cells(["Softmax"])][:1] == ["Softmax"]
+
+
+@pytest.mark.parametrize("layer", covered_layers())
+def test_each_data_type_of_a_layer_has_a_case(layer: str) -> None:
+    """Find columns without cases, which cannot be required."""
+    assert [t for t in data_types_of(layer) if next(cases_of(layer, t), None) is None] == []

@@ -65,7 +65,7 @@ def functions_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, name, FloorDescriptor(), [x], np.floor(x.real), edge=True)
 
 
-@cases(ComparisonDescriptor, LogicalBinaryDescriptor, WhereDescriptor, types=ANY)
+@cases(ComparisonDescriptor, WhereDescriptor, types=ANY)
 def truth_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
     """Cover Booleans in scalars and high ranks."""
     shapes = {name: (shape, shape) for name, shape in high_ranks(data_type).items()}
@@ -78,9 +78,15 @@ def truth_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, name, d, [x, y], expected, outputs=truth, edge=True)
         expected = choice(chosen.real, x.real, y.real)
         yield case(data_type, name, WhereDescriptor(), [chosen, x, y], expected, edge=True)
-        if data_type in BOOLEANS:
-            expected = pairwise(operator.and_, x.real, y.real)
-            yield case(data_type, name, LogicalBinaryDescriptor(), [x, y], expected, edge=True)
+
+
+@cases(LogicalBinaryDescriptor, types=BOOLEANS)
+def logic_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover scalars and high ranks."""
+    for name, shape in {"scalars": (), **high_ranks(data_type)}.items():
+        x, y = (values(data_type, shape, seed=n) for n in range(2))
+        expected = pairwise(operator.and_, x.real, y.real)
+        yield case(data_type, name, LogicalBinaryDescriptor(), [x, y], expected, edge=True)
 
 
 @cases(IsNaNDescriptor, IsInfDescriptor, types=FLOATS)
