@@ -352,6 +352,14 @@ def reduce_faults(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def published_bugs(session: nox.Session) -> None:
+    """Compare models with published faults on old versions of onnxruntime."""
+    _install(session, "armnn-core[ref,onnx]", "armnn-backend-onnxruntime")
+    session.install("onnxruntime==1.32.0", "pip")
+    _run(session, "tools/faults/check.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build"], default=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the budgets."""
     _install(session, EVERYTHING, "armnn-conformance")

@@ -92,7 +92,9 @@ class _Step:
             ) from error
 
 
-def _memory(handle: TensorHandle) -> tuple[str, int, int, tuple[int, ...], int]:
+def _memory(handle: TensorHandle) -> tuple[str, int, object, tuple[int, ...], int]:
     """Return a tensor's device, device number, type, shape and address."""
-    array = handle.map()
-    return "cpu", 0, onnx_type_of(handle.info.data_type), array.shape, array.ctypes.data
+    array, data_type = handle.map(), handle.info.data_type
+    # Releases before 1.20 know NumPy's own types only, which BFloat16 is none of.
+    element = array.dtype if array.dtype.isbuiltin == 1 else onnx_type_of(data_type)
+    return "cpu", 0, element, array.shape, array.ctypes.data

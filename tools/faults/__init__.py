@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Faults of other runtimes that ``armnn compare`` finds."""
