@@ -44,10 +44,12 @@ def devices(package: str = "") -> dict[str, Any]:
         _register(package)
     for module in _packages():
         _register_found(module)
-    built_in = onnxruntime.get_available_providers()
-    found: dict[str, Any] = {name: None for name in reversed(built_in) if name not in _REMOTE}
+    # Registered plug-ins are available too; only those that can be compiled in are in the other list.
+    compiled_in = set(onnxruntime.get_all_providers()) - set(_REMOTE)
+    available = reversed(onnxruntime.get_available_providers())
+    found: dict[str, Any] = {name: None for name in available if name in compiled_in}
     for device in getattr(onnxruntime, "get_ep_devices", tuple)():
-        if device.ep_name not in built_in:
+        if device.ep_name not in found:
             found.setdefault(f"{device.ep_name}:{device.device.type.name}", device)
     return found
 
