@@ -44,7 +44,7 @@ def devices(package: str = "") -> dict[str, Any]:
         _register(package)
     for module in _packages():
         _register_found(module)
-    # Registered plug-ins are available too; only those that can be compiled in are in the other list.
+    # Registered plug-ins are available too, and are not in the list of all providers.
     compiled_in = set(onnxruntime.get_all_providers()) - set(_REMOTE)
     available = reversed(onnxruntime.get_available_providers())
     found: dict[str, Any] = {name: None for name in available if name in compiled_in}
