@@ -61,7 +61,10 @@ class OnnxRuntimeBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """The available execution providers and the supported behaviours."""
+        """The available execution providers and the supported behaviours.
+
+        Softmax multiplies by beta first, which overflows.
+        """
         return {
             "NonConstWeights": True,
             "AsyncExecution": False,
@@ -73,6 +76,7 @@ class OnnxRuntimeBackend(Backend):
             "SingleAxisPacking": True,
             "HasFp16": True,
             "PropagatesNaN": False,
+            "KeepsExtremes": False,
             "Devices": ",".join(devices()),
         }
 
