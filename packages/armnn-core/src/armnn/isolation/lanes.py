@@ -59,6 +59,7 @@ class Lane:
         self.title = title
         self._supervisor = supervisor
         self._workload = workload
+        link = supervisor.link(wait=False)  # first: without a worker nothing is placed
         self._copies_in: list[tuple[TensorHandle, SharedHandle]] = []
         self._copies_out: list[tuple[SharedHandle, TensorHandle]] = []
         self._inputs = [self._shared_input(each) for each in inputs]
@@ -69,7 +70,7 @@ class Lane:
         self._calls = 0
         self._number = 0
         self._ends: weakref.finalize[Any, Any] | None = None
-        self._connect(supervisor.link(wait=False))
+        self._connect(link)
 
     @property
     def running_call(self) -> int:

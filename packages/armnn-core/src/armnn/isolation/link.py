@@ -138,9 +138,16 @@ class Link:
         return self._child.pid
 
     def watch(self) -> int | None:
-        """Return a descriptor, readable once the worker has ended."""
-        number = self._child.pidfd
-        return None if number is None else os.dup(number)
+        """Return a descriptor, readable once the worker has ended.
+
+        Raises:
+            WorkerLostError: The worker is lost.
+        """
+        with self._lock:
+            if self.fault is not None:
+                raise self.error()
+            number = self._child.pidfd
+            return None if number is None else os.dup(number)
 
     def new_number(self) -> int:
         """Return a number for a new object of the worker."""
@@ -265,7 +272,8 @@ class Link:
         """End the worker, and release what it held here."""
         for each in self._finalizers:
             each.detach()
-        self._undo.close()
+        with self._lock:  # a request of another thread must not read a descriptor's next owner
+            self._undo.close()
 
     # -- inside -----------------------------------------------------------------------------------
 
