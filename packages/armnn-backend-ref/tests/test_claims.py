@@ -21,7 +21,7 @@ from armnn.errors import ArmnnError, ExecutionError
 from armnn.graph import Layer, Network
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.shapes.specialise import state_target_shape
-from armnn.tensor import TensorInfo
+from armnn.tensor import MAX_RANK, TensorInfo
 from armnn.types import ArmnnEnum, DataType
 from armnn_backend_ref.backend import RefBackend
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of
@@ -139,7 +139,8 @@ def _reshaped(case: LayerCase) -> Iterator[dict[int, TensorInfo]]:
     operands = {place: each for place, each in enumerate(case.inputs) if each is not None}
     for place, operand in operands.items():
         shape = operand.info.static_shape
-        shapes = [shape[1:], (2, *shape), (*shape, 1), ()]
+        longer = [(2, *shape), (*shape, 1)] if len(shape) < MAX_RANK else []
+        shapes = [shape[1:], *longer, ()]
         for axis, size in enumerate(shape):
             shapes += [(*shape[:axis], other, *shape[axis + 1 :]) for other in (0, 1, size + 1)]
         if operand.info.axis is None:

@@ -61,9 +61,18 @@ REFUSED = {
     "CrashesInCapabilities": ("describe", "crashed with SIGABRT in devices, capabilities"),
     "CrashesInExtension": ("describe", "crashed with SIGABRT in devices, capabilities"),
     "CrashesInEvent": ("describe", "crashed with SIGABRT in devices, .* or network_event"),
-    "CrashesInSerialize": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
-    "CrashesInCheckBlob": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
-    "CrashesInDeserialize": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
+    "CrashesInSerialize": (
+        "serialize",
+        "crashed with SIGABRT in serialize, check_blob or deserialize of",
+    ),
+    "CrashesInCheckBlob": (
+        "serialize",
+        "crashed with SIGABRT in serialize, check_blob or deserialize of",
+    ),
+    "CrashesInDeserialize": (
+        "serialize",
+        "crashed with SIGABRT in serialize, check_blob or deserialize of",
+    ),
     "CrashesInDestroy": ("end", "crashed with SIGABRT while it was shut down"),
     "CrashesInShutdown": ("end", "crashed with SIGABRT while it was shut down"),
     "HangsAtLoad": ("dlopen", "did not come back within 6 s while it was loaded"),

@@ -32,14 +32,13 @@ _DOING: Final = {
     "create": "in create",
     "describe": "in devices, capabilities, get_extension or network_event",
     "query": "in query",
-    "compile": "in compile or context_create",
-    "execute": "in execute",
-    "guarded": "in execute, where its tensors end with the memory or are read-only",
-    "threads": "in execute, in two threads at once",
-    "serialize": "in serialize, check_blob or deserialize",
+    "compile": "in compile or context_create{of_layer}",
+    "execute": "in execute{of_layer}",
+    "guarded": "in execute{of_layer}, where its tensors end with the memory or are read-only",
+    "threads": "in execute{of_layer}, in two threads at once",
+    "serialize": "in serialize, check_blob or deserialize{of_layer}",
     "end": "while it was shut down",
 }
-_OF_A_LAYER: Final = ("compile", "execute", "guarded", "threads", "serialize")
 _SHOWN: Final = 200
 _MOST_AT_ONCE: Final = 64
 _YOUNG_SECONDS: Final = 0.25
@@ -184,9 +183,8 @@ def _not_started(error: OSError) -> Outcome:
 
 
 def _doing(stage: str, told: dict[str, Any]) -> str:
-    function, comma, where = _DOING.get(stage, "before it was loaded").partition(",")
-    of_what = f" of {told['layer']}" if stage in _OF_A_LAYER and "layer" in told else ""
-    return f"{function}{of_what}{comma}{where}"
+    of_layer = f" of {told['layer']}" if "layer" in told else ""
+    return _DOING.get(stage, "before it was loaded").format(of_layer=of_layer)
 
 
 def _quoted(errors: str) -> str:
