@@ -64,6 +64,37 @@ def test_the_number_of_threads_does_not_change_a_bit(threads: int) -> None:
             np.testing.assert_array_equal(network.run({"x": image(seed)})["y"], alone(seed))
 
 
+@pytest.mark.parametrize(
+    ("shape", "window", "columns"),
+    [
+        ((1, 14, 14, 64), (3, 3), 64),
+        ((1, 7, 28, 33), (3, 3), 80),
+        ((3, 9, 8, 32), (1, 7), 40),
+        ((1, 8, 8, 4), (5, 5), 24),
+    ],
+)
+@pytest.mark.usefixtures("level")
+def test_blocks_of_other_sizes_do_not_change_a_bit(
+    shape: tuple[int, ...], window: tuple[int, int], columns: int
+) -> None:
+    generator = np.random.default_rng(1)
+    weights = generator.standard_normal((columns, *window, shape[3]), np.float32)
+    net = Network("filtered")
+    pads = {"pad_top": window[0] // 2, "pad_left": window[1] // 2}
+    x = net.add_input("x", TensorInfo(shape))
+    y = net.add_convolution2d(x, net.add_constant(weights), data_layout=DataLayout.NHWC, **pads)
+    net.add_output("y", y)
+    image = generator.standard_normal(shape, np.float32)
+    made = []
+    with armnn.Runtime() as runtime:
+        for threads in (1, 2, 3, 4, 8):
+            options = {"CpuAcc": {"NumberOfThreads": threads}}
+            loaded = runtime.load_model(net, backends=["CpuAcc"], backend_options=options)
+            made.append(loaded.run({"x": image})["y"])
+    for each in made[1:]:
+        np.testing.assert_array_equal(each, made[0])
+
+
 def test_calls_at_the_same_time_compute_what_they_compute_alone() -> None:
     right = [alone(seed) for seed in range(4)]
     wrong: list[int] = []

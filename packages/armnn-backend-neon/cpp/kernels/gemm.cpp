@@ -46,10 +46,9 @@ struct Sums {
   }
 };
 
-template <int R, int V, typename Tail>
-void gemm(const GemmTile &tile) {
-  /* A sum waits for the one before it: with few of them in a row, every other k has its own. */
-  constexpr bool kIsPaired = R * V <= 4;
+/* A sum waits for the one before it: with few of them in a row, every other k may have its own. */
+template <int R, int V, typename Tail, bool kIsPaired>
+void sum_up(const GemmTile &tile) {
   Sums<R, V, Tail> sums, odd;
   sums.clear();
   if constexpr (kIsPaired) odd.clear();
@@ -75,6 +74,14 @@ void gemm(const GemmTile &tile) {
     all[r][V - 1] = whole_of(sums.tail[r]);
   }
   finish<R, V>(tile, all);
+}
+
+template <int R, int V, typename Tail>
+void gemm(const GemmTile &tile) {
+  if constexpr (R * V <= 4) {
+    if (!tile.is_in_order) return sum_up<R, V, Tail, true>(tile);
+  }
+  sum_up<R, V, Tail, false>(tile);
 }
 
 using Gemm = void (*)(const GemmTile &);

@@ -108,6 +108,7 @@ struct TileOf : TileOutput {
   int64_t taps;
   int64_t depth;
   const Number *b;
+  bool is_in_order; /* a row's bits are the same beside any number of rows, as bfloat16's always are */
 };
 using GemmTile = TileOf<float>;
 using GemmTileBfloat16 = TileOf<Bfloat16>;

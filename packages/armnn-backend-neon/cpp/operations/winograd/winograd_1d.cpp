@@ -200,6 +200,7 @@ class Winograd1dConvolution final : public WithEpilogue {
     tile.c_stride = kernels.columns;
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
+    tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
     tile.b = static_cast<const float *>(packed_.get()) + column / kernels.columns * points_ * weights;
     for (int64_t p = 0; p < points_; ++p, tile.b += weights) {
       for (int64_t i = 0; i < all; ++i) pointers[i] = planes + p * plane_ + i * line_;

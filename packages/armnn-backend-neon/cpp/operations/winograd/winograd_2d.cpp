@@ -123,6 +123,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     tile.c_stride = kernels.columns;
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
+    tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
     for (int64_t p = 0; p < points_; ++p) {
       const float *points_of = transformed + p * block_ * tile_stride_;
       for (int64_t i = 0; i < count; ++i) pointers[i] = points_of + i * tile_stride_;
