@@ -83,19 +83,21 @@ static armnn_code fail_with(armnn_error *error, armnn_code code, armnn_string te
   return code;
 }
 
-static int is_beside_numpy(void) {
+static int is_beside(const char *library) {
   char line[512];
   FILE *maps = fopen("/proc/self/maps", "r");
   int found = 0;
-  while (fgets(line, sizeof line, maps)) found |= strstr(line, "numpy") != NULL;
+  while (fgets(line, sizeof line, maps)) found |= strstr(line, library) != NULL;
   fclose(maps);
   return found;
 }
+static int is_beside_numpy(void) { return is_beside("numpy"); }
 
 __attribute__((constructor)) static void at_load(void) {
   find_id();
   IF("AbortsBesideNumpy") if (is_beside_numpy()) abort();
   IF("ExitsBesideNumpy") if (is_beside_numpy()) exit(3);
+  IF("AbortsBesideSqlite") if (is_beside("_sqlite3")) abort();
 #ifdef __x86_64__
   IF("SetsFtz") __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
 #endif

@@ -16,23 +16,31 @@ import pytest
 
 from armnn import CreationOptions, Runtime
 from armnn.backends import BackendRegistry
+from armnn.cli.main import main
 
 HOSTILE = Path(__file__).with_name("hostile_backend.c")
 START = """\
-import sys
-import numpy
-from armnn import CreationOptions, Runtime
-from armnn.backends import BackendRegistry
+import sqlite3, sys
+import numpy as np
+from armnn import CreationOptions, Network, Runtime, TensorInfo
+from armnn.errors import BackendUnavailableError
 options = CreationOptions(dynamic_backends_path=sys.argv[1], enable_static_backends=False)
 if sys.argv[2] == "default":
     import signal
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 with Runtime(options) as runtime:
     (entry,) = [each for each in runtime.registry.entries() if not each.is_static]
-    print(entry.stage, entry.reason)
+    print(entry.stage, entry.reason or entry.isolation)
     if not entry.reason:
-        backend = runtime.registry.get(entry.id)
-        backend.start()
+        network = Network("sum")
+        x = network.add_input("x", TensorInfo((2,)))
+        network.add_output("y", network.add_addition(x, x))
+        try:
+            model = runtime.load_model(network, [entry.id])
+        except BackendUnavailableError as error:
+            print(error)
+        else:
+            print(model.run({"x": np.ones(2, np.float32)})["y"])
 """
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
@@ -70,17 +78,61 @@ def start(path: Path, *, ends: str = "") -> subprocess.CompletedProcess[str]:
         ("AbortsBesideNumpy", -signal.SIGABRT, "SIGABRT"),
         ("CrashesBesideNumpy", -signal.SIGSEGV, "SIGSEGV"),
         ("ExitsBesideNumpy", 3, "exit code 3"),
+        ("AbortsBesideSqlite", -signal.SIGABRT, "SIGABRT"),
     ],
 )
-def test_a_file_that_took_the_process_down_is_refused_by_the_next(
+def test_a_file_that_took_the_process_down_is_isolated_by_the_next(
     place: Callable[[str], Path], name: str, status: int, ending: str
 ) -> None:
     path = place(name)
     assert start(path).returncode == status
     second = start(path)
     assert second.returncode == 0, second.stderr
-    assert second.stdout.startswith("load took a process down while it was loaded on 20")
-    assert second.stdout.endswith(f": {ending}\n")
+    said, result = second.stdout.splitlines()
+    assert said.startswith(" took a process down while it was loaded on 20")
+    assert said.endswith(f": {ending}")
+    assert "it runs in a worker process until it changes" in second.stderr
+    if name == "AbortsBesideSqlite":
+        assert result == "[2. 2.]", "no worker has that library"
+    else:
+        assert f"the worker of backend {name!r}" in result
+        assert ending in result
+
+
+def test_without_the_probe_such_a_file_needs_a_note_to_be_isolated(
+    place: Callable[[str], Path],
+) -> None:
+    path = place("ExitsBesideNumpy")
+    assert start(path).returncode == 3
+    options = CreationOptions(
+        dynamic_backends_path=str(path.parent), enable_static_backends=False, probe="off"
+    )
+    (entry,) = [each for each in BackendRegistry(options).entries() if not each.is_static]
+    assert (entry.stage, entry.isolation) == ("load", "")
+    assert entry.remedy == (
+        "tell its vendor, or leave the probe on: then it runs in a worker process"
+    )
+
+
+def test_doctor_says_which_files_run_in_a_worker_process(
+    place: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = place("AbortsBesideSqlite")
+    assert start(path).returncode == -signal.SIGABRT
+    asked = ["--dynamic-backends-path", str(path.parent)]
+    assert main(["doctor", "--json", *asked, "--backends", "AbortsBesideSqlite"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (row,) = [row for row in document["backends"] if row["id"] == "AbortsBesideSqlite"]
+    assert row["state"] == "loaded"
+    assert row["isolation"].startswith("took a process down while it was loaded on 20")
+    texts = [finding["text"] for finding in document["findings"]]
+    assert any("It runs in a worker process until the file changes" in text for text in texts)
+    assert main(["backends", *asked]) == 0
+    assert "took a process" in capsys.readouterr().out
+    assert main(["doctor", "--json", "--reprobe", *asked]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (row,) = [row for row in document["backends"] if row["id"] == "AbortsBesideSqlite"]
+    assert row["isolation"] is None
 
 
 def test_another_state_of_a_file_is_tried_again(place: Callable[[str], Path]) -> None:
@@ -101,7 +153,7 @@ def test_a_process_that_was_killed_or_interrupted_does_not_count(
     path = place(name)
     assert start(path, ends="now").returncode == status
     second = start(path)
-    assert (second.returncode, second.stdout) == (0, " \n")
+    assert (second.returncode, second.stdout) == (0, " \n[2. 2.]\n")
 
 
 def test_a_second_probe_beside_the_libraries_of_the_process_finds_it(
@@ -134,7 +186,7 @@ def test_a_load_that_goes_well_leaves_no_note(
     place: Callable[[str], Path], own_cache: Path
 ) -> None:
     path = place("Good")
-    assert start(path).stdout == " \n"
+    assert start(path).stdout == " \n[2. 2.]\n"
     assert list((own_cache.parent / "loads").iterdir()) == []
 
 

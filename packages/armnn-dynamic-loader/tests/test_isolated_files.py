@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
+from armnn.errors import BackendUnavailableError
 
 SOURCE = Path(__file__).with_name("faulty_execute.c")
 ENDING = {
@@ -100,3 +101,16 @@ def test_what_a_file_changes_is_changed_in_its_worker(
     check(model, 0)
     assert (supervisor_of(runtime).starts, os.getcwd()) == (starts, before)
     assert np.float32(1) + np.float32(2**-24) == 1, "this process rounds to nearest"
+
+
+def test_a_file_that_is_swapped_after_the_scan_runs_in_no_worker(
+    compiled: Callable[..., Path], tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o755)
+    path = tmp_path / "Acme_Faulty_backend.so"
+    shutil.copyfile(compiled("-lm", source=SOURCE), path)
+    with Runtime(CreationOptions(dynamic_backends_path=str(tmp_path), isolate="dynamic")) as made:
+        assert made.registry.entries()
+        os.utime(path, (1, 1))
+        with pytest.raises(BackendUnavailableError, match="has changed since it was examined"):
+            made.registry.get("Faulty")

@@ -124,6 +124,10 @@ def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
         entry=entry,
         state=FileState.of(status),
         needed=needed,
+        examined=(
+            (path, FileState.of(status)),
+            *((each.path, each.state) for each in needed),
+        ),
     )
 
 

@@ -153,12 +153,9 @@ class _Gate:
             return record
         down = self._downfalls.get(record.path)
         if down is not None:
-            return _refused(
-                record,
-                "load",
-                f"took a process down while it was loaded on {down.day}: {down.ending}",
-                f"{VENDOR}; 'armnn doctor --reprobe' lets it be loaded again",
-            )
+            record = self._isolated(record, down)
+            if not record.is_open_question:
+                return record
         if not record.id and not self._is_probing and self._selection.is_by_id:
             return _refused(
                 record,
@@ -183,6 +180,20 @@ class _Gate:
                 reason = f"is linked with {each.path!r}, which {reason}"
                 return _refused(record, "lock", reason, remedy)
         return record
+
+    def _isolated(self, record: FileRecord, down: Downfall) -> FileRecord:
+        """Return the record of a file, to be isolated."""
+        what = f"took a process down while it was loaded on {down.day}: {down.ending}"
+        if not record.id and not self._is_probing:  # only this process could ask for its id
+            remedy = f"{VENDOR}, or leave the probe on: then it runs in a worker process"
+            return _refused(record, "load", what, remedy)
+        _log.warning(
+            "%r %s; it runs in a worker process until it changes or 'armnn doctor --reprobe' is "
+            "run.",
+            record.path,
+            what,
+        )
+        return replace(record, isolation=what)
 
     def hashed(self, record: FileRecord) -> FileRecord:
         """Return the record with the file's sha256, or refused."""

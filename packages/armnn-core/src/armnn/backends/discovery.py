@@ -184,6 +184,8 @@ def _entry(source: FoundSource, record: SourceRecord, api_version: BackendVersio
         stage=stage,
         reason=reason,
         remedy=remedy,
+        isolation=record.isolation,
+        examined=record.examined,
     )
 
 

@@ -14,6 +14,7 @@ from armnn.errors import BackendUnavailableError, IncompatibleBackendError, Unkn
 
 if TYPE_CHECKING:
     from armnn_backend_api import BackendVersion
+    from armnn_backend_api.files import FileState
 
 GROUP = "armnn.backends"
 """The entry-point group: an entry's name is the backend's id, its value a class or an instance."""
@@ -61,6 +62,10 @@ class BackendEntry:
         remedy: What to do about that.
         shadowed_by: The origin of the backend that came first.
         import_seconds: How long importing or opening it took, once it is loaded.
+        isolation: Why a worker process loads it and this one does not, as the rest of a sentence;
+            empty if this process may.
+        examined: The files that are mapped when it is loaded, with the state in which each was
+            examined.
     """
 
     id: str
@@ -77,6 +82,8 @@ class BackendEntry:
     remedy: str = ""
     shadowed_by: str = ""
     import_seconds: float | None = None
+    isolation: str = ""
+    examined: tuple[tuple[str, FileState], ...] = ()
 
     @property
     def is_static(self) -> bool:

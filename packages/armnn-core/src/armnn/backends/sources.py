@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from armnn.backends.base import Backend
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
+    from armnn_backend_api.files import FileState
 
 __all__ = [
     "LOAD_EVENT",
@@ -73,6 +74,10 @@ class SourceRecord:
         stage: At which check it was turned down; empty if it was not.
         reason: Why it was turned down, as the rest of a sentence that begins with its name.
         remedy: What to do about that.
+        isolation: Why a worker process loads it and this one does not, as the rest of a sentence;
+            empty if this process may.
+        examined: The files that are mapped when it is loaded, with the state in which each was
+            examined.
     """
 
     id: str
@@ -85,6 +90,8 @@ class SourceRecord:
     stage: str = ""
     reason: str = ""
     remedy: str = ""
+    isolation: str = ""
+    examined: tuple[tuple[str, FileState], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

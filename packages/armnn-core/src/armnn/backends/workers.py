@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from armnn.backends.base import Backend
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
+    from armnn_backend_api.files import FileState
 
 BOARD_VARIABLE: Final = "ARMNN_BOARD_"
 """With a board's name behind it: the command that runs a worker there."""
@@ -40,12 +41,14 @@ class Place:
         id: The backend's own id.
         origin: A module with attribute, or the path of a file; "" if the worker looks for the id.
         command: What runs the worker on another machine; none for a process of this one.
+        examined: The files that are mapped with it, with the state in which each was examined.
     """
 
     name: str
     id: str
     origin: str = ""
     command: tuple[str, ...] = ()
+    examined: tuple[tuple[str, FileState], ...] = ()
 
 
 class WorkerOwner(ABC):
@@ -149,6 +152,8 @@ class Workers:
         return made
 
     def _isolates(self, entry: BackendEntry) -> bool:
+        if entry.isolation:
+            return True
         wish = self._options.isolate
         if isinstance(wish, str):
             return not entry.is_static
@@ -157,7 +162,7 @@ class Workers:
     def _in_worker(self, entry: BackendEntry, name: str) -> FoundBackend:
         return self._found(
             replace(entry, id=name, state=BackendState.KNOWN, import_seconds=None),
-            Place(name, entry.id, _importable(entry)),
+            Place(name, entry.id, _importable(entry), examined=entry.examined),
         )
 
     def _found(self, entry: BackendEntry, place: Place) -> FoundBackend:

@@ -104,7 +104,8 @@ def load_all(registry: BackendRegistry) -> None:
     """
     for entry in registry.entries():
         if entry.state is BackendState.KNOWN:
-            ending = "" if entry.is_static else trial_load(entry.origin)
+            is_elsewhere = entry.is_static or entry.isolation
+            ending = "" if is_elsewhere else trial_load(entry.origin)
             if ending:
                 reason = f"{entry.origin!r} ends the process that loads it: {ending}"
                 registry.leave_out(entry.id, BackendUnavailableError(reason))
@@ -125,7 +126,7 @@ def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
         "API version": [needed_version(entry) for entry in entries],
         "origin": [entry.origin for entry in entries],
         "stage": [entry.stage for entry in entries],
-        "reason": [entry.reason for entry in entries],
+        "reason": [entry.reason or entry.isolation for entry in entries],
     }
     if not any(columns["stage"]):
         del columns["stage"]
@@ -180,4 +181,5 @@ def as_document(entry: BackendEntry) -> dict[str, object]:
         "remedy": entry.remedy or None,
         "shadowed_by": entry.shadowed_by or None,
         "import_seconds": entry.import_seconds,
+        "isolation": entry.isolation or None,
     }

@@ -242,6 +242,15 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
         if entry.reason and not _is_problem(entry)
     ]
     found += [
+        Finding(
+            f"Backend {entry.id!r} ({entry.owner}) {entry.isolation}. It runs in a worker process "
+            "until the file changes or 'armnn doctor --reprobe' is run.",
+            is_problem=False,
+        )
+        for entry in entries
+        if entry.isolation
+    ]
+    found += [
         Finding(advice(entry), is_problem=False)
         for entry in entries
         if entry.state is BackendState.INCOMPATIBLE

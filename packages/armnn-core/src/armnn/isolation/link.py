@@ -14,7 +14,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from armnn.__about__ import __version__
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, is_compatible
@@ -24,6 +24,9 @@ from armnn.isolation.faults import Fault, frame_in
 from armnn.isolation.framing import BLOBS_LIMIT, PROTOCOL, Frame, Kind, ProtocolError
 from armnn.isolation.transport import GoneError, LateError, Transport
 from armnn.processes import Bounds, Child, Program, PythonCall, reduced_environment
+
+if TYPE_CHECKING:
+    from armnn_backend_api.files import FileState
 
 START_SECONDS: Final = 180.0
 """How long a worker may take until it has loaded its backend; an emulated one takes 40."""
@@ -46,6 +49,7 @@ class Recipe:
         command: The command that runs a worker elsewhere; none for one of this machine.
         seconds: How long it may take for one request or call.
         memory: Bytes of private memory; None for any number.
+        examined: The files that each worker maps, with the state in which each was examined.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Recipe:
     command: tuple[str, ...] = ()
     seconds: float = 60.0
     memory: int | None = None
+    examined: tuple[tuple[str, FileState], ...] = ()
 
     @property
     def place(self) -> str:
@@ -283,7 +288,11 @@ class Link:
             "protocol": [PROTOCOL.major, PROTOCOL.minor],
             "api": [BACKEND_API_VERSION.major, BACKEND_API_VERSION.minor],
             "core": __version__,
-            "backend": {"id": self.recipe.id, "origin": self.recipe.origin},
+            "backend": {
+                "id": self.recipe.id,
+                "origin": self.recipe.origin,
+                "examined": [[path, list(state)] for path, state in self.recipe.examined],
+            },
         }
         reply = self.request(hello, seconds=START_SECONDS).document
         try:

@@ -33,6 +33,7 @@ def open_worker(place: Place, options: CreationOptions) -> Backend:
         place.command,
         options.isolate_timeout,
         options.isolate_memory,
+        place.examined,
     )
 
     def tell(fault: Fault) -> None:

@@ -17,6 +17,7 @@ from armnn.isolation import codec
 from armnn.isolation.framing import PROTOCOL, Frame, Kind, ProtocolError
 from armnn.isolation.serving import OUT_OF_THE_WAY, Answer, Served
 from armnn.isolation.transport import GoneError, Transport
+from armnn_backend_api.files import FileState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +79,7 @@ def _greeted(request: Mapping[str, Any], transport: Transport) -> tuple[Served, 
     if request.get("do") != "hello":
         raise ProtocolError("the first request is no greeting")
     wanted = codec.mapping(request.get("backend"))
+    _check_unchanged(wanted.get("examined"))
     backend = _loaded(codec.text(wanted.get("id")), codec.text(wanted.get("origin")))
     document = {
         "protocol": [PROTOCOL.major, PROTOCOL.minor],
@@ -86,6 +88,27 @@ def _greeted(request: Mapping[str, Any], transport: Transport) -> tuple[Served, 
         "pid": os.getpid(),
     }
     return Served(backend, transport.received), Answer(document)
+
+
+def _check_unchanged(examined: Any) -> None:
+    """Refuse files that changed after the host examined them.
+
+    Raises:
+        ProtocolError: It is no list of paths with states.
+        BackendUnavailableError: One has changed, or cannot be read.
+    """
+    for row in examined or ():
+        try:
+            path, state = row
+            is_the_same = FileState.of(os.stat(path)) == FileState(*map(int, state))
+        except OSError as error:
+            raise BackendUnavailableError(
+                f"the file {path!r} cannot be read any more: {error.strerror}"
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise ProtocolError(f"got {row!r} for an examined file") from error
+        if not is_the_same:
+            raise BackendUnavailableError(f"the file {path!r} has changed since it was examined")
 
 
 def _loaded(backend_id: str, origin: str) -> Backend:
