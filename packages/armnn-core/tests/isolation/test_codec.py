@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 from typing import Any
 
 import numpy as np
 import pytest
+from damaged_documents import damaged
 
 from armnn import Network, TensorInfo, errors
 from armnn.backends import OptimizationViews, SubgraphView, Substitution, Support
@@ -114,40 +114,6 @@ def test_errors_keep_their_kind_and_others_become_a_backends() -> None:
     other = codec.decoded_error(codec.encoded_error(KeyError("x")))
     assert (type(other), str(other)) == (errors.BackendError, "KeyError: 'x'")
     assert type(codec.decoded_error({"error": "SystemExit", "text": "x"})) is errors.BackendError
-
-
-def damaged(document: Any, numbers: random.Random) -> Any:
-    """Return a copy with one value replaced."""
-    made = copy.deepcopy(document)
-    places: list[tuple[Any, Any]] = []
-
-    def walk(thing: Any) -> None:
-        for key in thing if isinstance(thing, dict) else range(len(thing)):
-            places.append((thing, key))
-            if isinstance(thing[key], (dict, list)):
-                walk(thing[key])
-
-    walk(made)
-    where, key = numbers.choice(places)
-    values = [
-        None,
-        -1,
-        0,
-        1,
-        2,
-        1 << 70,
-        1e400,
-        "",
-        "Input",
-        "x" * 50,
-        [],
-        {},
-        [[]],
-        True,
-        "\ud800",
-    ]
-    where[key] = numbers.choice(values)
-    return made
 
 
 def test_damaged_graphs_make_a_graph_or_one_error() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import isolated_backends as samples
 import numpy as np
 import pytest
+from worker_in_thread import workers_in_threads
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
@@ -28,10 +29,12 @@ from armnn.errors import (
     UnknownBackendError,
     WorkerLostError,
 )
+from armnn.isolation.link import START_SECONDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.isolation.framing import Frame
     from armnn.isolation.supervisor import Supervisor
 
 SHAPE = (4, 5)
@@ -78,7 +81,7 @@ def _registered(_own_cache: None) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def runtime() -> Iterator[Runtime]:
-    with Runtime(CreationOptions(isolate=["Hostile"], isolate_timeout=0.5)) as made:
+    with Runtime(CreationOptions(isolate=["Hostile"])) as made:
         yield made
 
 
@@ -89,7 +92,7 @@ def model(runtime: Runtime) -> LoadedNetwork:
 
 def recovered(runtime: Runtime) -> Supervisor:
     supervisor = supervisor_of(runtime, "Hostile")
-    assert supervisor.wait(20), "no worker is started again"
+    assert supervisor.wait(START_SECONDS), "no worker is started again"
     return supervisor
 
 
@@ -114,8 +117,9 @@ def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> Non
     given = fed()
     call = model.bind(given)
     np.testing.assert_array_equal(call()["y"], EXPECTED)
-    given["x"][...] = 3
-    np.testing.assert_array_equal(call()["y"], np.full(SHAPE, 3, np.float32))
+    given["x"][1:] = 3
+    np.testing.assert_array_equal(call()["y"][1:], np.full((3, 5), 3, np.float32))
+    assert not model.faults[1:], "the other backend has answered"
 
 
 def test_a_frames_transport_computes_the_same() -> None:
@@ -123,7 +127,11 @@ def test_a_frames_transport_computes_the_same() -> None:
     folders = os.pathsep.join([str(Path(samples.__file__).parent), *sys.path])
     board = ["env", f"PYTHONPATH={folders}", *command]
     options = CreationOptions(boards={"desk": board})
-    with Runtime(options) as runtime, pytest.raises(BackendUnavailableError, match="no backend"):
+    with (
+        workers_in_threads(),
+        Runtime(options) as runtime,
+        pytest.raises(BackendUnavailableError, match="no backend"),
+    ):
         runtime.load_model(rectifier(), ["board://desk/Nothing"])
     with Runtime(options) as runtime:
         model = runtime.load_model(rectifier(), ["board://desk/CpuRef", "Honest"])
@@ -142,11 +150,12 @@ def _pid(supervisor: Supervisor) -> int:
 def test_options_reach_the_worker_and_are_checked_there() -> None:
     for options, message in (({"Speed": 2}, ""), ({"Sped": 2}, "Honest has no option 'Sped'")):
         creation = CreationOptions(isolate=["Honest"], backend_options={"Honest": options})
-        if message:
-            with pytest.raises(InvalidArgumentError, match=message):
-                Runtime(creation)
-        else:
-            Runtime(creation).close()
+        with workers_in_threads():
+            if message:
+                with pytest.raises(InvalidArgumentError, match=message):
+                    Runtime(creation)
+            else:
+                Runtime(creation).close()
 
 
 # -- what fails ------------------------------------------------------------------------------------
@@ -160,17 +169,31 @@ def test_a_fault_in_execute_is_answered_by_the_next_backend(
     given = fed(fault)
     np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
     recovered(runtime)
-    wanted = {
-        "sys.exit": "SIGTERM",
-        "hang": "did not answer within 0.5 s",
-        "spin": "did not answer within 0.5 s",
-        "writes past an output": "wrote outside of its outputs",
-        "writes into an input": "SIGSEGV",
-    }.get(fault, fault)
-    assert wanted in model.faults[-1]
+    assert fault in model.faults[-1]
     assert "of 'rectified'" in model.faults[-1]
     assert "isolated_backends:Hostile" in model.faults[-1]
+    assert ("isolated_backends.py" in model.faults[-1]) == (fault == "SIGSEGV"), "the frame"
     np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def test_an_endless_call_is_answered_by_the_next_backend() -> None:
+    with Runtime(CreationOptions(isolate=["Hostile"], isolate_timeout=0.3)) as runtime:
+        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+        given = fed("spins")
+        np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
+        assert "did not answer within 0.3 s in call 1 of 'rectified'" in model.faults[-1]
+
+
+def test_a_time_limit_of_calls_is_none_of_a_compilation() -> None:
+    def waits(frame: Frame) -> Frame:
+        if "views" in frame.document or "answers" in frame.document:
+            threading.Event().wait(0.02)
+        return frame
+
+    options = CreationOptions(isolate=["Honest"], isolate_timeout=0.01)
+    with workers_in_threads(waits), Runtime(options) as runtime:
+        model = runtime.load_model(rectifier(), ["Honest", "Hostile"])
+        assert [row.backend for row in model.report] == ["Honest"]
 
 
 @pytest.mark.parametrize("fault", samples.QUIET)
@@ -212,43 +235,28 @@ def test_memory_is_bounded() -> None:
 def test_without_another_backend_the_error_names_the_fault() -> None:
     with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
         model = runtime.load_model(rectifier(), ["Hostile"])
-        with pytest.raises(WorkerLostError, match=r"SIGABRT in call 1 of 'rectified'"):
-            model.run(fed("SIGABRT"))
+        with pytest.raises(WorkerLostError, match=r"SIGSEGV in call 1 of 'rectified'"):
+            model.run(fed("SIGSEGV"))
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
-
-
-def test_the_frame_of_a_crash_is_named() -> None:
-    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
-        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
-        model.run(fed("SIGABRT"))
-        assert "isolated_backends.py" in model.faults[0]
 
 
 def test_doctor_remembers_a_fault_until_it_is_told_to_forget(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    forget_lost_workers()
     with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
         model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
         os.kill(_pid(supervisor_of(runtime, "Hostile")), signal.SIGKILL)
         model.run(fed())
         recovered(runtime)
-        forget_lost_workers()
+        assert lost_workers() == [], "a kill by others is no fault of the backend"
         model.run(fed("SIGSEGV"))
-        recovered(runtime)
+        assert "SIGSEGV" in model.faults[-1]
     (fault,) = lost_workers()
     assert (fault.backend, fault.origin) == ("Hostile", "isolated_backends:Hostile")
     main(["doctor"])
     assert "ended with SIGSEGV in call" in capsys.readouterr().out
     main(["doctor", "--reprobe"])
-    assert lost_workers() == []
-
-
-def test_a_kill_by_others_is_not_remembered() -> None:
-    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
-        model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
-        os.kill(_pid(supervisor_of(runtime, "Hostile")), signal.SIGKILL)
-        model.run(fed())
-        recovered(runtime)
     assert lost_workers() == []
 
 
@@ -261,13 +269,21 @@ def test_a_crash_while_layers_are_asked_about_sends_them_on() -> None:
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
 
 
+class SoonSet(threading.Event):
+    """Is set in the middle of a step."""
+
+    asked = 0
+
+    def is_set(self) -> bool:
+        self.asked += 1
+        return self.asked > 5
+
+
 def test_a_run_can_be_cancelled_or_end_by_its_deadline() -> None:
-    with Runtime(CreationOptions(isolate=["Patient"])) as runtime:
+    with workers_in_threads(), Runtime(CreationOptions(isolate=["Patient"])) as runtime:
         model = runtime.load_model(rectifier(), ["Patient", "Honest"])
-        token = threading.Event()
-        threading.Timer(0.05, token.set).start()
         with pytest.raises(ExecutionError, match="it was stopped") as caught:
-            model.run(fed(), cancel=token)
+            model.run(fed(), cancel=SoonSet())
         assert not isinstance(caught.value, CancelledError | WorkerLostError)
         with pytest.raises((DeadlineExceededError, ExecutionError), match=r"stopped|time was up"):
             model.run(fed(), timeout=0.05, cancel=threading.Event())
@@ -323,7 +339,7 @@ def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork)
     has_ended = threading.Event()
 
     def work() -> None:
-        while not has_ended.is_set():
+        while not (has_ended.is_set() or wrong):  # a test that fails must not leave it running
             try:
                 if not np.array_equal(model.run(fed())["y"], EXPECTED):
                     wrong.append("another result")
@@ -333,13 +349,15 @@ def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork)
     threads = [threading.Thread(target=work) for _ in range(4)]
     for each in threads:
         each.start()
-    for _ in range(3):
-        os.kill(_pid(recovered(runtime)), signal.SIGKILL)
-        threading.Event().wait(0.01)
-    recovered(runtime)
-    has_ended.set()
-    for each in threads:
-        each.join()
+    try:
+        for _ in range(3):
+            os.kill(_pid(recovered(runtime)), signal.SIGKILL)
+            threading.Event().wait(0.01)
+        recovered(runtime)
+    finally:
+        has_ended.set()
+        for each in threads:
+            each.join()
     assert wrong == []
 
 
@@ -350,7 +368,7 @@ def test_a_closed_runtime_leaves_nothing(runtime: Runtime) -> None:
         model = other.load_model(rectifier(), ["Hostile", "Honest"])
         model.run(fed())
         pid = _pid(supervisor_of(other, "Hostile"))
-        model.run(fed("SIGABRT"))
+        model.run(fed("SIGSEGV"))
     assert not Path(f"/proc/{pid}").exists()
     del other, model
     assert before == (set(os.listdir("/proc/self/fd")), threading.active_count())

@@ -56,7 +56,8 @@ class CreationOptions:
             question mark, as in "GpuAcc?", is skipped if it is not.
         isolate: The ids of backends that run in worker processes of their own, which may crash
             without harm; "dynamic" for all that are files.
-        isolate_timeout: Seconds that a worker may take for one call or request.
+        isolate_timeout: Seconds that a worker may take for one call. It has a minute at least for
+            anything else, such as a compilation.
         isolate_memory: Bytes of private memory that a worker may have; None for any number.
         boards: Commands that run ``armnn worker`` on other machines, by name: the backend
             "board://pi/CpuAcc" is CpuAcc of the board "pi".

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 START_SECONDS: Final = 180.0
 """How long a worker may take until it has loaded its backend; an emulated one takes 40."""
+REQUEST_SECONDS: Final = 60.0
+"""What a worker has at least for a request that is no call: it may compile for seconds."""
 ENDING_SECONDS: Final = 0.02
 """How long a call waits to learn how its worker ended; its answer does not depend on it."""
 SETTLING_SECONDS: Final = 3.0
@@ -47,7 +49,8 @@ class Recipe:
         origin: Where it is, as a module with attribute or the path of a file; "" if the worker
             looks for the id.
         command: The command that runs a worker elsewhere; none for one of this machine.
-        seconds: How long it may take for one request or call.
+        seconds: How long it may take for one call, and for a request if that is more than
+            :data:`REQUEST_SECONDS`.
         memory: Bytes of private memory; None for any number.
         examined: The files that each worker maps, with the state in which each was examined.
     """
@@ -195,13 +198,14 @@ class Link:
             blobs: The bytes for it.
             descriptors: The descriptors for it.
             most: How many bytes the reply may bring.
-            seconds: How long it may take; by default what the recipe says.
+            seconds: How long it may take; None for the recipe's seconds, and
+                :data:`REQUEST_SECONDS` at least.
 
         Raises:
             WorkerLostError: The worker ended, did not answer in time, or answered something else.
             ArmnnError: The backend failed.
         """
-        seconds = self.recipe.seconds if seconds is None else seconds
+        seconds = max(self.recipe.seconds, REQUEST_SECONDS) if seconds is None else seconds
         doing = str(document.get("do"))
         with self._lock:
             if self.fault is not None:

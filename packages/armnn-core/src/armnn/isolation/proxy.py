@@ -18,7 +18,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.backends.base import NetworkBackend, Step
-from armnn.errors import BackendError, WorkerLostError
+from armnn.errors import BackendError, OptimizationError, WorkerLostError
 from armnn.isolation import codec
 from armnn.isolation.constants import Constants
 from armnn.isolation.framing import ProtocolError
@@ -35,6 +35,7 @@ from armnn.isolation.remote import (
 )
 from armnn.isolation.supervised import Supervised
 from armnn.layers import LAYERS
+from armnn.optimizer.assignment.substitute import check_views
 
 if TYPE_CHECKING:
     from armnn.backends import Allocator, CreationOptions, OptionValue, TensorHandle
@@ -153,12 +154,18 @@ class IsolatedBackend(NetworkBackend, Supervised):
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Let the worker's backend compile the subgraph.
 
-        If that ends the worker, the layers go to the next backend.
+        If that ends the worker, or its views do not fit, the layers go to the next backend.
         """
         own = _own(model)
         compilation = Compilation(RemoteGraph(view, self._constants), own.remote, own)
         try:
-            return compilation.optimize(self.supervisor.link(), view)
+            link = self.supervisor.link()
+            views = compilation.optimize(link, view)
+            try:
+                check_views(self.id, view, views)
+            except OptimizationError as error:
+                raise link.malformed(ProtocolError(str(error)), "optimize") from error
+            return views
         except WorkerLostError as error:
             reason = self._why(error)
             reasons = {layer.name: reason for layer in view.layers}

@@ -54,7 +54,7 @@ def optimize_subgraphs(
                 break  # the layers that are left are other subgraphs
             view = SubgraphView.of(network, layers)
             views = _ask(candidate, view)
-            _check(candidate, view, views)
+            check_views(candidate.id, view, views)
             failed = [layer for part in views.failed for layer in part.layers]
             done.update(dict.fromkeys(layer for layer in layers if layer not in failed))
             replacements = _apply(network, candidate, views, done, replaced)
@@ -120,10 +120,13 @@ def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
         ) from error
 
 
-def _check(candidate: Candidate, view: SubgraphView, views: OptimizationViews) -> None:
+def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -> None:
     """Check a backend's views: each layer once, replacements that fit.
 
     Counterpart of Arm NN's Validate.
+
+    Raises:
+        OptimizationError: They cannot be carried out.
     """
     parts = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
     seen: dict[Layer, None] = {}
@@ -138,22 +141,22 @@ def _check(candidate: Candidate, view: SubgraphView, views: OptimizationViews) -
             )
             if problem:
                 raise OptimizationError(
-                    f"backend {candidate.id!r} returned optimisation views that do not fit: layer "
+                    f"backend {backend_id!r} returned optimisation views that do not fit: layer "
                     f"{layer.name!r} {problem}"
                 )
             seen[layer] = None
     for substitution in views.substitutions:
-        _check_substitution(candidate, substitution)
+        _check_substitution(backend_id, substitution)
     for part in views.deleted:
         for index, value in enumerate(part.outputs):
             if index >= len(part.inputs) or part.inputs[index].info != value.info:
                 raise OptimizationError(
-                    f"backend {candidate.id!r} deleted layer {value.producer.name!r}, but its "
+                    f"backend {backend_id!r} deleted layer {value.producer.name!r}, but its "
                     f"output {value.info} is read and the part has no input like it to stand in"
                 )
 
 
-def _check_substitution(candidate: Candidate, substitution: Substitution) -> None:
+def _check_substitution(backend_id: str, substitution: Substitution) -> None:
     pattern, replacement = substitution.pattern, substitution.replacement
     wanted = (
         [str(value.info) for value in pattern.inputs],
@@ -166,7 +169,7 @@ def _check_substitution(candidate: Candidate, substitution: Substitution) -> Non
     for what, ours, theirs in zip(("inputs", "outputs"), wanted, got, strict=True):
         if ours != theirs:
             raise OptimizationError(
-                f"backend {candidate.id!r} replaces layer {pattern.layers[0].name!r} by something "
+                f"backend {backend_id!r} replaces layer {pattern.layers[0].name!r} by something "
                 f"that does not fit: got {what} {theirs}, expected {ours}"
             )
 
