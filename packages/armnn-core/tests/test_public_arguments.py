@@ -17,7 +17,7 @@ import pytest
 
 import armnn
 from armnn import profiling, quantization
-from armnn.errors import ArmnnError
+from armnn.errors import ArmnnError, UnknownNameError
 from armnn.graph._builders import LayerBuilders
 from armnn.layers import LAYERS
 from armnn.tensor import info_of
@@ -319,6 +319,14 @@ def test_runtimes_refuse_wrong_arguments_properly(runtime) -> None:
 
 
 DATA_TYPES = ["Float32", "Float16", "BFloat16", "Signed32", "Unsigned8", "Boolean", "QAsymmU8"]
+
+
+def test_an_unknown_option_of_a_runtime_is_refused_with_the_closest_name() -> None:
+    with pytest.raises(UnknownNameError, match=r"'memory_stategies' .*mean 'memory_strategies'"):
+        armnn.CreationOptions(memory_stategies={})
+    with pytest.raises(UnknownNameError, match="option 'x' of a runtime; known are dynamic_"):
+        armnn.CreationOptions(None, x=1)
+    assert armnn.CreationOptions("folder", plan_limit=2).plan_limit == 2
 
 
 @pytest.mark.parametrize("quantize", [False, True])

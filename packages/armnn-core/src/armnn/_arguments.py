@@ -19,16 +19,19 @@ argument, what it is, and what is expected.
 
 from __future__ import annotations
 
+import functools
 import os
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from armnn._spelling import closest
 from armnn._symbolic import is_symbolic
-from armnn.errors import InvalidArgumentError
+from armnn.errors import InvalidArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +44,46 @@ _MOST, _LEAST = 2**63 - 1, -(2**63)
 def refused(what: str, value: object, expected: str) -> InvalidArgumentError:
     """Return the error of an argument that cannot be used."""
     return InvalidArgumentError(f"{what} is {shown(value)}, expected {expected}")
+
+
+def unknown(
+    what: str, name: str, known: Sequence[str], beside: Iterable[str] = ()
+) -> UnknownNameError:
+    """Return the error of a name that does not exist.
+
+    Args:
+        what: What it would be the name of, with the mark {} in its place.
+        name: What was written.
+        known: The names that exist.
+        beside: Further ones, which are suggested and not listed.
+    """
+    meant = closest(name, (*known, *beside))
+    hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(known)}"
+    return UnknownNameError(f"there is no {what.format(repr(name))}; {hint}")
+
+
+def with_known_names(what: str) -> Callable[[type[_T]], type[_T]]:
+    """Return a decorator: unknown keywords of a class raise UnknownNameError.
+
+    Args:
+        what: What a field is, with the mark {} in place of its name.
+    """
+
+    def decorate(kind: type[_T]) -> type[_T]:
+        made: Any = kind.__init__
+
+        @functools.wraps(made)
+        def checked(self: _T, *positional: object, **named: object) -> None:
+            known = [each.name for each in fields(kind)]  # type: ignore[arg-type] # a data class
+            for name in named:
+                if name not in known:
+                    raise unknown(what, name, known)
+            made(self, *positional, **named)
+
+        type.__setattr__(kind, "__init__", checked)
+        return kind
+
+    return decorate
 
 
 def shown(value: object) -> str:

@@ -47,6 +47,31 @@ def test_every_public_name_is_in_the_golden_file() -> None:
     assert "plan_limit: int = 16" in rows["CreationOptions"]["fields"]
 
 
+def names_of(minor: int) -> set[str]:
+    """Return the names in the golden file of a version."""
+    rows = json.loads((tool.FOLDER / f"python-1.{minor}.json").read_text())["contract"]
+    names = set(rows)
+    for owner, row in rows.items():
+        for listed in ("fields", "methods", "attributes", "members"):
+            names |= {
+                f"{owner}.{re.match(r'_*[A-Za-z0-9_]+', each)[0]}" for each in row.get(listed, ())
+            }
+    return names
+
+
+@pytest.mark.parametrize("minor", range(1, armnn.backends.BACKEND_API_VERSION.minor + 1))
+def test_the_page_lists_what_a_version_added(minor: int) -> None:
+    (row,) = re.findall(rf"^\| 1\.{minor} \| (.*) \|$", PAGE, re.MULTILINE)
+    written = set(re.findall(r"`(?:armnn\.types\.)?([^`]+)`", row))
+    added = names_of(minor) - names_of(minor - 1)
+    missing = []
+    for name in sorted(added):
+        owner, _, member = name.partition(".")
+        if not (name in written or {owner, member} <= written or (member and owner in added)):
+            missing.append(name)
+    assert missing == [], f"docs/backend-api.md does not list them in the row {minor}"
+
+
 class Colour(enum.Enum):
     RED = "red"
 

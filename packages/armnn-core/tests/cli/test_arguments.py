@@ -42,6 +42,32 @@ def test_an_option_with_one_value_is_refused_the_second_time(
     assert f"error: {message}\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["run", "m.onnx", "--fp16-turbo-mode"],
+            "armnn run: error: there is no option --fp16-turbo-mode; did you mean --fp16-turbo?",
+        ),
+        (
+            ["doctor", "--lockfile=a"],
+            "armnn doctor: error: there is no option --lockfile; did you mean --lock-file?",
+        ),
+        (
+            ["tune", "m.onnx", "--xyz"],
+            "armnn tune: error: there is no option --xyz; 'armnn tune --help' lists the options",
+        ),
+    ],
+)
+def test_an_option_that_a_command_lacks_is_answered_with_the_closest(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"{message}\n"
+
+
 @pytest.mark.parametrize("command", [["run", "m.onnx"], ["inspect", "m.onnx"], ["doctor"]])
 def test_lists_of_backends_add_up(command: list[str]) -> None:
     options = ["--backends", "A,B", "--backends", "C"]

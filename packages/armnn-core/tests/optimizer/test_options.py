@@ -66,8 +66,14 @@ def test_an_unknown_keyword_is_refused_with_the_closest_name() -> None:
         checked_options(None, {"reduce_fp32_to_f16": True})
     with pytest.raises(UnknownNameError, match="did you mean 'debug_to_file'"):
         OptimizerOptions(debug_to_fil="x")  # type: ignore[call-arg] # it is the mistake
-    with pytest.raises(UnknownNameError, match="the options are reduce_fp32_to_fp16, "):
+    with pytest.raises(UnknownNameError, match="known are reduce_fp32_to_fp16, "):
         armnn.optimize(armnn.Network(), nonsense=1)  # type: ignore[call-arg] # it is the mistake
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("backend", "backends"), ("shape", "shapes")])
+def test_an_unknown_keyword_may_be_meant_for_a_parameter(wrong: str, meant: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"no option '{wrong}' .* did you mean '{meant}'"):
+        armnn.load_model(armnn.Network(), **{wrong: ["CpuRef"]})
 
 
 def test_options_can_be_pickled() -> None:

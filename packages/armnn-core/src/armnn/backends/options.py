@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from armnn._arguments import flag, instance, integer, mapping, path, real, refused, text, texts
+from armnn._arguments import (
+    flag,
+    instance,
+    integer,
+    mapping,
+    path,
+    real,
+    refused,
+    text,
+    texts,
+    with_known_names,
+)
 from armnn.backends.memory import Allocator
 
 OptionValue: TypeAlias = bool | int | float | str
@@ -23,6 +34,7 @@ WHOLE_GROUPS = ("dynamic",)
 """What ``isolate`` may be besides a list of ids."""
 
 
+@with_known_names("option {} of a runtime")
 @dataclass(frozen=True, slots=True)
 class CreationOptions:
     """What a runtime is made with (Arm NN: ``IRuntime::CreationOptions``).

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from armnn._installing import FAST, REFERENCE
+from armnn._spelling import closest
 
 
 class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` that refuses repeated single-value options.
 
-    The standard library silently uses the last value.
+    The standard library silently uses the last value. An option that a command does not have is
+    answered with the closest one.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -22,6 +24,21 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         self.register("action", None, _StoreOnce)
         self.register("action", "store", _StoreOnce)
+
+    def parse_known_args(  # type: ignore[override] # of several signatures, the one that is used
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Read arguments; end with code 2 at an unknown option."""
+        options, rest = super().parse_known_args(args, namespace)
+        strange = next((each for each in rest if each.startswith("-")), None)
+        if strange is not None:
+            name = strange.partition("=")[0]
+            meant = closest(name, [each for each in self._option_string_actions if each != name])
+            hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists the options"
+            self.exit(2, f"{self.prog}: error: there is no option {name}; {hint}\n")
+        return options, rest
 
 
 class _StoreOnce(argparse._StoreAction):

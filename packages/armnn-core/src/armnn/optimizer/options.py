@@ -5,12 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armnn._arguments import file_path, flag, instance, integer, mapping, real, refused, text
+from armnn._arguments import (
+    file_path,
+    flag,
+    instance,
+    integer,
+    mapping,
+    real,
+    refused,
+    text,
+    unknown,
+    with_known_names,
+)
 from armnn._installing import FAST
-from armnn._spelling import closest
-from armnn.errors import InvalidArgumentError, UnknownNameError
+from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
@@ -20,6 +30,8 @@ if TYPE_CHECKING:
 
 DebugCallback: TypeAlias = "Callable[[str, int, NDArray[Any]], object]"
 """Takes a layer's name, the number of its output and a copy of the stored values."""
+
+OPTION = "option {} of the optimizer"
 
 DEBUG_FOLDER = "ArmNNIntermediateLayerOutputs"
 """The folder of ``debug_to_file=True``, in the current one; Arm NN's name."""
@@ -107,6 +119,7 @@ def _model_options(value: object, what: str) -> dict[str, dict[str, OptionValue]
     return {backend: dict(given) for backend, given in options.items()}
 
 
+@with_known_names(OPTION)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerOptions:
     """How a network is prepared (Arm NN: ``OptimizerOptions``).
@@ -211,17 +224,6 @@ class OptimizerOptions:
         metadata=_about(_seconds, "", "seconds that backends 'auto' may measure if it must"),
     )
 
-    def __new__(cls, **given: object) -> Self:
-        """Raise UnknownNameError for an unknown option."""
-        known = [each.name for each in fields(cls)]
-        for name in given:
-            if name not in known:
-                meant = closest(name, known)
-                listed = f"the options are {', '.join(known)}"
-                hint = f"did you mean {meant!r}?" if meant else listed
-                raise UnknownNameError(f"there is no option {name!r} of the optimizer; {hint}")
-        return object.__new__(cls)
-
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for wrong kinds and contradictions."""
         for each in fields(self):
@@ -255,12 +257,17 @@ class OptimizerOptions:
         return repr(shown)
 
 
-def checked_options(options: object, keywords: Mapping[str, object]) -> OptimizerOptions:
+def checked_options(
+    options: object,
+    keywords: Mapping[str, object],
+    function: Callable[..., object] | None = None,
+) -> OptimizerOptions:
     """Return options with keywords in place of their fields.
 
     Args:
         options: An OptimizerOptions; None for the defaults.
         keywords: Values by the names of its fields.
+        function: A keyword may be a misspelt name of one of its parameters, too.
 
     Raises:
         UnknownNameError: A keyword is no option; the closest name is suggested.
@@ -269,8 +276,19 @@ def checked_options(options: object, keywords: Mapping[str, object]) -> Optimize
     given = OptimizerOptions()
     if options is not None:
         given = instance(options, OptimizerOptions, "the options")
+    known = [each.name for each in fields(OptimizerOptions)]
+    for name in keywords:
+        if name not in known:
+            raise unknown(OPTION, name, known, _parameters_of(function))
     values: dict[str, Any] = dict(keywords)
     return replace(given, **values) if values else given
+
+
+def _parameters_of(function: Callable[..., object] | None) -> list[str]:
+    import inspect  # late: for an error only
+
+    names = inspect.signature(function).parameters if function else ()
+    return [name for name in names if name != "keywords"]
 
 
 def default_of(option: Field[Any]) -> object:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -104,6 +104,7 @@ def checked_request(
     keywords: Mapping[str, object],
     backend_options: object,
     cache_dir: object,
+    function: Callable[..., object] | None = None,
 ) -> OptimizationRequest:
     """Return the checked arguments of ``optimize``.
 
@@ -113,9 +114,11 @@ def checked_request(
         keywords: Options by name, which take precedence.
         backend_options: The earlier name of the option ``model_options``.
         cache_dir: The folder of the cache, or None.
+        function: Whose arguments they are: its parameters are suggested where an option is unknown.
 
     Raises:
         InvalidArgumentError: One is of another kind.
+        UnknownNameError: There is no such option.
     """
     if backend_options is not None:
         if keywords.get("model_options"):
@@ -125,7 +128,7 @@ def checked_request(
         keywords = {**keywords, "model_options": backend_options}
     return OptimizationRequest(
         _backend_ids(backends),
-        checked_options(options, keywords),
+        checked_options(options, keywords, function),
         None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
     )
 

@@ -127,7 +127,9 @@ class Runtime(NetworkOwner):
         from armnn.graph import Network  # late, as all that a prepared model does not need
 
         instance(network, Network, "the network", "; parse() makes one of a file")
-        request = checked_request(backends, options, keywords, backend_options, cache_dir)
+        request = checked_request(
+            backends, options, keywords, backend_options, cache_dir, self.optimize
+        )
         profiler = profiler_of(profiler, request.options)
         return self._optimized(network, request, profiler)
 
@@ -167,7 +169,9 @@ class Runtime(NetworkOwner):
 
         instance(network, Network, "the network", "; parse() makes one of a file")
         path = Path(file_path(file, "the file"))
-        request = checked_request(backends, options, keywords, backend_options, None)
+        request = checked_request(
+            backends, options, keywords, backend_options, None, self.compile_network
+        )
         profiler = profiler_of(profiler, request.options)
         request = with_backends(request, network, self._backends, self.options, profiler)
         with self._gate:
@@ -231,7 +235,9 @@ class Runtime(NetworkOwner):
             ModelFileError: The file cannot be read or understood, or was compiled elsewhere.
             InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
         """
-        request = checked_request(backends, options, keywords, backend_options, cache_dir)
+        request = checked_request(
+            backends, options, keywords, backend_options, cache_dir, self.load_model
+        )
         profiler = profiler_of(profiler, request.options)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")

@@ -11,7 +11,12 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import SHARED_MEMORY, SharedBuffer, SharedMemory, Step, Support, Workload
-from armnn.errors import ExecutionError, InvalidArgumentError, MemoryImportError
+from armnn.errors import (
+    ExecutionError,
+    InvalidArgumentError,
+    MemoryImportError,
+    UnknownNameError,
+)
 from armnn.profiling import Recorder
 from armnn.runtime import FileMemory, NetworkProperties
 from armnn.types import MemorySource
@@ -260,5 +265,7 @@ def test_properties_are_checked_and_name_a_profiler(make_backend, make_runtime) 
         NetworkProperties(input_source="Mallocs")
     with pytest.raises(InvalidArgumentError, match="the profiler is 3"):
         NetworkProperties(profiler=3)
+    with pytest.raises(UnknownNameError, match=r"'input_sourc' of a .*did you mean 'input_source'"):
+        NetworkProperties(input_sourc="Malloc")
     with pytest.raises(InvalidArgumentError, match="the property async_enabled is 3"):
         NetworkProperties(async_enabled=3)

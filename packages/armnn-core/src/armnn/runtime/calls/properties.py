@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._arguments import flag, instance
+from armnn._arguments import flag, instance, with_known_names
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.calls.watched_runs import check_profiler
 from armnn.types import MemorySource
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import OptimizerOptions
 
 
+@with_known_names("property {} of a loaded network")
 @dataclass(frozen=True, slots=True)
 class NetworkProperties:
     """What a network is loaded for (Arm NN: ``INetworkProperties``).
