@@ -23,6 +23,7 @@ _MAGIC = b"\x7fELF"
 _SHARED_OBJECT = 3  # ET_DYN
 _LOAD, _DYNAMIC, _NOTE = 1, 2, 4  # PT_LOAD, PT_DYNAMIC, PT_NOTE
 _NEEDED, _STRING_TABLE, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29  # DT_...
+_AUXILIARY, _FILTER = 0x7FFFFFFD, 0x7FFFFFFF  # DT_..., mapped as if they were needed
 _LONGEST_TEXT = 1 << 14
 _OWNER = b"ArmNN\x00"
 _NOTE_TYPE = 0x41524D4E
@@ -76,7 +77,7 @@ class Dynamic:
     """What the dynamic linker reads of a library.
 
     Attributes:
-        needed: The libraries that it is linked with, by name.
+        needed: The libraries that are mapped with it, by name.
         name: Its own name for the linker; empty if it has none.
         rpath: The folders of DT_RPATH, as written; empty if there is a DT_RUNPATH.
         runpath: The folders of DT_RUNPATH, as written.
@@ -166,7 +167,8 @@ def _dynamic(
 
     runpath = tuple(each for text in texts(_RUNPATH) for each in text.split(":"))
     rpath = tuple(each for text in texts(_RPATH) for each in text.split(":"))
-    return Dynamic(texts(_NEEDED), "".join(texts(_SONAME)), () if runpath else rpath, runpath)
+    needed = tuple(name for tag in (_NEEDED, _AUXILIARY, _FILTER) for name in texts(tag))
+    return Dynamic(needed, "".join(texts(_SONAME)), () if runpath else rpath, runpath)
 
 
 def _text_at(file: BinaryIO, place: int) -> str:

@@ -23,6 +23,10 @@ from armnn_dynamic_loader.elf import Dynamic, ElfError, read_dynamic, this_machi
 _DEFAULT_FOLDERS: Final = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _CONFIGURATION: Final = "/etc/ld.so.conf"
 _ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")
+_OTHER_TOKEN: Final = re.compile(r"\$(?:(?:LIB|PLATFORM)\b|\{(?:LIB|PLATFORM)\})")
+_VARIANTS: Final = "glibc-hwcaps"
+_OLD_VARIANTS: Final = frozenset({"tls", "haswell", "xeon_phi", "avx512_1", "x86_64"})
+"""Subfolders that glibc before 2.37 prefers, in each other as well."""
 _MOST: Final = 256
 
 
@@ -64,23 +68,39 @@ def needed_files(path: str) -> tuple[NeededFile, ...]:
         OSError: A library cannot be read.
     """
     found: dict[str, NeededFile] = {}
-    waiting: list[tuple[str, tuple[str, ...]]] = [(path, ())]
+    waiting: list[tuple[str, tuple[str, ...]]] = [(path, _folders_of_program())]
     seen: dict[str, None] = {}
-    while waiting and len(seen) < _MOST:
+    while waiting:
         user, inherited = waiting.pop(0)
         try:
             dynamic = read_dynamic(user)
         except ElfError:
             continue  # the linker says so
         before, after = _folders(user, dynamic)
-        before = (*before, *inherited) if not after else inherited
+        inherited = (*before, *inherited)
+        folders = (*_given(), *after) if after else (*inherited, *_given())
         for name in dynamic.needed:
-            place = None if name in seen else _place_of(name, user, (*before, *_given(), *after))
+            places = () if name in seen else _places_of(name, user, folders)
             seen[name] = None
-            if place is not None:
+            for place in places:
                 found[place] = _checked(name, place)
-                waiting.append((place, before))
+                waiting.append((place, inherited))
+        if len(seen) > _MOST:
+            raise NeededError(f"is linked with more than {_MOST} libraries")
     return tuple(found.values())
+
+
+@functools.cache
+def _folders_of_program() -> tuple[str, ...]:
+    """Return the folders of the interpreter's RPATH, inherited by all."""
+    try:
+        program = os.path.realpath("/proc/self/exe")
+        folders = read_dynamic(program).rpath
+    except (ElfError, OSError):  # a program that is no shared object, or no /proc
+        return ()
+    origin = os.path.dirname(program)
+    expanded = (_ORIGIN.sub(lambda _: origin, folder) for folder in folders)
+    return tuple(folder for folder in expanded if os.path.isabs(folder))
 
 
 def _folders(path: str, dynamic: Dynamic) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -94,6 +114,11 @@ def _folders(path: str, dynamic: Dynamic) -> tuple[tuple[str, ...], tuple[str, .
     for folders in (dynamic.rpath, dynamic.runpath):
         expanded = tuple(_ORIGIN.sub(lambda _: origin, folder) for folder in folders)
         for folder, written in zip(expanded, folders, strict=True):
+            if _OTHER_TOKEN.search(folder):
+                raise NeededError(
+                    f"has the folder {written!r} in its RPATH, which depends on the machine: only "
+                    "$ORIGIN is known"
+                )
             if not os.path.isabs(folder):
                 raise NeededError(
                     f"has the relative folder {written!r} in its RPATH, which is another one in "
@@ -108,19 +133,41 @@ def _folders(path: str, dynamic: Dynamic) -> tuple[tuple[str, ...], tuple[str, .
     return both[0], both[1]
 
 
-def _place_of(name: str, user: str, folders: Sequence[str]) -> str | None:
-    """Return a library's canonical path; None for the system's."""
+def _places_of(name: str, user: str, folders: Sequence[str]) -> tuple[str, ...]:
+    """Return a library's canonical path; none for the system's.
+
+    Variants for other processors are in subfolders: which one is mapped is for the linker to say,
+    so all are returned.
+    """
     if "/" in name:
         if not os.path.isabs(name):
             raise NeededError(f"is linked with the relative path {name!r}")
         folders, name = [os.path.dirname(name)], os.path.basename(name)
     for folder in folders:
-        place = os.path.join(folder, name)
-        if os.path.isfile(place) and _is_for_this_machine(place):
-            place = os.path.realpath(place)
-            is_systems = os.path.dirname(place) in _canonical_system_folders()
-            return None if is_systems or place == os.path.realpath(user) else place
-    return None
+        found = [os.path.join(each, name) for each in (folder, *_variants_of(folder))]
+        found = [each for each in found if os.path.isfile(each) and _is_for_this_machine(each)]
+        if found:
+            return tuple(
+                place
+                for place in dict.fromkeys(map(os.path.realpath, found))
+                if os.path.dirname(place) not in _canonical_system_folders()
+                and place != os.path.realpath(user)
+            )
+    return ()
+
+
+def _variants_of(folder: str) -> Iterator[str]:
+    """Yield the subfolders in which the linker looks first."""
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return
+    if _VARIANTS in names:
+        yield from sorted(glob.glob(os.path.join(glob.escape(folder), _VARIANTS, "*")))
+    for name in sorted(names & _OLD_VARIANTS):
+        below = os.path.join(folder, name)
+        yield below
+        yield from _variants_of(below)
 
 
 def _is_for_this_machine(path: str) -> bool:
@@ -139,8 +186,9 @@ def _checked(name: str, place: str) -> NeededFile:
 
 
 def _given() -> tuple[str, ...]:
+    """Return the folders of the variable; "" is the working directory."""
     given = os.environ.get("LD_LIBRARY_PATH", "")
-    return tuple(folder for folder in re.split("[:;]", given) if os.path.isabs(folder))
+    return tuple(map(os.path.abspath, re.split("[:;]", given))) if given else ()
 
 
 @functools.cache
