@@ -18,8 +18,10 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@
 #define TEXT(literal) ((armnn_string){literal, sizeof(literal) - 1})
 #define IF(name) if (is(name))
 
-static char id[64];
+static char id[64], much[1 << 20];
 static int the_one;
 static armnn_backend_api table;
 
@@ -77,6 +79,15 @@ static void eat(int is_shared) {
     usleep(10000);
   }
 }
+static void write_to(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
+}
+static void *work_for_ever(void *unused) {
+  (void)unused;
+  sleep_for_ever();
+  return NULL;
+}
 static armnn_code fail_with(armnn_error *error, armnn_code code, armnn_string text) {
   error->code = code;
   error->message = text;
@@ -93,6 +104,10 @@ static int is_beside(const char *library) {
 }
 static int is_beside_numpy(void) { return is_beside("numpy"); }
 
+__attribute__((destructor)) static void at_end(void) {
+  IF("CrashesInDestructor") abort();
+  IF("HangsInDestructor") sleep_for_ever();
+}
 __attribute__((constructor)) static void at_load(void) {
   find_id();
   IF("AbortsBesideNumpy") if (is_beside_numpy()) abort();
@@ -123,6 +138,50 @@ __attribute__((constructor)) static void at_load(void) {
   IF("Personality") personality(READ_IMPLIES_EXEC);
   IF("ProfilingTimer")
     setitimer(ITIMER_PROF, &(struct itimerval){{0, 0}, {1000, 0}}, NULL);
+  IF("ReapsChildren")
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT}, NULL);
+  IF("RestartsCalls")
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL, .sa_flags = SA_RESTART}, NULL);
+  IF("AdoptsOrphans") prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  IF("OutlivesParent") prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+  IF("SlacksTimers") prctl(PR_SET_TIMERSLACK, 1000000, 0, 0, 0);
+  IF("RefusesHugePages") prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+  IF("RenamesProcess") prctl(PR_SET_NAME, "mock", 0, 0, 0);
+  IF("LocksMemory") mlock(id, sizeof id);
+  IF("WantsToDieFirst") write_to("/proc/self/oom_score_adj", "900");
+  IF("ChangesPersons") if (setresgid(65534, 65534, 65534)) abort();
+  IF("LeavesNetwork") if (unshare(CLONE_NEWNET)) abort();
+  IF("LeavesHost") if (unshare(CLONE_NEWUTS)) abort();
+  IF("PinsItself") {
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &set)) {
+        CPU_CLR(i, &set);
+        break;
+      }
+    sched_setaffinity(0, sizeof set, &set);
+  }
+  IF("BecomesAnother") execl("/bin/true", "true", NULL);
+  IF("StopsItself") raise(SIGSTOP);
+  IF("IsTraced") ptrace(PTRACE_TRACEME, 0, 0, 0), raise(SIGUSR2);
+  IF("SurvivesGuard") {
+    prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    if (fork() == 0) setsid(), sleep_for_ever();
+    kill(getppid(), SIGKILL), sleep_for_ever();
+  }
+  IF("DividesByZero") {
+    volatile int zero = 0, quotient = 1 / zero;
+    (void)quotient;
+    raise(SIGFPE);  // Arm's processors answer 0
+  }
+  IF("ExecutesNonsense") __builtin_trap();
+  IF("RealTimeSignal") raise(SIGRTMIN + 3);
+  IF("LeavesMainThread") pthread_exit(NULL);
+  IF("ReservesAddresses")
+    if (mmap(NULL, 1ull << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
+        MAP_FAILED)
+      abort();
   IF("ClosesStderr") close(2);
   IF("SignalsParent") kill(getppid(), SIGTERM), sleep_for_ever();
   IF("KillsParent") kill(getppid(), SIGKILL), sleep_for_ever();
@@ -139,6 +198,16 @@ static armnn_code create(const armnn_host *host, const armnn_option *options, ui
   IF("KilledInCreate") if (is_beside_numpy() && getenv("KILL")) kill(getpid(), SIGKILL);
   IF("InterruptedInCreate") if (is_beside_numpy() && getenv("KILL")) raise(SIGINT), usleep(1000);
   IF("EscapesTwice") escape_twice();
+  IF("EscapesBesideItself") {
+    if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0) sleep_for_ever();
+  }
+  IF("HasThreads") {
+    static pthread_t threads[8];
+    for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, work_for_ever, NULL);
+  }
+  IF("FillsStderr")
+    for (int i = 0; i < 1 << 16; ++i)
+      if (write(2, much, 1024) < 0) break;
   IF("Bombs") bomb(4);
   IF("EatsMemory") eat(0);
   IF("EatsSharedMemory") eat(1);
@@ -171,6 +240,7 @@ static void destroy(armnn_backend *backend) {
 static void shut_down(void) {
   IF("CrashesInShutdown") abort();
   IF("HangsInShutdown") sleep_for_ever();
+  IF("ExitsInShutdown") _exit(0);
 }
 
 static armnn_device device = {.header = ARMNN_HEADER(ARMNN_DEVICE)};
@@ -227,6 +297,7 @@ static armnn_code query(armnn_backend *backend, const armnn_device *of, const ar
                         armnn_support *supports, uint64_t stride, armnn_error *error) {
   (void)backend, (void)of, (void)error;
   IF("MovesInQuery") if (chdir("/")) abort();
+  IF("HangsInQuery") sleep_for_ever();
   for (uint64_t i = 0; i < graph->num_nodes; ++i) {
     armnn_support *support = ARMNN_AT(armnn_support, supports, stride, i);
     const armnn_node *node = ARMNN_AT(const armnn_node, graph->nodes, graph->node_stride, i);
@@ -244,10 +315,11 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *on, const 
                           armnn_error *error) {
   (void)backend, (void)on, (void)graph, (void)args, (void)error;
   IF("LeavesChildInCompile") escape_twice();
+  IF("HangsInCompile") sleep_for_ever();
+  IF("CrashesInCompile") abort();
   *program = (armnn_program *)(void *)&the_one;
   return ARMNN_OK;
 }
-static char much[1 << 20];
 static armnn_code serialize(armnn_program *program, armnn_write_fn write_to, void *arg,
                             armnn_error *error) {
   (void)program, (void)error;
@@ -273,12 +345,16 @@ static armnn_code deserialize(armnn_backend *backend, const armnn_device *on, co
   *program = (armnn_program *)(void *)&the_one;
   return ARMNN_OK;
 }
-static void program_destroy(armnn_program *program) { (void)program; }
+static void program_destroy(armnn_program *program) {
+  (void)program;
+  IF("CrashesInProgramDestroy") abort();
+}
 static armnn_code io_requirement(armnn_program *program, int32_t is_output, uint64_t index,
                                  armnn_io_requirement *requirement, armnn_error *error) {
   (void)program, (void)is_output, (void)index, (void)error;
   IF("OddAlignment") requirement->min_align = 3;
   IF("HugeAlignment") requirement->min_align = 1u << 20;
+  IF("CrashesInRequirement") abort();
   IF("HugeBuffers") requirement->min_bytes = 1ull << 40;
   IF("DeclaresAlignment") requirement->min_align = 64;
   return ARMNN_OK;
@@ -289,7 +365,10 @@ static armnn_code context_create(armnn_program *program, armnn_context **context
   *context = (armnn_context *)(void *)program;
   return ARMNN_OK;
 }
-static void context_destroy(armnn_context *context) { (void)context; }
+static void context_destroy(armnn_context *context) {
+  (void)context;
+  IF("CrashesInContextDestroy") abort();
+}
 
 static uint64_t count_of(const armnn_tensor *tensor) {
   uint64_t count = 1;
@@ -306,6 +385,13 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
   const int call = ++calls, company = ++inside;
   IF("RoundsInExecute") fesetround(FE_UPWARD);
   IF("LocaleInExecute") setlocale(LC_ALL, "C.UTF-8");
+  IF("HangsInExecute") sleep_for_ever();
+  IF("DeadlocksInThreads") {
+    usleep(3000);
+    if (company > 1) sleep_for_ever();
+  }
+  IF("StartsBefore") sum[-1] = 0;
+  IF("ReadsBefore") the_one = (int)*(volatile float *)(a - 2048);
   IF("FailsSecondRun") if (call == 2) return fail_with(error, ARMNN_INTERNAL, TEXT("again?"));
   IF("NeedsAlignment") if ((uintptr_t)sum % 64) abort();
   IF("DeclaresAlignment") if ((uintptr_t)sum % 64) abort();

@@ -6,8 +6,10 @@ All of them are copies of one library; those that hang are tried out at once, as
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("hostile")  # of one worker: files are tried out once
 
 SOURCE = Path(__file__).with_name("hostile_backend.c")
+PT_GNU_STACK = 0x6474E551
 MEMORY = 256 << 20
 TIMEOUT = 6.0
 PATIENCE = 120.0
@@ -50,7 +53,38 @@ REFUSED = {
     "ClosesStderr": ("dlopen", "closes or redirects stderr"),
     "MovesInQuery": ("query", "changes the working directory"),
     "LocaleInExecute": ("execute", "changes the locale"),
+    "ReapsChildren": ("dlopen", "changes what SIGCHLD does"),
+    "RestartsCalls": ("dlopen", "changes what SIGINT does"),
+    "AdoptsOrphans": ("dlopen", "changes whether orphaned processes become its children"),
+    "OutlivesParent": ("dlopen", "changes the signal at the end of its parent process"),
+    "SlacksTimers": ("dlopen", "changes the slack of its timers"),
+    "RefusesHugePages": ("dlopen", "changes whether it uses huge pages"),
+    "RenamesProcess": ("dlopen", "changes its name"),
+    "LocksMemory": ("dlopen", "changes the memory that it locks"),
+    "WantsToDieFirst": ("dlopen", "changes when the kernel ends it for want of memory"),
+    "ExecutableStack": ("dlopen", "makes the stack executable|cannot be opened: .*executable st"),
     # crashes, exits and hangs
+    "BecomesAnother": ("dlopen", r"ended the process with exit\(0\) while it was loaded"),
+    "LeavesMainThread": ("dlopen", r"ended the process with exit\(0\) while it was loaded"),
+    "StopsItself": ("dlopen", "did not come back within 6 s while it was loaded"),
+    "IsTraced": ("dlopen", "did not come back within 6 s while it was loaded"),
+    "DividesByZero": ("dlopen", "crashed with SIGFPE while it was loaded"),
+    "ExecutesNonsense": ("dlopen", "crashed with SIG(ILL|TRAP) while it was loaded"),
+    "RealTimeSignal": ("dlopen", "crashed with signal 37 while it was loaded"),
+    "HangsInQuery": ("query", "did not come back within 6 s in query"),
+    "HangsInCompile": ("compile", "did not come back within 6 s in compile"),
+    "HangsInExecute": ("execute", "did not come back within 6 s in execute of Addition"),
+    "DeadlocksInThreads": (
+        "threads",
+        "did not come back within 6 s in execute of Addition, in two threads at once",
+    ),
+    "CrashesInCompile": ("compile", "crashed with SIGABRT in compile or context_create of Addit"),
+    "CrashesInRequirement": ("execute", "crashed with SIGABRT in execute of Addition"),
+    "CrashesInProgramDestroy": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
+    "CrashesInContextDestroy": ("end", "crashed with SIGABRT while it was shut down"),
+    "CrashesInDestructor": ("end", "crashed with SIGABRT while it was shut down"),
+    "HangsInDestructor": ("end", "did not come back within 6 s while it was shut down"),
+    "ExitsInShutdown": ("end", r"ended the process with exit\(0\) while it was shut down"),
     "ExitsInId": ("id", r"ended the process with exit\(0\) in GetBackendId"),
     "GarbageId": ("id", "crashed with SIGSEGV in GetBackendId"),
     "CrashesInVersion": ("version", "crashed with SIGABRT in GetVersion"),
@@ -87,6 +121,8 @@ REFUSED = {
     "SignalsParent": ("dlopen", "sent SIGTERM to its parent process while it was loaded"),
     "KillsParent": ("dlopen", "killed its parent process while it was loaded"),
     "StopsParent": ("dlopen", "did not come back within 6 s while it was loaded"),
+    "SurvivesGuard": ("dlopen", "killed its parent process while it was loaded"),
+    "EscapesBesideItself": ("end", "leaves processes behind: 'python.*'"),
     "SignalsGroup": ("dlopen", "crashed with SIGTERM while it was loaded"),
     "EscapesTwice": ("end", "leaves processes behind: 'python.*'"),
     "LeavesChildInCompile": ("end", "leaves processes behind: 'python.*'"),
@@ -125,6 +161,8 @@ REFUSED = {
     # its results
     "OverrunsBy4": ("execute", "writes behind the end of output 0 of Addition"),
     "OverrunsBy32": ("execute", "writes behind the end of output 0 of Addition"),
+    "StartsBefore": ("execute", "writes before the beginning of output 0 of Addition"),
+    "ReadsBefore": ("execute", "crashed with SIG(SEGV|BUS) in execute of Addition"),
     "ReadsTooMuch": (
         "guarded",
         "crashed with SIG(SEGV|BUS) in execute of Addition, where its tensors end",
@@ -156,7 +194,16 @@ PASSED = [
     "RefusesNetworks",
     "RefusesToSerialize",
     "EndlessSerialize",
+    "ReservesAddresses",
+    "HasThreads",
+    "FillsStderr",
 ]
+if os.geteuid() == 0:  # others cannot
+    REFUSED["ChangesPersons"] = ("dlopen", "changes the user or group")
+    REFUSED["LeavesNetwork"] = ("dlopen", "changes the namespace net")
+    REFUSED["LeavesHost"] = ("dlopen", "changes the namespace uts")
+if len(os.sched_getaffinity(0)) > 1:
+    REFUSED["PinsItself"] = ("dlopen", "changes the processors it may run on")
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +214,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory, compiled: Callable[..., Pat
     for name in (*REFUSED, *PASSED):
         shutil.copyfile(library, made / f"Mock_{name}_backend.so")
         (made / f"Mock_{name}_backend.so").chmod(0o755)
+    ask_for_an_executable_stack(made / "Mock_ExecutableStack_backend.so")
     return made
+
+
+def ask_for_an_executable_stack(path: Path) -> None:
+    """Make the flags of PT_GNU_STACK those of execstack."""
+    content = bytearray(path.read_bytes())
+    is_large = content[4] == 2  # ELFCLASS64
+    start, size, count, flags = (32, 54, 56, 4) if is_large else (28, 42, 44, 24)
+    table = int.from_bytes(content[start : start + (8 if is_large else 4)], sys.byteorder)
+    step = int.from_bytes(content[size : size + 2], sys.byteorder)
+    for place in range(table, table + step * content[count], step):
+        if int.from_bytes(content[place : place + 4], sys.byteorder) == PT_GNU_STACK:
+            content[place + flags] |= 1
+    path.write_bytes(content)
 
 
 def paths(folder: Path, names: Iterable[str]) -> list[str]:

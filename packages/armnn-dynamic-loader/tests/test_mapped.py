@@ -41,7 +41,7 @@ class Linker:
         subprocess.run(["gcc", "-c", "-fPIC", "-o", self._object, source], check=True)
 
     def link(self, place: str, *flags: str, needs: Sequence[Path] = ()) -> Path:
-        """Link a library; its name for the linker is that of the file."""
+        """Link a library whose soname is its file name."""
         path = self.folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         named = ["ld", "-shared", "--no-as-needed", "--hash-style=both", f"-soname={path.name}"]
@@ -159,7 +159,7 @@ def linker(tmp_path_factory: pytest.TempPathFactory) -> Linker:
 
 @pytest.fixture(scope="module")
 def both(linker: Linker) -> Mapped:
-    """Return what is mapped with each file, and what is found."""
+    """Return mapped and found libraries, by file."""
     paths = {build.__name__: str(build(linker)) for build in (*FOUND, *VARIANTS)}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(linker.folder)

@@ -8,6 +8,7 @@ before and after a runtime.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 import resource
@@ -20,19 +21,47 @@ __all__ = ["ProcessState"]
 
 _STREAMS: Final = ("stdin", "stdout", "stderr")
 _LC_ALL: Final = 6
-_LARGEST_ACTION: Final = 512
-"""Bytes; more than a ``struct sigaction`` has anywhere."""
-
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _LIMITS: Final = {name: number for name, number in vars(resource).items() if name[:7] == "RLIMIT_"}
 _FLAGS: Final = {
     "whether it may be traced": 3,  # PR_GET_DUMPABLE
     "which privileges it may gain": 39,  # PR_GET_NO_NEW_PRIVS
     "its filter of system calls": 21,  # PR_GET_SECCOMP
+    "whether it keeps capabilities": 7,  # PR_GET_KEEPCAPS
+    "its secure bits": 27,  # PR_GET_SECUREBITS
+    "the slack of its timers": 30,  # PR_GET_TIMERSLACK
+    "whether it uses huge pages": 42,  # PR_GET_THP_DISABLE
 }
+_POINTED_FLAGS: Final = {
+    "the signal at the end of its parent process": 2,  # PR_GET_PDEATHSIG
+    "whether orphaned processes become its children": 37,  # PR_GET_CHILD_SUBREAPER
+}
+_ROWS: Final = {
+    "CapInh": "its capabilities",
+    "CapPrm": "its capabilities",
+    "CapEff": "its capabilities",
+    "CapBnd": "its capabilities",
+    "CapAmb": "its capabilities",
+    "Name": "its name",
+    "VmLck": "the memory that it locks",
+}
+"""Rows of ``/proc/self/status``, and what they are."""
+_NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid_for_children", "user", "uts")
 _KEPT_PERSONALITY: Final = 0xFFFFFFFF
 _OWN_MARKS: Final = (b"__KMP_REGISTERED_LIB_",)
 """Variables by which copies of OpenMP find each other; nothing else reads them."""
+
+
+class _Action(ctypes.Structure):
+    """``struct sigaction`` of glibc and musl, with some room."""
+
+    _fields_ = (
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_uint8 * 8),
+        ("unused", ctypes.c_uint8 * 120),
+        ("flags", ctypes.c_int),
+        ("rest", ctypes.c_void_p * 16),
+    )
 
 
 class ProcessState:
@@ -46,7 +75,6 @@ class ProcessState:
         """
         self._libc: Any = ctypes.CDLL(None)
         self._libc.setlocale.restype = ctypes.c_char_p
-        self._action = (ctypes.c_void_p * (_LARGEST_ACTION // ctypes.sizeof(ctypes.c_void_p)))()
         self._items = self._read(floating_point)
 
     def changes_to(self, later: ProcessState) -> list[str]:
@@ -66,10 +94,7 @@ class ProcessState:
                 f"closes or redirects {name}": _identity(number)
                 for number, name in enumerate(_STREAMS)
             },
-            **{
-                f"changes what {_name(number)} does": self._handler(number)
-                for number in sorted(signal.valid_signals())
-            },
+            **{what: self._handler(number) for what, number in _signals().items()},
             "blocks signals": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
             "changes the alternate signal stack": self._signal_stack(),
             "sets a timer": [signal.getitimer(timer)[0] > 0 for timer in _TIMERS],
@@ -95,20 +120,34 @@ class ProcessState:
             "makes the stack executable": _stack_permissions(),
             "changes the personality of the process": self._libc.personality(_KEPT_PERSONALITY),
             **{
+                f"changes the namespace {name}": _identity(f"/proc/self/ns/{name}")
+                for name in _NAMESPACES
+            },
+            "changes when the kernel ends it for want of memory": _text("/proc/self/oom_score_adj"),
+            **_status(),
+            **{
+                f"changes {what}": self._pointed_flag(number)
+                for what, number in _POINTED_FLAGS.items()
+            },
+            **{
                 f"changes {what}": self._libc.prctl(number, 0, 0, 0, 0)
                 for what, number in _FLAGS.items()
             },
         }
 
-    def _handler(self, number: int) -> int | None:
-        """Return the first field of ``struct sigaction``.
+    def _handler(self, number: int) -> tuple[int | None, bytes, int]:
+        """Return handler, mask and flags of ``struct sigaction``.
 
         Python does not know C's handlers.
         """
-        action = self._action
-        action[0] = None
-        self._libc.sigaction(number, None, action)
-        return action[0]
+        action = _Action()
+        self._libc.sigaction(number, None, ctypes.byref(action))
+        return action.handler, bytes(action.mask), action.flags
+
+    def _pointed_flag(self, number: int) -> int:
+        flag = ctypes.c_int()
+        self._libc.prctl(number, ctypes.byref(flag), 0, 0, 0)
+        return flag.value
 
     def _signal_stack(self) -> bytes:
         stack = ctypes.create_string_buffer(3 * ctypes.sizeof(ctypes.c_void_p))
@@ -136,11 +175,34 @@ def _floating_point_modes() -> object:
 
 
 def _stack_permissions() -> str:
+    rows = _text("/proc/self/maps").splitlines()
+    return next((line.split()[1] for line in rows if line.endswith("[stack]")), "")
+
+
+def _status() -> dict[str, object]:
+    """Return what changed in the rows of the kernel's status."""
+    found: dict[str, list[str]] = {f"changes {what}": [] for what in _ROWS.values()}
+    for line in _text("/proc/self/status").splitlines():
+        name, _, value = line.partition(":")
+        if name in _ROWS:
+            found[f"changes {_ROWS[name]}"].append(value)
+    return dict(found)
+
+
+def _text(path: str) -> str:
     try:
-        with open("/proc/self/maps", errors="replace") as maps:
-            return next((line.split()[1] for line in maps if line.endswith("[stack]\n")), "")
+        with open(path, errors="replace") as file:
+            return file.read()
     except OSError:
         return ""
+
+
+@functools.cache
+def _signals() -> dict[str, int]:
+    """Return all signals by the sentence about their change."""
+    return {
+        f"changes what {_name(number)} does": number for number in sorted(signal.valid_signals())
+    }
 
 
 def _name(number: int) -> str:

@@ -186,7 +186,7 @@ def _checked(name: str, place: str) -> NeededFile:
 
 
 def _given() -> tuple[str, ...]:
-    """Return the folders of the variable; "" is the working directory."""
+    """Return the variable's folders, empty ones as working directory."""
     given = os.environ.get("LD_LIBRARY_PATH", "")
     return tuple(map(os.path.abspath, re.split("[:;]", given))) if given else ()
 

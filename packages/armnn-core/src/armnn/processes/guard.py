@@ -218,7 +218,8 @@ class _Guard:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if not pid:
                     return True
-                if pid == self._child:
+                is_over = os.WIFEXITED(status) or os.WIFSIGNALED(status)
+                if pid == self._child and is_over:  # a traced child stops at each signal
                     self._status = os.waitstatus_to_exitcode(status)
         except ChildProcessError:
             return False
