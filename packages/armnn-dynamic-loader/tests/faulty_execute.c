@@ -2,6 +2,7 @@
 // A backend of Activation that computes ReLu, and has the fault in execute that the first element
 // of its input names: isolation must keep each of them from the host.
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +25,8 @@ static armnn_code query(armnn_backend *b, const armnn_device *d, const armnn_gra
   for (uint64_t i = 0; i < g->num_nodes; ++i) {
     armnn_support *row = (armnn_support *)((char *)s + i * stride);
     const armnn_node *node = (const armnn_node *)((const char *)g->nodes + i * g->node_stride);
-    const int is_ours = node->type.size == 10 && !memcmp(node->type.data, "Activation", 10);
+    const size_t size = strlen(ARMNN_LAYER_ACTIVATION);
+    const int is_ours = node->type.size == size && !memcmp(node->type.data, ARMNN_LAYER_ACTIVATION, size);
     row->level = is_ours ? ARMNN_SUPPORTED : ARMNN_NOT_SUPPORTED;
   }
   return ARMNN_OK;
@@ -48,24 +50,31 @@ static void *crash(void *nothing) {
   return nothing;
 }
 
-static void fault(int code, float *in, float *out, size_t count) {
+// What the first element asks for, from 1.
+enum fault {
+  NO_FAULT,
+  POINTER, BUS, ABORT, QUICK_EXIT, EXIT, HANG, SPIN, MEMORY,
+  BEHIND, BEFORE, INPUT, THREAD, DESCRIPTORS, ROUNDING, STATE
+};
+
+static void fault(enum fault code, float *in, float *out, size_t count) {
   pthread_t thread;
   switch (code) {
-    case 1: crash(NULL); break;
-    case 2: raise(SIGBUS); break;
-    case 3: abort();
-    case 4: _exit(0);
-    case 5: exit(0);
-    case 6: for (;;) pause();
-    case 7: for (volatile int spin = 1; spin;) {} break;
-    case 8: while (malloc(1 << 24) != NULL) {} abort();
-    case 9: memset(out + count, 0, 16); break;
-    case 10: memset(out - 4, 0, 16); break;
-    case 11: in[1] = 99; break;
-    case 12: pthread_create(&thread, NULL, crash, NULL), pthread_join(thread, NULL); break;
-    case 13: for (int each = 0; each < 21; ++each) close(each); break;
-    case 14: fesetround(FE_UPWARD); break;
-    case 15: signal(SIGTERM, SIG_IGN), signal(SIGSEGV, SIG_IGN), (void)!chdir("/"); break;
+    case POINTER: crash(NULL); break;
+    case BUS: raise(SIGBUS); break;
+    case ABORT: abort();
+    case QUICK_EXIT: _exit(0);
+    case EXIT: exit(0);
+    case HANG: for (;;) pause();
+    case SPIN: for (volatile int spin = 1; spin;) {} break;
+    case MEMORY: while (malloc(1 << 24) != NULL) {} abort();
+    case BEHIND: memset(out + count, 0, 16); break;
+    case BEFORE: memset(out - 4, 0, 16); break;
+    case INPUT: in[1] = 99; break;
+    case THREAD: pthread_create(&thread, NULL, crash, NULL), pthread_join(thread, NULL); break;
+    case DESCRIPTORS: for (int each = 0; each < 21; ++each) close(each); break;
+    case ROUNDING: fesetround(FE_UPWARD); break;
+    case STATE: signal(SIGTERM, SIG_IGN), signal(SIGSEGV, SIG_IGN), (void)!chdir("/"); break;
     default: break;
   }
 }
@@ -76,7 +85,7 @@ static armnn_code execute(armnn_context *c, const armnn_execute_args *a, armnn_e
   float *out = (float *)((char *)target->data + target->byte_offset);
   size_t count = 1;
   for (int axis = 0; axis < (int)source->ndim; ++axis) count *= (size_t)source->shape[axis];
-  if (in[0] > 0) fault((int)in[0], in, out, count);
+  if (in[0] > 0) fault((enum fault)in[0], in, out, count);
   for (size_t i = 0; i < count; ++i) out[i] = in[i] > 0 ? in[i] : 0;
   return ARMNN_OK;
 }
