@@ -144,6 +144,45 @@ def test_what_openvino_would_change_or_not_run_is_refused(
     assert OpenVinoBackend().supports(layer, MODEL).reason.startswith(reason)
 
 
+def known_faults() -> Iterator[tuple[str, armnn.Value]]:
+    """Yield values that OpenVINO computes wrongly, with the reasons."""
+    net = armnn.Network("faults")
+    x = net.add_input("x", armnn.TensorInfo((1, 4, 4, 4)))
+    lrn = {"norm_size": 3, "alpha": 0.5, "beta": 0.75, "data_layout": "NCHW"}
+    yield "cuts k, which is 1.5, to a whole", net.add_normalization(x, k=1.5, **lrn)
+    cubic = {"method": "Cubic", "half_pixel_centers": True, "data_layout": "NCHW"}
+    yield (
+        "does not exclude samples",
+        net.add_resize(x, target_height=3, target_width=3, exclude_outside=True, **cubic),
+    )
+    whole = net.add_input("whole", armnn.TensorInfo((4,), DataType.SIGNED32))
+    through_float = "computes it in Float32, which does not hold all numbers of Signed32"
+    yield through_float, net.add_division(whole, whole)
+    yield through_float, net.add_comparison(whole, whole, operation="Equal")
+    yield through_float, net.add_elementwise_binary(whole, whole, operation="Power")
+    yield through_float, net.add_reduce(whole, axis=(0,), reduce_operation="Max")
+
+
+def test_known_faults_are_refused_unless_results_are_trusted() -> None:
+    for reason, value in known_faults():
+        assert value.producer is not None
+        assert reason in OpenVinoBackend().supports(value.producer, MODEL).reason
+        assert OpenVinoBackend().supports(value.producer, ModelContext({"TrustResults": True}))
+
+
+def test_a_normalization_with_a_whole_k_is_that_of_cpuref(runtime: armnn.Runtime) -> None:
+    net = armnn.Network("whole")
+    x = net.add_input("x", armnn.TensorInfo((1, 4, 3, 5)))
+    lrn = {"norm_size": 3, "alpha": 0.9, "beta": 0.75, "k": 2.0, "data_layout": "NCHW"}
+    net.add_output("y", net.add_normalization(x, **lrn))
+    given = {"x": np.random.default_rng(3).standard_normal((1, 4, 3, 5), np.float32)}
+    got, expected = (
+        runtime.load_network(runtime.optimize(net, backends=[backend])).run(given)["y"]
+        for backend in ("OpenVino", "CpuRef")
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_nobody_uses_openvino_without_naming_it(runtime: armnn.Runtime) -> None:
     owners = {owner for _, owner in layer_types(runtime.optimize(classifier()))}
     assert owners == {"CpuRef"}

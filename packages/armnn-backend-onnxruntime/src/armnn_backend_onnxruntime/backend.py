@@ -46,6 +46,7 @@ class OnnxRuntimeBackend(Backend):
     - ``ProviderOptions``: pairs for the provider, such as "device_id=1,enable_cuda_graph=1".
     - ``ProviderPackage``: a module with a plug-in provider; those whose names begin with
       "onnxruntime_ep" are found without it.
+    - ``TrustResults``: runs layers that onnxruntime is known to compute wrongly, too.
     """
 
     id: ClassVar[str] = "OnnxRuntime"

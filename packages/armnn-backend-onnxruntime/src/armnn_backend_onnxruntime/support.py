@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from armnn.backends import SUPPORTED, Support
 from armnn.types import ActivationFunction, DataLayout, DataType, ResizeMethod
 from armnn_backend_onnxruntime.devices import device_of
-from armnn_backend_onnxruntime.sessions import first_line, make_session
+from armnn_backend_onnxruntime.sessions import TRUST, first_line, make_session
 from armnn_parser_onnx.export import NotExportableError, layer_view, to_onnx
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def support_of(layer: Layer, model: ModelContext) -> Support:
         for index, value in enumerate(values):
             if value is not None and not value.info.is_static:
                 return Support.no(f"the shape of {name} {index} depends on computed values.")
-    if reason := _different(layer):
+    if not model.options.get(TRUST, False) and (reason := _different(layer)):
         return Support.no(reason)
     try:
         make_session(to_onnx(layer_view(layer)), model.options, optimize=False)

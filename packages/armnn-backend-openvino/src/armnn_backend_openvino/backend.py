@@ -20,7 +20,7 @@ from armnn.backends import (
 )
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn_backend_openvino.compiled import CompiledSubgraph, CompiledWorkload
-from armnn_backend_openvino.devices import OPTIONS, CoreUser, core, device_of
+from armnn_backend_openvino.devices import OPTIONS, TRUST, CoreUser, core, device_of
 from armnn_backend_openvino.kernel_times import KernelTimes
 from armnn_backend_openvino.support import support_of
 from armnn_parser_onnx.export import (
@@ -40,7 +40,8 @@ class OpenVinoBackend(Backend):
     """Hands whole subgraphs to OpenVINO, as ONNX models.
 
     Options of a model: ``Device`` (default "CPU"), ``NumberOfThreads``, ``FastMathEnabled`` (lets
-    OpenVINO compute in less than float32).
+    OpenVINO compute in less than float32), ``TrustResults`` (runs layers that OpenVINO is known to
+    compute wrongly, too, to examine them).
     """
 
     id: ClassVar[str] = "OpenVino"
@@ -48,7 +49,8 @@ class OpenVinoBackend(Backend):
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Return whether OpenVINO runs a layer on the model's device."""
-        return support_of(layer, device_of(model.options))
+        trusting = bool(model.options.get(TRUST, False))
+        return support_of(layer, device_of(model.options), trusting=trusting)
 
     def score(self) -> int:
         """Return 0: never chosen automatically."""

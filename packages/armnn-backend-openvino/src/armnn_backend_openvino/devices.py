@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DEVICE = "Device"
 THREADS = "NumberOfThreads"
 FAST_MATH = "FastMathEnabled"
-OPTIONS = (DEVICE, THREADS, FAST_MATH)
+TRUST = "TrustResults"
+OPTIONS = (DEVICE, THREADS, FAST_MATH, TRUST)
 
 
 @functools.cache

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armnn.backends import SUPPORTED, Support
-from armnn.types import DataType
+from armnn.types import BinaryOperation, DataType
 from armnn_backend_openvino.devices import core
 from armnn_parser_onnx.export import NotExportableError, layer_view, to_onnx
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 TYPES = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN)
 """What OpenVINO's CPU device computes in as it is: 64-bit types become 32-bit ones there."""
 
-_DIFFERENT = {"Normalization": "OpenVINO's LRN of an ONNX model scales alpha in another way."}
-"""Layers whose results are not those of the layer table, found by the conformance kit."""
+_THROUGH_FLOAT = ("Activation", "BatchMatMul", "Comparison", "Division", "Mean", "Reduce")
+"""Layers of integers that OpenVINO computes in Float32, found by `armnn compare`."""
 
 _DIFFERENT_PARAMETERS = {
     "clip": "it clips, and OpenVINO clips the cell state, too.",
@@ -28,8 +28,14 @@ _DIFFERENT_PARAMETERS = {
 """Fields of descriptors that, if they are set, OpenVINO takes differently."""
 
 
-def support_of(layer: Layer, device: str) -> Support:
-    """Return whether a device runs a layer, or why not."""
+def support_of(layer: Layer, device: str, *, trusting: bool = False) -> Support:
+    """Return whether a device runs a layer, or why not.
+
+    Args:
+        layer: The layer.
+        device: OpenVINO's name of it.
+        trusting: Whether layers with results that are known to be wrong are run, too.
+    """
     values = [
         *((f"input {index}", value) for index, value in enumerate(layer.inputs)),
         *((f"output {index}", value) for index, value in enumerate(layer.outputs)),
@@ -44,13 +50,8 @@ def support_of(layer: Layer, device: str) -> Support:
             return Support.no(f"the shape of {name} depends on computed values.")
         if 0 in value.info.static_shape:
             return Support.no(f"{name} is empty, which OpenVINO does not run.")
-    if reason := _DIFFERENT.get(layer.type):
+    if not trusting and (reason := _different(layer)):
         return Support.no(reason)
-    for field, reason in _DIFFERENT_PARAMETERS.items():
-        if getattr(layer.descriptor, field, False):
-            return Support.no(reason)
-    if layer.type == "SequenceLstm" and layer.input("peephole_weights") is not None:
-        return Support.no("OpenVINO does not run an LSTM with peepholes.")
     try:
         model = core().read_model(to_onnx(layer_view(layer)))
         refused = {node.get_friendly_name() for node in model.get_ordered_ops()}
@@ -64,3 +65,22 @@ def support_of(layer: Layer, device: str) -> Support:
     if refused:
         return Support.no(f"device {device} of OpenVINO does not run {', '.join(sorted(refused))}.")
     return SUPPORTED
+
+
+def _different(layer: Layer) -> str:
+    """Return why a layer's result would be another one, or ""."""
+    d: Any = layer.descriptor
+    for field, reason in _DIFFERENT_PARAMETERS.items():
+        if getattr(d, field, False):
+            return reason
+    if layer.type == "SequenceLstm" and layer.input("peephole_weights") is not None:
+        return "OpenVINO does not run an LSTM with peepholes."
+    if layer.type == "Normalization" and d.k != int(d.k):
+        return f"OpenVINO cuts k, which is {d.k}, to a whole number."
+    (first, *_) = layer.inputs
+    if first is None or first.info.data_type is not DataType.SIGNED32:
+        return ""
+    inexact = getattr(d, "operation", None) in (BinaryOperation.DIV, BinaryOperation.POWER)
+    if inexact or layer.type in _THROUGH_FLOAT:
+        return "OpenVINO computes it in Float32, which does not hold all numbers of Signed32."
+    return ""
