@@ -353,9 +353,15 @@ def reduce_faults(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def published_bugs(session: nox.Session) -> None:
-    """Compare models with published faults on old versions of onnxruntime."""
-    _install(session, "armnn-core[ref,onnx]", "armnn-backend-onnxruntime")
-    session.install("onnxruntime==1.32.0", "pip")
+    """Compare models on old versions of other runtimes."""
+    _install(
+        session,
+        "armnn-core[ref,onnx]",
+        "armnn-backend-onnxruntime",
+        "armnn-backend-openvino",
+        group="onnx",
+    )
+    session.install("pip")
     _run(session, "tools/faults/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Checks that ``armnn compare`` names published faults of onnxruntime.
+"""Checks that ``armnn compare`` names faults of other runtimes.
 
-    python -m tools.faults.check
+    python -m tools.faults.check [--reduce] [--polygraphy] [NAME ...]
 
 Each version with a fault is installed into a folder of its own, ``.cache/faults``, and a process
-that imports it from there compares the model. It exits with 1 if a fault is not named, or if the
-newest version that is installed here has another state than the page says.
+that imports it from there compares the model. It exits with 1 if a fault is not named.
 """
 
 from __future__ import annotations
@@ -15,22 +14,27 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from armnn import OptimizerOptions
 from armnn.debugging import CompareOptions, Reduction, compare, reduce
 from tools import ROOT
-from tools.faults.records import FAULTS, Fault
-from tools.faults.shrink import shrink_errors
+from tools.faults import of_onnxruntime, of_openvino, unpublished
+from tools.faults.polygraphy import reduced_by_polygraphy
+
+if TYPE_CHECKING:
+    from tools.faults.fault import Fault
 
 CACHE = ROOT / ".cache" / "faults"
 
+FAULTS = (*of_onnxruntime.FAULTS, *of_openvino.FAULTS, *unpublished.FAULTS)
 
-def installed(version: str) -> Path:
-    """Return the folder with a version of onnxruntime."""
-    folder = CACHE / f"onnxruntime-{version}"
+
+def installed(requirement: str, *more: str) -> Path:
+    """Return the folder with a distribution, and more."""
+    folder = CACHE / requirement.replace("==", "-")
     if not folder.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        subprocess.run([*pip, "--target", str(folder), f"onnxruntime=={version}"], check=True)
+        subprocess.run([*pip, "--target", str(folder), requirement, *more], check=True)
     return folder
 
 
@@ -39,23 +43,32 @@ def named(fault: Fault) -> set[str]:
     network, inputs = fault.build()
     findings = compare(
         network,
-        ["OnnxRuntime", "CpuRef"],
+        fault.backends,
         inputs=[inputs],
-        # The optimizer of armnn would fold a Pad into its pooling, and onnxruntime would see none.
-        options=OptimizerOptions(rewrite=False),
+        options=fault.options,
         thoroughness=CompareOptions(repeats=2),
     )
     return {layer for wrong in findings.wrong for layer in wrong.layers}
 
 
-def check_one(name: str, *, reducing: bool) -> int:
-    """Compare one model with the onnxruntime of this process."""
-    fault = next(fault for fault in FAULTS if fault.name == name)
+def check_one(fault: Fault, arguments: argparse.Namespace) -> int:
+    """Compare one model with the runtime of this process."""
     found = named(fault)
     verdict = "named" if set(fault.wrong) <= found else "NOT NAMED"
-    print(f"{fault.name}, onnxruntime {fault.version}: {verdict}, {', '.join(sorted(found))}")
-    if reducing:
-        print(f"  {reduced(fault)}")
+    where = fault.where or "no report found"
+    print(f"{fault.name}, {fault.runtime} {fault.version} ({where}):")
+    print(f"  compare: {verdict}, {', '.join(sorted(found))}", flush=True)
+    if arguments.reduce and found:
+        small = reduced(fault)
+        print(
+            f"  reduce: {len(small.layers)} of {small.layers_before} layers "
+            f"({', '.join(small.types)}), {small.size} bytes, {small.tries} tries, "
+            f"{small.seconds:.0f} s, failed {small.confirmed} of {small.runs} times",
+            flush=True,
+        )
+    if arguments.polygraphy:
+        tool = installed("polygraphy==0.53.6", "onnx-graphsurgeon==0.6.1")
+        print(f"  polygraphy: {reduced_by_polygraphy(fault, tool, CACHE)}", flush=True)
     return int(verdict != "named")
 
 
@@ -64,31 +77,34 @@ def reduced(fault: Fault) -> Reduction:
     network, inputs = fault.build()
     return reduce(
         network,
-        ["OnnxRuntime", "CpuRef"],
+        fault.backends,
         CACHE / f"{fault.name.replace(' ', '_')}.onnx",
         inputs=[inputs],
-        options=OptimizerOptions(rewrite=False),
+        options=fault.options,
     )
 
 
 def main() -> int:
     """Check each fault in a process; return 1 for failures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--one", metavar="NAME", help="with the onnxruntime of this process")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="faults; all by default")
+    parser.add_argument("--here", action="store_true", help="with the runtime of this process")
     parser.add_argument("--reduce", action="store_true", help="write the smallest models, too")
+    parser.add_argument("--polygraphy", action="store_true", help="and let Polygraphy reduce them")
     arguments = parser.parse_args()
-    if arguments.one is not None:
-        return check_one(arguments.one, reducing=arguments.reduce)
+    chosen = [each for each in FAULTS if not arguments.names or each.name in arguments.names]
+    if arguments.here:
+        return max(check_one(fault, arguments) for fault in chosen)
     failed = 0
-    for fault in FAULTS:
-        paths = [str(installed(fault.version)), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    for fault in chosen:
+        runtime = installed(f"{fault.runtime}=={fault.version}")
+        paths = [str(runtime), str(ROOT), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        command = [sys.executable, "-m", "tools.faults.check", "--one", fault.name]
-        command += ["--reduce"] * arguments.reduce
+        command = [sys.executable, "-m", "tools.faults.check", "--here", fault.name]
+        command += ["--reduce"] * arguments.reduce + ["--polygraphy"] * arguments.polygraphy
         failed += subprocess.run(command, env=environment, check=False).returncode != 0
-    wrong = shrink_errors()
-    print(f"Shrink of Float64 and Signed64: {wrong} of 4 results rounded to Float32")
-    return int(failed > 0 or wrong != 4)
+    print(f"{len(chosen) - failed} of {len(chosen)} named")
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

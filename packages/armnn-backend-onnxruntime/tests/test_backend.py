@@ -272,6 +272,8 @@ def test_a_failing_run_names_the_layers(runtime: armnn.Runtime) -> None:
     fed = {"x": np.zeros(4, np.float32), "indices": np.int32([1, 77])}
     with pytest.raises(armnn.ArmnnError, match=r"from 'picked' on for CPU.*indices element out"):
         loaded.run(fed)
+
+
 def test_known_faults_are_refused_unless_results_are_trusted() -> None:
     net = armnn.Network("faults")
     x = net.add_input("x", armnn.TensorInfo((2,), DataType.FLOAT64))
@@ -280,5 +282,3 @@ def test_known_faults_are_refused_unless_results_are_trusted() -> None:
     reason = OnnxRuntimeBackend().supports(layer, MODEL).reason
     assert reason == "onnxruntime computes Shrink in Float32."
     assert OnnxRuntimeBackend().supports(layer, ModelContext({"TrustResults": True}))
-
-

@@ -155,6 +155,9 @@ def known_faults() -> Iterator[tuple[str, armnn.Value]]:
         "does not exclude samples",
         net.add_resize(x, target_height=3, target_width=3, exclude_outside=True, **cubic),
     )
+    zero = "takes a parameter of 0 for one that is not given"
+    yield zero, net.add_activation(x, function="HardSigmoid", a=0.5, b=0.0)
+    yield zero, net.add_activation(x, function="Selu", a=0.0, b=1.5)
     whole = net.add_input("whole", armnn.TensorInfo((4,), DataType.SIGNED32))
     through_float = "computes it in Float32, which does not hold all numbers of Signed32"
     yield through_float, net.add_division(whole, whole)
@@ -168,6 +171,20 @@ def test_known_faults_are_refused_unless_results_are_trusted() -> None:
         assert value.producer is not None
         assert reason in OpenVinoBackend().supports(value.producer, MODEL).reason
         assert OpenVinoBackend().supports(value.producer, ModelContext({"TrustResults": True}))
+
+
+def test_a_shape_that_openvino_loses_fails_the_subgraph(runtime: armnn.Runtime) -> None:
+    net = armnn.Network("rank")
+    x = net.add_input("x", armnn.TensorInfo((2, 3)))
+    value = net.add_transpose(x, dim_mappings=(1, 0), name="turn")
+    twice = net.add_constant(np.full((1, 1, 1), 2, np.float32))
+    net.add_output("y", net.add_multiplication(value, twice, name="double"))
+    optimized = runtime.optimize(net, backends=["OpenVino", "CpuRef"])
+    reasons = [row.reason for row in optimized.report]
+    assert any("with the shape [3, 2], expected [1, 3, 2]" in reason for reason in reasons)
+    given = np.float32([[1, 2, 3], [4, 5, 6]])
+    got = runtime.load_network(optimized).run({"x": given})["y"]
+    assert got.tolist() == [[[2, 8], [4, 10], [6, 12]]]
 
 
 def test_a_normalization_with_a_whole_k_is_that_of_cpuref(runtime: armnn.Runtime) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from armnn.backends import Step, TensorHandle, Workload
 from armnn.errors import BackendError, InvalidArgumentError
-from armnn_backend_openvino.devices import core, device_of, properties_of
+from armnn_backend_openvino.devices import TRUST, core, device_of, properties_of
 from armnn_backend_openvino.kernel_times import CURRENT, layers_of_nodes, report
 from armnn_backend_openvino.library import openvino
 from armnn_parser_onnx.export import to_onnx
@@ -33,7 +33,7 @@ class CompiledSubgraph:
 
         Raises:
             NotExportableError: ONNX cannot say one of the layers.
-            BackendError: OpenVINO refused the model.
+            BackendError: OpenVINO refused the model, or changed the shape of an output.
         """
         content = to_onnx(view)
         device, properties = device_of(context.options), properties_of(context.options)
@@ -44,6 +44,8 @@ class CompiledSubgraph:
                 f"OpenVINO cannot compile {len(view.layers)} layers from "
                 f"{view.layers[0].name!r} on for {device}: {_first_line(error)}"
             ) from error
+        if not context.options.get(TRUST, False):
+            _check_shapes(self.model, view)
         types = {layer.name: str(layer.type) for layer in view.layers}
         self.layers = layers_of_nodes(self.model, types)
 
@@ -83,6 +85,17 @@ class CompiledWorkload(Workload):
                 report(sink, request, began_ns, self._compiled.layers)
 
         return step
+
+
+def _check_shapes(model: openvino.CompiledModel, view: SubgraphView) -> None:
+    """Raise BackendError if an output has another shape."""
+    for made, slot in zip(model.outputs, view.outputs, strict=True):
+        shape = tuple(made.get_partial_shape().to_shape())
+        if shape != slot.info.static_shape:
+            raise BackendError(
+                f"OpenVINO computes {slot.name!r} with the shape {list(shape)}, expected "
+                f"{list(slot.info.static_shape)}"
+            )
 
 
 def _tensor(handle: TensorHandle) -> openvino.Tensor:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import SUPPORTED, Support
-from armnn.types import BinaryOperation, DataType
+from armnn.types import ActivationFunction, BinaryOperation, DataType
 from armnn_backend_openvino.devices import core
 from armnn_parser_onnx.export import NotExportableError, layer_view, to_onnx
 
@@ -19,6 +19,9 @@ TYPES = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN
 
 _THROUGH_FLOAT = ("Activation", "BatchMatMul", "Comparison", "Division", "Mean", "Reduce")
 """Layers of integers that OpenVINO computes in Float32, found by `armnn compare`."""
+
+_ZERO_IS_DEFAULT = (ActivationFunction.HARD_SIGMOID, ActivationFunction.SELU)
+"""Activations whose parameters become ONNX's defaults if they are 0."""
 
 _DIFFERENT_PARAMETERS = {
     "clip": "it clips, and OpenVINO clips the cell state, too.",
@@ -77,6 +80,8 @@ def _different(layer: Layer) -> str:
         return "OpenVINO does not run an LSTM with peepholes."
     if layer.type == "Normalization" and d.k != int(d.k):
         return f"OpenVINO cuts k, which is {d.k}, to a whole number."
+    if getattr(d, "function", None) in _ZERO_IS_DEFAULT and not (d.a and d.b):
+        return "OpenVINO takes a parameter of 0 for one that is not given."
     (first, *_) = layer.inputs
     if first is None or first.info.data_type is not DataType.SIGNED32:
         return ""

@@ -12,6 +12,7 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, Network, OptimizerOptions, TensorInfo
+from armnn.backends import Step, Workload
 from armnn.backends.registry import BackendRegistry
 from armnn.debugging import (
     CompareOptions,
@@ -104,6 +105,25 @@ def test_a_flaky_layer_gets_its_rate(right: Backend) -> None:
     findings = found_by(network, right, fault, thoroughness=CompareOptions(repeats=20))
     (wrong,) = findings.wrong
     assert (wrong.wrong_runs, wrong.runs) == (3, 60)
+
+
+class _Unbindable(Workload):
+    def bind(self, *_: object) -> Step:
+        raise RuntimeError("no such shape")
+
+
+def test_a_backend_that_does_not_take_the_tensors_has_failed(
+    right: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Network("unbindable")
+    x = net.add_input("x", TensorInfo((2,)))
+    net.add_output("y", net.add_floor(x, name="floor"))
+    backend = FaultyBackend(right)
+    monkeypatch.setattr(backend, "create_workload", lambda *_: _Unbindable())
+    with registered(backend):
+        (wrong,) = compare(net, ["Faulty"], thoroughness=QUICK).wrong
+    assert wrong.figures.kind is ErrorKind.FAILURE
+    assert wrong.figures.detail == "a backend does not take its tensors: no such shape"
 
 
 def changed(name: str, layer: str, change: Callable[[Call], list[Any]]) -> Fault:

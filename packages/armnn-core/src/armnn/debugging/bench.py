@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.debugging.reference import is_real
-from armnn.errors import GraphError
+from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
@@ -165,8 +165,11 @@ class LoadedPart:
         Raises:
             ExecutionError: A layer failed; the message names it.
         """
-        context = self._plan.acquire()
         self._bench.runs += 1
+        try:
+            context = self._plan.acquire()
+        except Exception as error:  # a backend may refuse the tensors in any way
+            raise ExecutionError(f"a backend does not take its tensors: {error}") from error
         try:
             outputs = context.run([inputs[name] for name in self._inputs], None)
         except BaseException:
