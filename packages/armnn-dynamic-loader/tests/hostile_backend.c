@@ -102,6 +102,10 @@ static int is_beside(const char *library) {
   fclose(maps);
   return found;
 }
+static int is_killed(void) {
+  const char *how = getenv("KILL");
+  return how != NULL && *how;
+}
 static int is_beside_numpy(void) { return is_beside("numpy"); }
 
 __attribute__((destructor)) static void at_end(void) {
@@ -195,8 +199,8 @@ static armnn_code create(const armnn_host *host, const armnn_option *options, ui
                          armnn_backend **backend, armnn_error *error) {
   (void)host, (void)options, (void)num_options;
   IF("CrashesBesideNumpy") if (is_beside_numpy()) *(volatile int *)NOWHERE = 1;
-  IF("KilledInCreate") if (is_beside_numpy() && getenv("KILL")) kill(getpid(), SIGKILL);
-  IF("InterruptedInCreate") if (is_beside_numpy() && getenv("KILL")) raise(SIGINT), usleep(1000);
+  IF("KilledInCreate") if (is_beside_numpy() && is_killed()) kill(getpid(), SIGKILL);
+  IF("InterruptedInCreate") if (is_beside_numpy() && is_killed()) raise(SIGINT), usleep(1000);
   IF("EscapesTwice") escape_twice();
   IF("EscapesBesideItself") {
     if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0) sleep_for_ever();

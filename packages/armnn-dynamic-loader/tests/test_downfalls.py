@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,31 +19,72 @@ from armnn.backends import BackendRegistry
 from armnn.cli.main import main
 
 HOSTILE = Path(__file__).with_name("hostile_backend.c")
-START = """\
-import sqlite3, sys
+PROGRAMS = """\
+import json, os, signal, sqlite3, sys
 import numpy as np
+import armnn.backends.native, armnn.optimizer.phases, armnn_dynamic_loader.probe
+import armnn_dynamic_loader.source, subprocess, tempfile
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.errors import BackendUnavailableError
-options = CreationOptions(dynamic_backends_path=sys.argv[1], enable_static_backends=False)
-if sys.argv[2] == "default":
-    import signal
+
+def program(folder):
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-with Runtime(options) as runtime:
-    (entry,) = [each for each in runtime.registry.entries() if not each.is_static]
-    print(entry.stage, entry.reason or entry.isolation)
-    if not entry.reason:
-        network = Network("sum")
-        x = network.add_input("x", TensorInfo((2,)))
-        network.add_output("y", network.add_addition(x, x))
-        try:
-            model = runtime.load_model(network, [entry.id])
-        except BackendUnavailableError as error:
-            print(error)
-        else:
-            print(model.run({"x": np.ones(2, np.float32)})["y"])
+    options = CreationOptions(dynamic_backends_path=folder, enable_static_backends=False)
+    with Runtime(options) as runtime:
+        (entry,) = [each for each in runtime.registry.entries() if not each.is_static]
+        print(entry.stage, entry.reason or entry.isolation)
+        if not entry.reason:
+            network = Network("sum")
+            x = network.add_input("x", TensorInfo((2,)))
+            network.add_output("y", network.add_addition(x, x))
+            try:
+                model = runtime.load_model(network, [entry.id])
+            except BackendUnavailableError as error:
+                print(error)
+            else:
+                print(model.run({"x": np.ones(2, np.float32)})["y"])
+
+for line in sys.stdin:
+    folder, variables, outputs = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        for number, path in enumerate(outputs, start=1):
+            os.dup2(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
+        os.environ.update(variables)
+        program(folder)
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
+"""Each line is a program that loads all files of a folder; imports are shared by a fork."""
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def programs() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PROGRAMS]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def start(programs: subprocess.Popen[str], tmp_path: Path) -> Start:
+    """Return a function that runs a program on a file's folder."""
+
+    def start_one(path: Path, *, ends: str = "") -> subprocess.CompletedProcess[str]:
+        variables = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], "KILL": ends}
+        outputs = [tmp_path / "stdout", tmp_path / "stderr"]
+        assert programs.stdin is not None
+        assert programs.stdout is not None
+        row = [str(path.parent), variables, [str(each) for each in outputs]]
+        programs.stdin.write(json.dumps(row) + "\n")
+        programs.stdin.flush()
+        status = int(programs.stdout.readline())
+        return subprocess.CompletedProcess([], status, *[each.read_text() for each in outputs])
+
+    return start_one
 
 
 @pytest.fixture
@@ -60,18 +101,6 @@ def place(compiled: Callable[..., Path], tmp_path: Path) -> Callable[[str], Path
     return place_one
 
 
-def start(path: Path, *, ends: str = "") -> subprocess.CompletedProcess[str]:
-    """Start a process that loads all files of the folder.
-
-    Args:
-        path: One of them.
-        ends: Whether the file plays a user who kills or interrupts the process.
-    """
-    command = [sys.executable, "-c", START, str(path.parent), "default"]
-    environment = {**os.environ, **({"KILL": ends} if ends else {})}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
 @pytest.mark.parametrize(
     ("name", "status", "ending"),
     [
@@ -82,7 +111,7 @@ def start(path: Path, *, ends: str = "") -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_file_that_took_the_process_down_is_isolated_by_the_next(
-    place: Callable[[str], Path], name: str, status: int, ending: str
+    place: Callable[[str], Path], start: Start, name: str, status: int, ending: str
 ) -> None:
     path = place(name)
     assert start(path).returncode == status
@@ -101,6 +130,7 @@ def test_a_file_that_took_the_process_down_is_isolated_by_the_next(
 
 def test_without_the_probe_such_a_file_needs_a_note_to_be_isolated(
     place: Callable[[str], Path],
+    start: Start,
 ) -> None:
     path = place("ExitsBesideNumpy")
     assert start(path).returncode == 3
@@ -115,7 +145,7 @@ def test_without_the_probe_such_a_file_needs_a_note_to_be_isolated(
 
 
 def test_doctor_says_which_files_run_in_a_worker_process(
-    place: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    place: Callable[[str], Path], start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = place("AbortsBesideSqlite")
     assert start(path).returncode == -signal.SIGABRT
@@ -135,7 +165,7 @@ def test_doctor_says_which_files_run_in_a_worker_process(
     assert row["isolation"] is None
 
 
-def test_another_state_of_a_file_is_tried_again(place: Callable[[str], Path]) -> None:
+def test_another_state_of_a_file_is_tried_again(place: Callable[[str], Path], start: Start) -> None:
     path = place("ExitsBesideNumpy")
     assert [start(path).returncode for _ in range(2)] == [3, 0]
     path.unlink()
@@ -148,7 +178,7 @@ def test_another_state_of_a_file_is_tried_again(place: Callable[[str], Path]) ->
     [("KilledInCreate", -signal.SIGKILL), ("InterruptedInCreate", -signal.SIGINT)],
 )
 def test_a_process_that_was_killed_or_interrupted_does_not_count(
-    place: Callable[[str], Path], name: str, status: int
+    place: Callable[[str], Path], start: Start, name: str, status: int
 ) -> None:
     path = place(name)
     assert start(path, ends="now").returncode == status
@@ -183,14 +213,16 @@ def test_a_good_file_passes_a_second_probe(place: Callable[[str], Path]) -> None
 
 
 def test_a_load_that_goes_well_leaves_no_note(
-    place: Callable[[str], Path], own_cache: Path
+    place: Callable[[str], Path], start: Start, own_cache: Path
 ) -> None:
     path = place("Good")
     assert start(path).stdout == " \n[2. 2.]\n"
     assert list((own_cache.parent / "loads").iterdir()) == []
 
 
-def test_notes_of_a_former_boot_do_not_count(place: Callable[[str], Path], own_cache: Path) -> None:
+def test_notes_of_a_former_boot_do_not_count(
+    place: Callable[[str], Path], start: Start, own_cache: Path
+) -> None:
     path = place("AbortsBesideNumpy")
     assert start(path).returncode == -signal.SIGABRT
     (note,) = (own_cache.parent / "loads").glob("*.note")

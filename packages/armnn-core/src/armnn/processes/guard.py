@@ -20,7 +20,6 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -246,7 +245,7 @@ class _Guard:
         found = []
         for pid in descendants(os.getpid())[:_MOST_LEFT]:
             try:
-                found.append(Path(f"/proc/{pid}/comm").read_text(errors="replace").strip())
+                found.append(_text(f"/proc/{pid}/comm").strip())
             except OSError:
                 continue
         return found
@@ -256,12 +255,18 @@ class _Guard:
         total = 0
         for pid in descendants(os.getpid()):
             with contextlib.suppress(OSError, ValueError, IndexError):
-                total += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+                total += int(_text(f"/proc/{pid}/statm").split()[1])
         return total * resource.getpagesize()
 
     def _send(self, report: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):
             self._control.sendall(json.dumps(report).encode() + b"\n")
+
+
+def _text(path: str) -> str:
+    """Return a file's text, without pathlib: importing it takes long."""
+    with open(path, errors="replace") as file:
+        return file.read()
 
 
 def _wait(descriptors: tuple[int, ...], seconds: float | None) -> bool:
@@ -281,7 +286,7 @@ def descendants(pid: int) -> list[int]:
         above = waiting.pop()
         with contextlib.suppress(OSError):
             for task in os.listdir(f"/proc/{above}/task"):
-                text = Path(f"/proc/{above}/task/{task}/children").read_text()
+                text = _text(f"/proc/{above}/task/{task}/children")
                 waiting += (below := [int(word) for word in text.split()])
                 found += below
     return found

@@ -34,14 +34,29 @@ class ComputedLayer:
     """One claimed layer, compiled."""
 
     def __init__(
-        self, calls: Calls, table: abi.BackendApi, backend: ctypes.c_void_p, layer: dict[str, Any]
+        self,
+        calls: Calls,
+        table: abi.BackendApi,
+        backend: ctypes.c_void_p,
+        layer: dict[str, Any],
+        *,
+        is_first: bool,
     ) -> None:
         """Compile it.
+
+        Args:
+            calls: Calls the file.
+            table: Its functions.
+            backend: The backend.
+            layer: The description of the layer.
+            is_first: Whether the state of the process is compared after each step; else only when
+                the next layer begins, as it is the same code.
 
         Raises:
             DefectError: The backend claims it, but does not compile it.
         """
         self._calls, self._table, self._layer = calls, table, layer
+        self._is_first = is_first
         self._claims = f"claims {layer['type']}, but then"
         self.program = ctypes.c_void_p()
         calls.channel.send("layer", layer["type"])
@@ -57,10 +72,11 @@ class ComputedLayer:
             DefectError: A way fails, damages memory, or computes something else than the others.
         """
         first, second = self._context(), self._context()
-        self._calls.enter("execute")
+        self._enter("execute")
         canaries = self._execution(Placement(poison=_POISONS[0]))
         right = self._run_once(first, canaries)
-        self._calls.check_process()
+        if self._is_first:
+            self._calls.check_process()
         unwritten = canaries.unwritten()
         canaries.poison(_POISONS[1])
         again = self._run_once(first, canaries)
@@ -70,14 +86,20 @@ class ComputedLayer:
                     f"leaves element {min(one & other)} of output {index} of {self._type} unwritten"
                 )
         self._check_same(right, again, "in a second run")
-        self._calls.enter("guarded")
+        self._enter("guarded")
         guarded = self._execution(Placement(is_at_end=True, is_read_only=True))
         self._check_same(right, self._run_once(first, guarded), "in other memory")
-        self._calls.enter("threads")
+        self._enter("threads")
         self._run_in_threads((first, second), right)
-        self._calls.enter("end")
+        self._enter("end")
         for context in (first, second):
             self._table.context_destroy(context)
+
+    def _enter(self, step: str) -> None:
+        if self._is_first:
+            self._calls.enter(step)
+        else:
+            self._calls.channel.send("step", step)
 
     @property
     def _type(self) -> str:

@@ -96,9 +96,10 @@ class Probe:
         self._calls.enter("describe")
         describe(table, backend)
         for layer in self._query(table, backend):
-            computed = ComputedLayer(self._calls, table, backend, layer)
+            is_first = bool(layer.get("is_stored"))
+            computed = ComputedLayer(self._calls, table, backend, layer, is_first=is_first)
             computed.run()
-            if layer.get("is_stored"):
+            if is_first:
                 store_and_read(self._calls, table, backend, computed.program, self._envelope)
             self._calls.enter("end")
             table.program_destroy(computed.program)
