@@ -71,7 +71,7 @@ def programs() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def start(programs: subprocess.Popen[str], tmp_path: Path) -> Start:
-    """Return a function that runs a program on a file's folder."""
+    """Return what runs programs on a file's folder."""
 
     def start_one(path: Path, *, ends: str = "") -> subprocess.CompletedProcess[str]:
         variables = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], "KILL": ends}

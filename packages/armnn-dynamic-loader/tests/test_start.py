@@ -149,6 +149,21 @@ def test_a_process_without_interpreter_starts_without_dynamic_backends(
     )
 
 
+def test_a_frozen_application_uses_cached_verdicts_and_refuses_other_files(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = build("Mock_A_backend.so")
+    assert entries(known.parent)[known.name].reason == ""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    other = build("Mock_B_backend.so", '-DID="Other"')
+    found = entries(known.parent)
+    assert found[known.name].reason == ""
+    assert found[other.name].reason == (
+        "cannot be tried out, as no process can be started: this is a frozen application that does "
+        "not call armnn.freeze_support() first"
+    )
+
+
 HOST = """\
 import ctypes, json, signal, sys
 import numpy as np

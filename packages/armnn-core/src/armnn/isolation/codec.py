@@ -21,6 +21,7 @@ from armnn.graph import Network
 from armnn.isolation.framing import ProtocolError
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
 from armnn.types import DataLayout
+from armnn_backend_api.memory import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,7 +206,7 @@ def decoded_views(
     for name in ("failed", "untouched", "deleted"):
         getattr(views, name).extend(part(row) for row in sequence(found.get(name)))
     for name, reason in mapping(found.get("reasons")).items():
-        views.reasons[name] = text(reason)
+        views.reasons[name] = shown(reason)
     return views
 
 
@@ -230,7 +231,7 @@ def decoded_support(stored: object) -> Support:
     }
     if isinstance(layout, (list, dict)) or layout not in layouts:
         raise ProtocolError(f"a layout is {layout!r:.100}")
-    return Support(supported, text(reason), layouts[layout])
+    return Support(supported, shown(reason), layouts[layout])
 
 
 def encoded_error(error: BaseException) -> Document:
@@ -252,7 +253,7 @@ def decoded_error(document: Mapping[str, object]) -> ArmnnError:
         ProtocolError: It is something else.
     """
     name = text(document.get("error"))
-    return _ERRORS.get(name, BackendError)(text(document.get("text")))
+    return _ERRORS.get(name, BackendError)(shown(document.get("text")))
 
 
 _ERRORS: Final[dict[str, type[ArmnnError]]] = {
@@ -286,6 +287,11 @@ def text(value: object) -> str:
     if not isinstance(value, str) or (not value.isascii() and _has_surrogates(value)):
         raise ProtocolError(f"got {value!r:.100}, expected a text")
     return value
+
+
+def shown(value: object) -> str:
+    """Return a text for people, escaped and cut."""
+    return printable(text(value), TEXT_LIMIT)
 
 
 def whole(value: object) -> int:
@@ -420,6 +426,7 @@ __all__ = [
     "integers",
     "mapping",
     "sequence",
+    "shown",
     "text",
     "whole",
 ]

@@ -7,9 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from armnn_backend_api.memory import printable
+
 _FRAME: Final = re.compile(
     r'^  File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9}) in (?P<name>.+)$'
 )
+
+_LONGEST_NAME: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +63,5 @@ def frame_in(errors: bytes) -> str:
     for line in trace.splitlines():
         match = _FRAME.match(line)
         if match is not None:
-            return f"{match['file']}:{match['line']} in {match['name']}"
+            return printable(f"{match['file']}:{match['line']} in {match['name'][:_LONGEST_NAME]}")
     return ""
