@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from damaged_documents import damaged
 from worker_in_thread import workers_in_threads
 
 from armnn import Network, Runtime, TensorInfo
+from armnn.isolation.framing import ProtocolError
 from armnn.isolation.serving import Served
 
 if TYPE_CHECKING:
@@ -78,13 +80,15 @@ def recording(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_damaged_request_is_answered_or_refused(recording: Any) -> None:
     numbers, refused = random.Random(4), 0
+    before = set(threading.enumerate())
     for number in range(CASES):
         descriptors: list[int] = []
         served = Served(samples.Compiling(), descriptors)
         at = number % len(recording)
         for position, (document, blobs, kept) in enumerate(recording):
             asked = damaged(document, numbers) if position == at else document
-            descriptors += [os.dup(each) for each in kept]
+            is_lane = document["do"] == "lane"  # each has eventfds of its own
+            descriptors += [os.eventfd(0) if is_lane else os.dup(each) for each in kept]
             given = [memoryview(each) for each in blobs]
             if position == at and given and numbers.random() < 0.5:
                 given = [each[: numbers.randint(0, len(each))] for each in given]
@@ -96,3 +100,24 @@ def test_a_damaged_request_is_answered_or_refused(recording: Any) -> None:
                 os.close(descriptors.pop())
         served.close()
     assert refused > CASES // 4
+    for each in set(threading.enumerate()) - before:
+        each.join(20)
+        assert not each.is_alive(), "the thread of a step outlives it"
+
+
+def test_a_number_is_given_once(recording: Any) -> None:
+    descriptors: list[int] = []
+    served = Served(samples.Compiling(), descriptors)
+    before = threading.active_count()
+    for document, blobs, kept in recording:
+        given = [memoryview(each) for each in blobs]
+        descriptors += [os.dup(each) for each in kept]
+        served.answer(document, given)
+        if "number" in document:
+            descriptors += [os.dup(each) for each in kept]
+            with pytest.raises(ProtocolError, match="given already"):
+                served.answer(document, given)
+            while descriptors:
+                os.close(descriptors.pop())
+    assert threading.active_count() - before <= 2, "a step has two threads"
+    served.close()

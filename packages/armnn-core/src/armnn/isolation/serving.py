@@ -120,7 +120,7 @@ class Served:
 
     def block(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
         """Take memory, by descriptor or as bytes."""
-        number, size = whole(request.get("number")), whole(request.get("size"))
+        number, size = self._new(request), whole(request.get("size"))
         if blobs:
             self._objects[number] = np.frombuffer(blobs[0], np.uint8)
         else:
@@ -134,10 +134,10 @@ class Served:
 
     def context(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Open the backend with the options of a runtime."""
-        options = mapping(request.get("options"))
+        number, options = self._new(request), mapping(request.get("options"))
         given = {self.backend.id: options} if options else {}
         context = self.backend.create_context(CreationOptions(backend_options=given))
-        self._objects[whole(request.get("number"))] = context
+        self._objects[number] = context
         listener = BackendContext if context is None else type(context)
         is_default = listener.after_enqueue_workload is BackendContext.after_enqueue_workload
         return Answer({"listens": not is_default})
@@ -154,9 +154,8 @@ class Served:
 
     def model(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Make what the backend keeps for a network."""
-        options = mapping(request.get("options"))
-        model = self.backend.create_model_context(options)
-        self._objects[whole(request.get("number"))] = model
+        number, options = self._new(request), mapping(request.get("options"))
+        self._objects[number] = self.backend.create_model_context(options)
         return Answer()
 
     def query(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
@@ -179,21 +178,22 @@ class Served:
 
     def workload(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
         """Prepare a layer."""
-        model = self._model(request)
+        number, model = self._new(request), self._model(request)
         view, _ = self._graph(request, blobs)
         if len(view.layers) != 1:
             raise ProtocolError(f"got {len(view.layers)} layers for a workload, expected one")
         workload = self.backend.create_workload(view.layers[0], model)
-        self._objects[whole(request.get("number"))] = (view.layers[0], workload)
+        self._objects[number] = (view.layers[0], workload)
         return Answer()
 
     def bind(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Bind a workload to tensors that come with frames."""
+        number = self._new(request)
         layer, workload = self._workload(request)
         inputs = [self._unplaced(info) for info in _variable_infos(layer)]
         outputs = [self._unplaced(info) for info in layer.output_infos]
         step = workload.bind(_with_constants(layer, inputs), outputs)
-        self._objects[whole(request.get("number"))] = _Bound(step, inputs, outputs)
+        self._objects[number] = _Bound(step, inputs, outputs)
         return Answer()
 
     def run(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
@@ -218,6 +218,7 @@ class Served:
 
     def lane(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Bind a workload to shared memory and start its thread."""
+        number = self._new(request)
         layer, workload = self._workload(request)
         wake, done = self._taken(), self._taken()
         try:
@@ -231,7 +232,7 @@ class Served:
             os.close(wake)
             os.close(done)
             raise
-        self._objects[whole(request.get("number"))] = lane
+        self._objects[number] = lane
         return Answer()
 
     def nothing(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
@@ -245,6 +246,17 @@ class Served:
             thing.end()
         elif isinstance(thing, BackendContext):
             thing.close()
+
+    def _new(self, request: Document) -> int:
+        """Return the number of an object to be made.
+
+        Raises:
+            ProtocolError: It is none, or that of another object.
+        """
+        number = whole(request.get("number"))
+        if number >= PROGRAMS_FROM or number in self._objects:
+            raise ProtocolError(f"the number {number} is not the host's to give, or given already")
+        return number
 
     def _taken(self) -> int:
         if not self._descriptors:
