@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from file_in_use import fed, loaded
 
-from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
+from armnn import CreationOptions, LoadedNetwork, Runtime
+from armnn.backends.blame import blame
+from armnn.backends.journal import lost_workers
 from armnn.errors import BackendUnavailableError
+from armnn.processes import Bounds, PythonCall, run
 
 SOURCE = Path(__file__).with_name("faulty_execute.c")
 ENDING = {
@@ -36,14 +40,17 @@ QUIET = {13: "closes descriptors", 14: "rounds up", 15: "signal handlers and fol
 
 
 @pytest.fixture(scope="module")
-def runtime(
-    compiled: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Runtime]:
+def folder(compiled: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("faulty") / "backends"
     folder.mkdir(mode=0o755)
     path = folder / "Acme_Faulty_backend.so"
     shutil.copyfile(compiled("-lm", source=SOURCE), path)
     path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runtime(folder: Path) -> Iterator[Runtime]:
     options = CreationOptions(
         dynamic_backends_path=str(folder),
         isolate="dynamic",
@@ -56,16 +63,7 @@ def runtime(
 
 @pytest.fixture(scope="module")
 def model(runtime: Runtime) -> LoadedNetwork:
-    network = Network("rectifier")
-    x = network.add_input("x", TensorInfo((3, 5)))
-    network.add_output("y", network.add_activation(x, function="ReLu", name="rectified"))
-    return runtime.load_model(network, ["Faulty", "CpuRef"])
-
-
-def fed(code: int) -> dict[str, Any]:
-    made = np.linspace(-2, 2, 15, dtype=np.float32).reshape(3, 5)
-    made[0, 0] = code
-    return {"x": made}
+    return loaded(runtime)
 
 
 def check(model: LoadedNetwork, code: int) -> None:
@@ -114,3 +112,19 @@ def test_a_file_that_is_swapped_after_the_scan_runs_in_no_worker(
         os.utime(path, (1, 1))
         with pytest.raises(BackendUnavailableError, match="has changed since it was examined"):
             made.registry.get("Faulty")
+
+
+def test_a_file_that_ended_its_process_is_isolated_from_then_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ended = run(PythonCall("file_in_use:main", [str(folder), 1]), Bounds(60))
+    assert str(ended) == "SIGSEGV", ended.errors
+    blame()
+    (fault,) = lost_workers()
+    assert "Acme_Faulty_backend.so) ended its process with SIGSEGV in 'rectified'" in fault.text
+    options = CreationOptions(dynamic_backends_path=str(folder), isolate="auto")
+    with Runtime(options) as runtime:
+        model = loaded(runtime)
+        check(model, 1)
+        assert "Acme_Faulty_backend.so) ended with SIGSEGV in call 1 of" in model.faults[-1]

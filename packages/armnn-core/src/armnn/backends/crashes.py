@@ -19,7 +19,7 @@ from armnn.layers import LAYERS
 from armnn_backend_api.files import who_else_may_write
 
 if TYPE_CHECKING:
-    from armnn.backends import BackendEntry
+    from armnn.backends.entries import BackendEntry
 
 __all__ = ["Crash", "crash_file", "forget", "remember", "remembered", "remembered_crashes"]
 

@@ -41,7 +41,7 @@ _FAULTS: Final = {
     "Floating point exception": "SIGFPE",
     "Illegal instruction": "SIGILL",
 }
-_FATAL: Final = "Fatal Python error: "
+FATAL: Final = "Fatal Python error: "
 _MOST: Final = 200
 _LOST: Final = ".lost"
 _numbers: Final = itertools.count()
@@ -71,12 +71,12 @@ class Downfall:
 
 @dataclass(frozen=True, slots=True)
 class LostWorker:
-    """A fault of an isolated backend.
+    """A backend's fault that ended a worker or a program.
 
     Attributes:
         backend: Its id.
         origin: Its module or file.
-        text: What its worker did.
+        text: What happened.
         day: When, as YYYY-MM-DD.
     """
 
@@ -88,7 +88,7 @@ class LostWorker:
 
 def remember_lost_worker(backend: str, origin: str, text: str) -> None:
     """Store the last fault of an isolated backend, if possible."""
-    folder = _folder()
+    folder = notes_folder()
     if folder is None:
         return
     row = LostWorker(backend, origin, text, time.strftime("%Y-%m-%d"))
@@ -101,9 +101,9 @@ def remember_lost_worker(backend: str, origin: str, text: str) -> None:
 
 
 def lost_workers() -> list[LostWorker]:
-    """Return the last fault of each isolated backend."""
+    """Return the last fault of each backend that ended processes."""
     found = []
-    for path in _lost_paths():
+    for path in own_files(f"*{_LOST}"):
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
             row = json.loads(path.read_text(encoding="utf-8"))
             found.append(LostWorker(**{name: str(text) for name, text in row.items()}))
@@ -112,17 +112,18 @@ def lost_workers() -> list[LostWorker]:
 
 def forget_lost_workers() -> None:
     """Forget the faults of isolated backends."""
-    for path in _lost_paths():
+    for path in own_files(f"*{_LOST}"):
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
 
-def _lost_paths() -> list[Path]:
-    folder = _folder()
+def own_files(pattern: str) -> list[Path]:
+    """Return files of the journal, unless others may write it."""
+    folder = notes_folder()
     try:
         if folder is None or not all(map(_is_ours_alone, (folder, folder.parent))):
             return []
-        return sorted(folder.glob(f"*{_LOST}"))[:_MOST]
+        return sorted(folder.glob(pattern))[:_MOST]
     except OSError:
         return []
 
@@ -141,14 +142,14 @@ def noted_load(path: str) -> Iterator[None]:
 
 
 def _write_note(path: str, undo: contextlib.ExitStack) -> None:
-    folder = _folder()
+    folder = notes_folder()
     if folder is None:
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     note = folder / f"{os.getpid()}-{next(_numbers)}.note"
     undo.callback(note.unlink, missing_ok=True)
-    host = {"pid": os.getpid(), "began": _beginning_of(os.getpid()), "boot": _boot()}
-    note.write_text(json.dumps({"path": path, "state": _state_of(path), **host}) + "\n")
+    row = {"path": path, "state": _state_of(path), **this_process()}
+    note.write_text(json.dumps(row) + "\n")
     if not faulthandler.is_enabled():
         file = undo.enter_context(note.open("a"))
         faulthandler.enable(file, all_threads=False)
@@ -161,7 +162,7 @@ def downfalls(judge: Callable[[str], str]) -> dict[str, Downfall]:
     Args:
         judge: Loads a file in a process; returns how that ended, empty if nothing happened.
     """
-    folder = _folder()
+    folder = notes_folder()
     try:
         if folder is None or not all(map(_is_ours_alone, (folder, folder.parent))):
             return {}
@@ -177,7 +178,7 @@ def downfalls(judge: Callable[[str], str]) -> dict[str, Downfall]:
 
 def forget_downfall(path: str) -> None:
     """Let a file be loaded again."""
-    folder = _folder()
+    folder = notes_folder()
     if folder is not None:
         with contextlib.suppress(OSError):
             _row_of(folder, path).unlink(missing_ok=True)
@@ -188,7 +189,7 @@ def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
     try:
         row: dict[str, Any] = json.loads(head)
         path, state = str(row["path"]), [int(each) for each in row["state"]]
-        if row["boot"] == _boot() and row["began"] == _beginning_of(int(row["pid"])):
+        if is_alive(row):
             return  # it is being loaded
         is_judged = row["boot"] == _boot() and state == _state_of(path)
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -202,10 +203,28 @@ def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
 
 
 def _fault_in(text: str) -> str:
-    if not text.startswith(_FATAL):
+    if not text.startswith(FATAL):
         return ""
-    fault = text.removeprefix(_FATAL).partition("\n")[0]
+    return signal_of(text.removeprefix(FATAL).partition("\n")[0])
+
+
+def signal_of(fault: str) -> str:
+    """Return the signal that ``faulthandler`` calls so."""
     return _FAULTS.get(fault, fault)
+
+
+def this_process() -> dict[str, Any]:
+    """Return what a note says of its process."""
+    return {"pid": os.getpid(), "began": _beginning_of(os.getpid()), "boot": _boot()}
+
+
+def is_alive(row: dict[str, Any]) -> bool:
+    """Return whether the process of a note still runs.
+
+    Raises:
+        ValueError: The note says nothing of it, as KeyError and TypeError.
+    """
+    return bool(row["boot"] == _boot() and row["began"] == _beginning_of(int(row["pid"])))
 
 
 def _read(path: Path) -> Downfall | None:
@@ -217,7 +236,7 @@ def _read(path: Path) -> Downfall | None:
         return None
 
 
-def _folder() -> Path | None:
+def notes_folder() -> Path | None:
     """Return the folder of the notes, beside the kit's crashes."""
     crashes = crash_file()
     return None if crashes is None else crashes.with_name("loads")

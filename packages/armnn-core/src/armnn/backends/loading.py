@@ -14,6 +14,7 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from armnn.backends.base import Backend
+from armnn.backends.blame import blamed
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BackendVersion, is_compatible
@@ -158,7 +159,7 @@ class FoundBackend:
         start = time.perf_counter()
         try:
             sys.audit(LOAD_EVENT, *self._audited)
-            found = self._obtain()
+            found = blamed(self._obtain, self.entry.id, "load")()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit too: a plug-in must not end the process

@@ -30,7 +30,7 @@ LONGEST_CALL_SECONDS = 86400.0
 LEAST_MEMORY = 1 << 27
 """What ``isolate_memory`` must be at least: an interpreter with NumPy."""
 
-WHOLE_GROUPS = ("dynamic",)
+WHOLE_GROUPS = ("dynamic", "auto")
 """What ``isolate`` may be besides a list of ids."""
 
 
@@ -67,7 +67,8 @@ class CreationOptions:
             without such a list. They are opened with the runtime and must be usable; one with a
             question mark, as in "GpuAcc?", is skipped if it is not.
         isolate: The ids of backends that run in worker processes of their own, which may crash
-            without harm; "dynamic" for all that are files.
+            without harm; "dynamic" for all that are files, "auto" for all that took a process down
+            before, as the journal of ``armnn doctor`` says.
         isolate_timeout: Seconds that a worker may take for one call. It has a minute at least for
             anything else, such as a compilation.
         isolate_memory: Bytes of private memory that a worker may have; None for any number.

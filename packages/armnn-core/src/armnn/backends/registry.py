@@ -173,6 +173,7 @@ class BackendRegistry:
         self._workers.close()
 
     def _backend(self, found: FoundBackend) -> Backend:
+        self._workers.before_loading(found.entry)
         backend = found.backend(self)
         self._used.add(found)
         return backend

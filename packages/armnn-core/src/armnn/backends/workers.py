@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from armnn._spelling import closest
+from armnn.backends.blame import UseNote, blame
 from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.journal import lost_workers
 from armnn.backends.loading import FoundBackend
 from armnn.backends.places import ISOLATED, SSH, own_id
 from armnn.backends.selection import environment
@@ -87,6 +89,7 @@ class Workers:
         self._isolated: dict[FoundBackend, FoundBackend] = {}
         self._placed: dict[str, FoundBackend] = {}
         self._made: WeakSet[WorkerOwner] = WeakSet()
+        self._note = UseNote() if options.isolate == "auto" else None
 
     @property
     def placed(self) -> Sequence[FoundBackend]:
@@ -100,6 +103,11 @@ class Workers:
         if found not in self._isolated:
             self._isolated[found] = self._in_worker(found.entry, found.entry.id)
         return self._isolated[found]
+
+    def before_loading(self, entry: BackendEntry) -> None:
+        """Note a backend of this process before its use."""
+        if self._note is not None:
+            self._note.add(entry.id, entry.origin)
 
     def find(self, name: str, entries: Sequence[BackendEntry]) -> None:
         """Find the backend of an id with a place.
@@ -142,6 +150,8 @@ class Workers:
         """End the workers that were started."""
         for made in tuple(self._made):
             made.end_worker()
+        if self._note is not None:
+            self._note.close()
 
     def _opened(self, place: Place) -> Backend:
         if _Opening.opener is None:
@@ -155,9 +165,17 @@ class Workers:
         if entry.isolation:
             return True
         wish = self._options.isolate
+        if wish == "auto":
+            return (entry.id, entry.origin) in self._fallen
         if isinstance(wish, str):
             return not entry.is_static
         return entry.id in wish
+
+    @functools.cached_property
+    def _fallen(self) -> frozenset[tuple[str, str]]:
+        """The backends that took a process down, or a worker."""
+        blame()
+        return frozenset((each.backend, each.origin) for each in lost_workers())
 
     def _in_worker(self, entry: BackendEntry, name: str) -> FoundBackend:
         return self._found(

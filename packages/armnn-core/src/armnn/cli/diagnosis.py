@@ -19,6 +19,7 @@ from armnn.backends import (
     BackendState,
     CreationOptions,
 )
+from armnn.backends.blame import blame
 from armnn.backends.crashes import remembered_crashes
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.entries import GROUP as BACKENDS_GROUP
@@ -127,6 +128,7 @@ class Diagnosis:
 def _lost(entries: Sequence[BackendEntry]) -> list[str]:
     """Return messages about faults of isolated backends."""
     known = {(entry.id, entry.origin) for entry in entries}
+    blame()
     return [
         printable(
             f"On {each.day} {each.text}; a program that isolates the backend survives that. "

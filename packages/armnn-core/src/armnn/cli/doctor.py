@@ -7,6 +7,7 @@ import argparse
 
 from armnn._installing import FAST
 from armnn.backends import CreationOptions
+from armnn.backends.blame import blame
 from armnn.backends.journal import forget_lost_workers
 from armnn.backends.sources import find_source
 from armnn.cli.arguments import add_lock_file_argument
@@ -94,6 +95,7 @@ def examine(arguments: argparse.Namespace) -> int:
         lock_file=arguments.lock_file,
     )
     if arguments.reprobe:
+        blame()
         forget_lost_workers()
     diagnosis = diagnose(arguments.backends, options, times_imports=arguments.import_times)
     if arguments.json:

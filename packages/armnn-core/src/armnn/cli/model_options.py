@@ -62,7 +62,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         type=isolated_ids,
         default=(),
         help="backends that run in worker processes of their own, so that a crash costs no answer; "
-        "'dynamic' for all shared libraries",
+        "'dynamic' for all shared libraries, 'auto' for all that ended a process before",
     )
     group.add_argument(
         "--board",

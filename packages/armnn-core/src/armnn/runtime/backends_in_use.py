@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from armnn._installing import REFERENCE
 from armnn._spelling import closest
 from armnn.backends import BackendContext, TensorHandleFactories
+from armnn.backends.blame import blamed
 from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, preferences
@@ -214,7 +215,7 @@ class BackendsInUse:
                     f"backend {backend.id!r} cannot use the custom allocator: {answer.reason}"
                 )
             try:
-                context = backend.create_context(options)
+                context = blamed(backend.create_context, backend.id, "create_context")(options)
             except Exception as error:
                 if isinstance(error, InvalidArgumentError) and (given or allocator is not None):
                     raise  # the fault of the options, which another runtime may correct

@@ -11,6 +11,7 @@ import numpy as np
 
 from armnn.backends import ArrayHandle, Support
 from armnn.backends.base import NetworkBackend
+from armnn.backends.blame import blamed
 from armnn.errors import ArmnnError, BackendError
 from armnn.layers import required_api
 
@@ -54,7 +55,7 @@ class Candidate:
         if known is not None:
             return known
         try:
-            return self.backend.supports(layer, self.model)
+            return blamed(self.backend.supports, self.id, layer.name)(layer, self.model)
         except Exception as error:
             raise BackendError(
                 f"backend {self.id!r} failed when asked about layer {layer.name!r} ({layer.type}): "
@@ -76,7 +77,7 @@ class Candidate:
 
             view = SubgraphView.of(network, asked)
             try:
-                found = self.backend.query(view, self.model)
+                found = blamed(self.backend.query, self.id, network.name)(view, self.model)
             except ArmnnError:
                 return {}
             answers.update(zip(view.layers, found, strict=True))

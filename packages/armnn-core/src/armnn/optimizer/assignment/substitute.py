@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
+from armnn.backends.blame import blamed
 from armnn.errors import OptimizationError
 from armnn.optimizer.assignment.assign import assign_backends
 from armnn.optimizer.assignment.partition import partition
@@ -112,7 +113,8 @@ def _next_in_turn(
 
 def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
     try:
-        return candidate.backend.optimize_subgraph(view, candidate.model)
+        optimize = blamed(candidate.backend.optimize_subgraph, candidate.id, view.layers[0].name)
+        return optimize(view, candidate.model)
     except Exception as error:
         raise OptimizationError(
             f"backend {candidate.id!r} failed to optimise a subgraph of {len(view.layers)} layers "

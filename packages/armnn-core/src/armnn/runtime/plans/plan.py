@@ -16,6 +16,7 @@ from armnn.backends import (
     TensorHandle,
     Workload,
 )
+from armnn.backends.blame import blamed
 from armnn.errors import BackendError
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.observe import Observation
@@ -193,7 +194,8 @@ class Plan:
             return self._sink.workload(layer.compiled)
         candidate = self._candidate(layer)
         try:
-            return candidate.backend.create_workload(layer, candidate.model)
+            make = blamed(candidate.backend.create_workload, candidate.id, layer.name)
+            return make(layer, candidate.model)
         except Exception as error:
             raise BackendError(
                 f"backend {candidate.id!r} failed to make a workload for layer {layer.name!r} "
@@ -247,6 +249,7 @@ class Plan:
                     step = workload.bind_with_scratch(inputs, outputs, scratch[layer])
                 else:
                     step = workload.bind(inputs, outputs)
+                step = blamed(step, layer.backend or "", layer.name)
                 if self._watch is not None:
                     step = _watched(step, partial(self._watch, layer, outputs))
                 steps.append((layer, step))
