@@ -144,3 +144,20 @@ def test_the_native_build_has_the_documented_flags(tmp_path: Path) -> None:
     documented = [flag for flag in flags if not flag.startswith("--")]
     assert set(documented) >= {"-Wl,-z,defs", "-lm", "-fno-fast-math", "-fvisibility=hidden"}
     assert [flag for flag in documented if f'"{flag}"' not in build] == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "docs/backend-api-c.md",
+        "docs/dynamic-backends.md",
+        "docs/writing-a-native-backend.md",
+        "packages/armnn-backend-api/README.md",
+    ],
+)
+def test_every_page_builds_with_these_flags(page: str) -> None:
+    text = (Path(__file__).parents[4] / page).read_text().replace("\\\n", " ")
+    builds = [line for line in text.splitlines() if "gcc" in line and "fvisibility" in line]
+    assert builds
+    for line in builds:
+        assert {"-Wl,-z,defs", "-fno-fast-math", "-fPIC", "-O2"} <= set(line.split())

@@ -225,6 +225,20 @@ def transpose_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
                 tolerance=SUMS.get(data_type),
                 edge=name not in ("overlapping", "strides"),
             )
+        yield _transposed_in_groups(data_type, layout)
+
+
+def _transposed_in_groups(data_type: DataType, layout: DataLayout) -> LayerCase:
+    """Return a case whose outputs see two channels each."""
+    channel = layout.channel_axis
+    d = TransposeConvolution2dDescriptor(stride_x=2, stride_y=1, pad_left=1, data_layout=layout)
+    x = values(data_type, np.moveaxis(np.empty((1, 4, 2, 3)), 1, channel).shape, seed=1)
+    w = _weights(data_type, np.moveaxis(np.empty((6, 2, 3, 2)), 1, channel).shape)
+    data, kernel = np.moveaxis(x.real, channel, 1), np.moveaxis(w.real, channel, 1)
+    halves = [_scattered(data[:, :2], kernel[:3], d), _scattered(data[:, 2:], kernel[3:], d)]
+    expected = np.moveaxis(np.concatenate(halves, axis=1), 1, channel)
+    name, tolerance = f"groups {layout.arm_name}", SUMS.get(data_type)
+    return case(data_type, name, d, [x, w], expected, tolerance=tolerance, edge=True)
 
 
 @cases(Convolution3dDescriptor, types=REAL)

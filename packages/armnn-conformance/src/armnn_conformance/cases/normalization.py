@@ -140,6 +140,21 @@ def normalization(data_type: DataType) -> Iterator[LayerCase]:
                 total = 1.5 + 0.3 * _neighbours(x.real, axes, size // 2)
                 name = f"{kind.arm_name} {size} {layout.arm_name}"
                 yield case(data_type, name, d, [x], x.real * total**-0.75, edge=edge)
+    # A size of 4 reaches two elements on either side, as 5 does.
+    d = NormalizationDescriptor(norm_size=4, alpha=0.5, beta=0.25, k=0.75)
+    x = values(data_type, (1, 6, 2, 3), seed=12)
+    expected = x.real * (0.75 + 0.5 * _neighbours(x.real, (1,), 2)) ** -0.25
+    yield case(data_type, "an even size", d, [x], expected, edge=True)
+
+
+@cases(NormalizationDescriptor, types=FLOATS)
+def normalization_by_large_numbers(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover squares that overflow, and whose root does not."""
+    large = LARGE[data_type]
+    x = tensor(data_type, np.array([large, -large, large / 2, 0.0]).reshape(1, 4, 1, 1))
+    d = NormalizationDescriptor(norm_size=3, alpha=0.25, beta=0.5, k=1.0)
+    expected = x.real / np.sqrt(1.0 + 0.25 * _neighbours(x.real, (1,), 1))
+    yield case(data_type, "large numbers", d, [x], expected, edge=True, needs=EXTREME)
 
 
 def _softmax(x: NDArray[Any], beta: float, axis: int) -> NDArray[Any]:

@@ -110,12 +110,15 @@ class L2NormalizationDescriptor(Descriptor):
 class NormalizationDescriptor(Descriptor):
     """Local response normalisation by the squares of the neighbours.
 
-    x / (k + alpha * sum of x^2 of the neighbours)^beta.
+    x / (k + alpha * sum of x^2 of the neighbours)^beta. Neighbours outside of the image or of its
+    channels do not count.
 
     Attributes:
-        norm_channel_type: Whether neighbours are channels (Across) or pixels (Within).
-        norm_method_type: LocalBrightness (Krizhevsky 2012) or LocalContrast (Jarrett 2009).
-        norm_size: How many neighbours there are along an axis, the element among them.
+        norm_channel_type: Whether neighbours are channels (Across) or a square of pixels (Within).
+        norm_method_type: LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast
+            (Jarrett 2009) is a name of Arm NN's without a formula: refuse it.
+        norm_size: How many neighbours there are along an axis, the element among them; norm_size //
+            2 on either side, so an even number counts as the odd one above it.
         alpha: The factor of the sum, not divided by the number of neighbours.
         beta: The exponent.
         k: What is added to the sum.

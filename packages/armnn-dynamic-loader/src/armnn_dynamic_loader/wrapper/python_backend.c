@@ -3,7 +3,7 @@
  *
  * No line needs changing, and neither Python's headers nor its library are needed:
  *
- *     gcc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -Wl,-z,defs \
+ *     gcc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -fno-fast-math -Wl,-z,defs \
  *         $(python -m armnn_backend_api --includes) \
  *         -DBACKEND_ID='"CpuRef"' -DBACKEND_CLASS='"armnn_backend_ref.backend:RefBackend"' \
  *         -o Arm_CpuRef_backend.so $(python -m armnn_dynamic_loader --python-backend)

@@ -838,13 +838,17 @@ enum {
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_NORMALIZATION "Normalization"
-/* Whether neighbours are channels (Across) or pixels (Within). */
+/* Whether neighbours are channels (Across) or a square of pixels (Within). */
 #define ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE "norm_channel_type"
 #define ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE_DEFAULT ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS
-/* LocalBrightness (Krizhevsky 2012) or LocalContrast (Jarrett 2009). */
+/* LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast (Jarrett 2009) is a name of
+ * Arm NN's without a formula: refuse it.
+ */
 #define ARMNN_NORMALIZATION_NORM_METHOD_TYPE "norm_method_type"
 #define ARMNN_NORMALIZATION_NORM_METHOD_TYPE_DEFAULT ARMNN_NORMALIZATION_ALGORITHM_METHOD_LOCAL_BRIGHTNESS
-/* How many neighbours there are along an axis, the element among them. */
+/* How many neighbours there are along an axis, the element among them; norm_size // 2 on either
+ * side, so an even number counts as the odd one above it.
+ */
 #define ARMNN_NORMALIZATION_NORM_SIZE "norm_size"
 #define ARMNN_NORMALIZATION_NORM_SIZE_DEFAULT 0
 /* The factor of the sum, not divided by the number of neighbours. Type: float64. */

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armnn.types import DataLayout
 from armnn_parser_onnx.export.operation import Operation, exports
 
 
@@ -45,7 +44,7 @@ def convolution3d(op: Operation) -> str:
 
 @exports("TransposeConvolution2d")
 def transpose_convolution2d(op: Operation) -> str:
-    """Write ConvTranspose, whose weights are [I,O,KH,KW].
+    """Write ConvTranspose, whose weights are [I,O/groups,KH,KW].
 
     A given output shape becomes output_padding.
     """
@@ -62,12 +61,17 @@ def transpose_convolution2d(op: Operation) -> str:
         more.append(op.output_shape[axis] - natural)
     if any(not 0 <= extra < stride for extra, stride in zip(more, strides, strict=True)):
         op.refuse(f"its output shape {list(op.output_shape)} is not that of its parameters")
-    perm = [1, 0, 2, 3] if layout is DataLayout.NCHW else [3, 0, 1, 2]
+    inputs, members = (op.shape(name)[layout.channel_axis] for name in ("input", "weights"))
+    outputs, groups = op.shape("weights")[0], inputs // members
+    weights = op.channels_first(op.input("weights"), layout)
+    apart = op.reshape(weights, (groups, outputs // groups, members, *kernel))
+    swapped = op.emit("Transpose", apart, perm=[0, 2, 1, 3, 4])
     y = op.emit(
         "ConvTranspose",
         op.channels_first(op.x, layout),
-        op.emit("Transpose", op.input("weights"), perm=perm),
+        op.reshape(swapped, (inputs, outputs // groups, *kernel)),
         op.input("bias"),
+        group=groups,
         strides=list(strides),
         pads=[d.pad_top, d.pad_left, d.pad_bottom, d.pad_right],
         output_padding=more,
