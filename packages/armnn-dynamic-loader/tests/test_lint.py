@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,7 +124,8 @@ def test_the_newest_glibc_that_is_needed_counts(
     (problem,) = lint_of(*CLEAN)
     assert re.fullmatch(
         r"It needs glibc 2\.\d+ for \w+.*: it does not load where there is an older one\. Build it "
-        r"against 2\.1 or older; `objdump -T FILE \| grep GLIBC_2\.[\d.]+` shows these symbols\.",
+        r"against 2\.1 or older; `objdump -T \S+/Mock_Add_backend.so \| grep GLIBC_2\.[\d.]+` "
+        r"shows these symbols\.",
         problem,
     )
 
@@ -161,3 +163,28 @@ def test_the_command_prints_it(build: Build, capsys: pytest.CaptureFixture[str])
     assert main(["doctor", "--lint", str(bad)]) == 1
     assert f"{bad}:\n  - It has no note .note.armnn" in capsys.readouterr().out
     assert main(["doctor", "--lint", "/nowhere"]) == 1
+
+
+def test_the_backends_of_a_wheel_are_linted(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lint, "GLIBC_FLOOR", (99, 0))
+    vendor = tmp_path / "vendor.h"
+    vendor.write_text("void vendor_init(int);\n")
+    switches = ("-DAT_FACTORY=vendor_init(1)", "-include", str(vendor))
+    wheel = tmp_path / "acme-1-py3-none-linux_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(build("Mock_Add_backend.so", *CLEAN), "acme/Good_Add_backend.so")
+        archive.write(build("Mock_Add_backend.so", *CLEAN, *switches), "acme/Mock_Add_backend.so")
+        archive.writestr("acme.libs/libvendor.so", b"no backend, and no ELF file")
+    (problem,) = lint_file(str(wheel))
+    assert problem.startswith(f"acme/Mock_Add_backend.so, which `unzip {wheel}` unpacks: It takes ")
+    assert "vendor_init" in problem
+    assert "`ldd -r acme/Mock_Add_backend.so`" in problem
+
+
+def test_a_wheel_without_a_backend_is_told(tmp_path: Path) -> None:
+    wheel = tmp_path / "acme-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("acme/__init__.py", "")
+    assert lint_file(str(wheel)) == ["It has no file <vendor>_<name>_backend.so."]

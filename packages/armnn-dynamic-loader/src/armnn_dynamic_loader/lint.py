@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -37,15 +39,17 @@ def lint_file(path: str) -> list[str]:
     """Return what is wrong with a file, one sentence each.
 
     Args:
-        path: The file; an OSError is raised if it cannot be read.
+        path: The file, or a wheel with backends; an OSError is raised if it cannot be read.
     """
     if not os.path.isfile(path):
         return [f"It is no regular file: {path!r}."]
+    if zipfile.is_zipfile(path):
+        return _wheel_problems(path)
     problems = [f"It {problem}." for problem in (name_problem(os.path.basename(path)),) if problem]
     try:
         problems += _note_problems(path)
         with open(path, "rb") as file:
-            problems += _Examination(ELFFile(file)).problems()
+            problems += _Examination(path, ELFFile(file)).problems()
         problems += _link_problems(path)
     except ElfError as error:
         problems.append(f"It {error}.")
@@ -53,6 +57,19 @@ def lint_file(path: str) -> list[str]:
         kind = "" if isinstance(error, ELFError) else f"{type(error).__name__}: "
         problems.append(f"Its ELF structure cannot be read: {kind}{error}.")
     return problems
+
+
+def _wheel_problems(path: str) -> list[str]:
+    """Lint each backend of a wheel, among the libraries that it brings."""
+    problems = []
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as wheel:
+        wheel.extractall(folder)
+        members = [each for each in wheel.namelist() if not name_problem(os.path.basename(each))]
+        for member in members:
+            for problem in lint_file(os.path.join(folder, member)):
+                text = problem.replace(folder + os.sep, "")
+                problems.append(f"{member}, which `unzip {path}` unpacks: {text}")
+    return problems if members else ["It has no file <vendor>_<name>_backend.so."]
 
 
 def _note_problems(path: str) -> Iterator[str]:
@@ -91,8 +108,8 @@ def _link_problems(path: str) -> Iterator[str]:
 class _Examination:
     """One file."""
 
-    def __init__(self, elf: ELFFile) -> None:
-        self._elf = elf
+    def __init__(self, path: str, elf: ELFFile) -> None:
+        self._path, self._elf = path, elf
         sections = tuple(elf.iter_sections())
         # Tags have an attribute of the name of their kind, which types cannot say.
         self._dynamic: Any = next((s for s in sections if isinstance(s, DynamicSection)), None)
@@ -187,7 +204,7 @@ class _Examination:
             yield (
                 f"It needs glibc {_dotted(newest)} for {_listed(names)}: it does not load where "
                 f"there is an older one. Build it against {_dotted(GLIBC_FLOOR)} or older; "
-                f"`objdump -T FILE | grep {versions[0]}` shows these symbols."
+                f"`objdump -T {self._path} | grep {versions[0]}` shows these symbols."
             )
 
 
