@@ -48,20 +48,17 @@ def load_armnn(
         backend_options={"CpuAcc": {"NumberOfThreads": threads, "FastMathEnabled": fast_math}},
         cache_dir=cache,
     )
-    states = {
-        name: np.zeros(info.static_shape, info.data_type.numpy_dtype)
-        for name, info in loaded.inputs.items()
-        if name in loaded.outputs
-    }
-    given = {**feed, **states}
-    wanted = [name for name in loaded.outputs if name not in states]
+    if not set(loaded.inputs) & set(loaded.outputs):
+        return lambda: list(loaded.run(feed).values()), loaded
 
-    if not states:
-        return lambda: list(loaded.run(given).values()), loaded
+    # The call keeps the states, as LiteRT does, and begins with what the file says.
+    given = {name: np.array(array) for name, array in feed.items()}
+    call = loaded.bind(given)
 
     def run() -> list[NDArray[Any]]:
-        made = loaded.run(given)
-        return [made[name] for name in wanted]
+        for name, array in feed.items():
+            given[name][...] = array
+        return list(call().values())
 
     return run, loaded
 
