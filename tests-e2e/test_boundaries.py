@@ -65,7 +65,7 @@ CORE_ORDER = [
     ["runtime"],
     ["single_layer"],
     ["profiling", "debugging"],
-    ["placement", "viewing"],
+    ["benchmarking", "placement", "viewing"],
     ["cli", "compat", "testing", "__main__"],
 ]
 # These are clients of the core and may use it the way that its users do.

@@ -20,8 +20,9 @@ from armnn.errors import (
 from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.placement import Trial, tune
-from armnn.placement.measuring import Contest, SilenceError, asked
+from armnn.placement.measuring import Contest, asked
 from armnn.placement.tuning import measure
+from armnn.processes.answering import SilenceError
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn.verdicts.files import verdict_of

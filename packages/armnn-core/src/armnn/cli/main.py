@@ -25,6 +25,7 @@ COMMANDS = {
     "view": "write a model's graph as one HTML file",
     "compare": "name the layers that a backend computes wrongly",
     "reduce": "write the smallest model that fails as a model does",
+    "bench": "measure a model, and other runtimes beside it",
     "tune": "measure which backends run a model fastest",
     "convert": "write a model as an .armnn file",
     "compile": "write a model as its backends prepared it",
@@ -42,6 +43,7 @@ examples:
   armnn view model.onnx -o model.html              draw it for a browser
   armnn compare model.onnx --backends Acme         name the layers that Acme computes wrongly
   armnn reduce model.onnx --backends Acme -o s.onnx    write the smallest model that shows it
+  armnn bench model.onnx --against onnxruntime     measure it beside another runtime
   armnn tune model.onnx                            measure which backends are fastest
   armnn convert model.onnx net.armnn               write it as a file of Arm NN's
   armnn compile model.onnx -o m.armnn-prepared     write it as a file that loads at once

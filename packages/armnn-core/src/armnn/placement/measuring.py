@@ -8,17 +8,13 @@ machine that grows slower meanwhile slows all of them down.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import select
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
-from armnn.processes import Bounds, Child, Ending, PythonCall
+from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.transfer import merged
 
 if TYPE_CHECKING:
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _MODULE: Final = "armnn.placement.worker"
-_LONGEST_LINE: Final = 1 << 20
 
 FIRST_SECONDS: Final = 0.2
 """How long a candidate runs before it is compared with the others."""
@@ -40,114 +35,6 @@ CLOSE: Final = 1.3
 """How many times slower than the fastest a candidate may be to get turns."""
 EQUAL: Final = 1.01
 """Times within this ratio are equal: fewer backends, then the preferred ones, win."""
-
-
-class SilenceError(Exception):
-    """A child said nothing more; the text says why."""
-
-
-class AnsweringChild:
-    """A child process that answers by lines of JSON."""
-
-    def __init__(
-        self, function: str, request: Mapping[str, Any], seconds: float, *, is_asked: bool = False
-    ) -> None:
-        """Start it.
-
-        Args:
-            function: A function of the worker.
-            request: Its first argument.
-            seconds: How long it may live.
-            is_asked: Whether it reads questions.
-        """
-        with contextlib.ExitStack() as undo:
-            self._answers, theirs = _pipe(undo)
-            questions: list[int] = []
-            if is_asked:
-                reads, self._questions = _pipe(undo)
-                questions = [reads]
-            inherited = [*questions, theirs]
-            call = PythonCall(f"{_MODULE}:{function}", [dict(request), *inherited])
-            self._child = undo.enter_context(
-                Child(call, Bounds(seconds=max(seconds, 0.1)), descriptors=inherited)
-            )
-            for descriptor in inherited:
-                os.close(descriptor)
-            self._read = bytearray()
-            self._undo = undo.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End it."""
-        self._undo.close()
-
-    def ask(self, seconds: float) -> float:
-        """Return the median seconds of runs for some time.
-
-        Raises:
-            SilenceError: It has ended, or what it says is not an answer.
-        """
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._questions, f"{seconds}\n".encode())
-        row = self.answer()
-        found = row.get("times")
-        if not isinstance(found, float) or not 0 < found < 1e9:
-            raise SilenceError(str(row.get("fault", "gave no time")))
-        return found
-
-    def answer(self) -> dict[str, Any]:
-        """Return the next line.
-
-        Raises:
-            SilenceError: It has ended, or says something else.
-        """
-        while b"\n" not in self._read:
-            poll = select.poll()
-            poll.register(self._answers, select.POLLIN)
-            patience = self._child.patience
-            ready = poll.poll(None if patience is None else patience * 1000)
-            piece = os.read(self._answers, 1 << 16) if ready else b""
-            self._read += piece
-            if not piece or len(self._read) > _LONGEST_LINE:
-                raise SilenceError(
-                    _ending_text(self._child.wait() if ready else self._child.kill())
-                )
-        line, _, rest = bytes(self._read).partition(b"\n")
-        self._read[:] = rest
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SilenceError("said what is no answer") from error
-        if not isinstance(row, dict):
-            raise SilenceError("said what is no answer")
-        return row
-
-
-def _ending_text(ending: Ending | None) -> str:
-    """Return how a silent child ended, with its last words."""
-    if ending is None or ending.is_success:
-        return "ended without an answer"
-    words = ending.errors.decode(errors="replace").strip().splitlines()[-1:]
-    last = "".join(each if each.isprintable() else "?" for each in "".join(words))[:200]
-    return f"its process ended with {ending}{f': {last}' if last else ''}"
-
-
-def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
-    """Return a pipe; the stack closes its open ends."""
-    ends = os.pipe()
-    for end in ends:
-        undo.callback(_close, end)
-    return ends
-
-
-def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
 
 
 @dataclass(slots=True)
@@ -222,13 +109,13 @@ class Contest:
         options = {**self._request["options"]}
         options["model_options"] = merged(options["model_options"], trial.options, trial.backends)
         request = {**self._request, "backends": list(trial.backends), "options": options}
-        candidate.child = AnsweringChild("serve", request, self._left, is_asked=True)
+        candidate.child = AnsweringChild(f"{_MODULE}:serve", request, self._left, is_asked=True)
         try:
             candidate.trial = _loaded(trial, candidate.child)
-            first = candidate.child.ask(0.0)
+            first = _median(candidate.child, 0.0)
             candidate.times.append(first)
             if first <= best * CLOSE:
-                candidate.times[:] = [candidate.child.ask(FIRST_SECONDS)]
+                candidate.times[:] = [_median(candidate.child, FIRST_SECONDS)]
         except SilenceError as silence:
             candidate.times.clear()
             candidate.close(str(silence))
@@ -252,7 +139,7 @@ class Contest:
                 if candidate.child is None or (self._left <= 0 and candidate.times):
                     continue
                 try:
-                    candidate.times.append(candidate.child.ask(TURN_SECONDS))
+                    candidate.times.append(_median(candidate.child, TURN_SECONDS))
                 except SilenceError as silence:
                     candidate.times.clear()
                     candidate.close(str(silence))
@@ -264,7 +151,7 @@ def asked(request: Mapping[str, Any], function: str, seconds: float) -> Iterator
     Raises:
         SilenceError: It did not end well.
     """
-    with AnsweringChild(function, request, seconds) as child:
+    with AnsweringChild(f"{_MODULE}:{function}", request, seconds) as child:
         while True:
             try:
                 yield child.answer()
@@ -272,6 +159,19 @@ def asked(request: Mapping[str, Any], function: str, seconds: float) -> Iterator
                 if str(silence) == "ended without an answer":
                     return
                 raise
+
+
+def _median(child: AnsweringChild, seconds: float) -> float:
+    """Return the median seconds of runs for some time.
+
+    Raises:
+        SilenceError: It has ended, or what it says is not an answer.
+    """
+    row = child.ask(seconds)
+    found = row.get("times")
+    if not isinstance(found, float) or not 0 < found < 1e9:
+        raise SilenceError(str(row.get("fault", "gave no time")))
+    return found
 
 
 def _loaded(trial: Trial, child: AnsweringChild) -> Trial:

@@ -25,8 +25,9 @@ from armnn.errors import PlacementError
 from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
-from armnn.placement.measuring import Contest, SilenceError, asked
+from armnn.placement.measuring import Contest, asked
 from armnn.placement.orders import orders_of
+from armnn.processes.answering import SilenceError
 from armnn.verdicts import Trial, Verdict
 from armnn.verdicts.identity import (
     builds_of,

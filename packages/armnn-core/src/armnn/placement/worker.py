@@ -7,11 +7,9 @@ Each function gets a request and the descriptor of a pipe for its answers, one J
 from __future__ import annotations
 
 import gc
-import json
-import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +20,7 @@ from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.optimizer import Candidate, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
+from armnn.processes.answering import line_of, questions_of, speaker
 from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def ask(request: Mapping[str, Any], answers: int) -> None:
 
     Where shapes are open it says of no layer that it does.
     """
-    say = _speaker(answers)
+    say = speaker(answers)
     with Runtime(_creation(request)) as runtime:
         prepared = runtime.optimize(_network(request), [REFERENCE])
     network = prepared.network if prepared.is_static else None
@@ -50,14 +49,14 @@ def ask(request: Mapping[str, Any], answers: int) -> None:
         try:
             runs = _runs(request, network, backend_id)
         except Exception as error:
-            say(fault=_line(error))
+            say(fault=line_of(error))
         else:
             say(runs=runs)
 
 
 def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
     """Load the model; measure it as often as asked."""
-    say = _speaker(answers)
+    say = speaker(answers)
     with Runtime(_creation(request)) as runtime:
         try:
             network = _network(request)
@@ -70,17 +69,17 @@ def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
             say(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
             say(border_seconds=_border_seconds(loaded, inputs))
             gc.disable()  # a collection in one candidate's turn would count against it
-            for seconds in _lines(questions):
+            for seconds in questions_of(questions):
                 say(times=_burst(loaded, inputs, seconds))
         except Exception as error:
-            say(fault=_line(error))
+            say(fault=line_of(error))
 
 
 def check(request: Mapping[str, Any], answers: int) -> None:
     """Compare the model on its backends with the reference."""
     from armnn.debugging import CompareOptions, compare
 
-    say = _speaker(answers)
+    say = speaker(answers)
     try:
         network = _network(request)
         infos = {layer.name: layer.output.info for layer in network.inputs}
@@ -93,7 +92,7 @@ def check(request: Mapping[str, Any], answers: int) -> None:
             thoroughness=CompareOptions(repeats=request["repeats"]),
         )
     except Exception as error:
-        say(fault=_line(error))
+        say(fault=line_of(error))
         return
     wrong = findings.first
     named = "" if wrong is None else f"computes {' + '.join(wrong.layers)} wrongly"
@@ -170,22 +169,3 @@ def _border_seconds(loaded: LoadedNetwork, inputs: Arrays) -> float:
         if layer.event.details.get("type") in _CARRIERS
     ]
     return sum(copies) / 1e9
-
-
-def _lines(descriptor: int) -> Iterator[float]:
-    with open(descriptor) as lines:
-        for line in lines:
-            yield float(line)
-
-
-def _speaker(descriptor: int) -> Callable[..., None]:
-    def say(**row: object) -> None:
-        os.write(descriptor, json.dumps(row).encode() + b"\n")
-
-    return say
-
-
-def _line(error: BaseException) -> str:
-    """Return an error as one printable line."""
-    words = " ".join(str(error).split())
-    return "".join(each if each.isprintable() else "?" for each in words)[:500]

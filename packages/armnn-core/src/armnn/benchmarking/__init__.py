@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+"""The measurement of a model beside other runtimes."""
+
+from armnn.benchmarking.measuring import Measurement, bench
+from armnn.benchmarking.peers import PEERS
+
+__all__ = ["PEERS", "Measurement", "bench"]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""The measurement of contenders in turns.
+
+Each has a process of its own. All of them stay loaded and take turns, each round beginning with
+another one, so that a machine that grows slower meanwhile slows all of them down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn._arguments import unknown
+from armnn.backends import CreationOptions
+from armnn.benchmarking.peers import PEERS
+from armnn.errors import InvalidArgumentError
+from armnn.optimizer import OptimizerOptions
+from armnn.processes.answering import AnsweringChild, SilenceError
+from armnn.verdicts.transfer import transferable, transferable_optimizer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OURS: Final = "armnn"
+"""The name of the contender that is this runtime."""
+_WORKER: Final = "armnn.benchmarking.worker:serve"
+_TURN_SECONDS: Final = 0.2
+_LOAD_SECONDS: Final = 600.0
+
+
+@dataclass(slots=True)
+class Measurement:
+    """What was measured of one contender.
+
+    Attributes:
+        name: ``armnn``, or the peer's name.
+        load_seconds: Reading and preparing the model, imports included.
+        first_ms: The first run.
+        latencies_ns: Of the runs after it, sorted.
+        runs_per_second: The median over the turns, of all streams together.
+        fault: Why there is nothing to show; "" if there is.
+    """
+
+    name: str
+    load_seconds: float = 0.0
+    first_ms: float = 0.0
+    latencies_ns: list[int] = field(default_factory=list)
+    runs_per_second: float = 0.0
+    fault: str = ""
+
+    def percentile(self, percent: float) -> float:
+        """Return a percentile of the latencies, in milliseconds."""
+        return float(np.percentile(self.latencies_ns, percent)) / 1e6
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, times in milliseconds."""
+        if self.fault:
+            return {"name": self.name, "fault": self.fault}
+        return {
+            "name": self.name,
+            **{f"p{percent}_ms": self.percentile(percent) for percent in (50, 90, 99)},
+            "min_ms": self.latencies_ns[0] / 1e6,
+            "runs_per_second": self.runs_per_second,
+            "runs": len(self.latencies_ns),
+            "load_ms": self.load_seconds * 1e3,
+            "first_ms": self.first_ms,
+        }
+
+
+def bench(
+    model: str | PathLike[str],
+    backends: Sequence[str] | None = None,
+    *,
+    inputs: Sequence[NDArray[Any]],
+    against: Sequence[str] = (),
+    seconds: float = 3.0,
+    threads: int = 0,
+    streams: int = 1,
+    options: OptimizerOptions | None = None,
+    creation_options: CreationOptions | None = None,
+    parser_options: Mapping[str, str | int] | None = None,
+    tell: Callable[[str], object] = str,
+) -> list[Measurement]:
+    """Measure a model beside other runtimes, in turns.
+
+    Args:
+        model: The file.
+        backends: As :meth:`armnn.Runtime.optimize` takes them.
+        inputs: One array per input, in the order of the model.
+        against: Names of ``PEERS``.
+        seconds: How long each contender runs, all its turns together.
+        threads: Of one call, for every contender that can be told; 0: its own choice.
+        streams: How many calls run at once.
+        options: Of armnn's preparation.
+        creation_options: Of armnn's runtime.
+        parser_options: Of armnn's parser.
+        tell: Is called with a sentence about what is done.
+
+    Returns:
+        A measurement per contender, armnn's first; one that failed has a fault.
+
+    Raises:
+        UnknownNameError: A peer is unknown.
+        InvalidArgumentError: A number or a time is out of range.
+    """
+    for name in against:
+        if name not in PEERS:
+            raise unknown("runtime {} to measure against", name, tuple(PEERS))
+    if seconds <= 0 or streams < 1 or threads < 0:
+        raise InvalidArgumentError(
+            f"bench got {seconds:g} seconds, {streams} streams and {threads} threads: expected "
+            "more than 0, at least 1, and 0 or more"
+        )
+    with tempfile.TemporaryDirectory(prefix="armnn-bench-") as folder:
+        stored = Path(folder) / "inputs.npz"
+        numbered = {f"input{number}": array for number, array in enumerate(inputs)}
+        np.savez(stored, **numbered)  # type: ignore[arg-type]  # its stub has allow_pickle first
+        request = {
+            "model": fspath(Path(model).resolve()),
+            "inputs": fspath(stored),
+            "threads": threads,
+            "streams": streams,
+            "backends": None if backends is None else list(backends),
+            "options": transferable_optimizer(options or OptimizerOptions()),
+            "creation_options": transferable(creation_options or CreationOptions()),
+            "parser_options": dict(parser_options or {}),
+        }
+        return _measured([OURS, *against], request, seconds, tell)
+
+
+def _measured(
+    names: Sequence[str], request: Mapping[str, Any], seconds: float, tell: Callable[[str], object]
+) -> list[Measurement]:
+    found = [Measurement(name) for name in names]
+    lifetime = len(names) * (_LOAD_SECONDS + 2 * seconds)
+    with contextlib.ExitStack() as stack:
+        running: list[tuple[Measurement, AnsweringChild]] = []
+        for each in found:
+            tell(f"Loading {each.name}")
+            peer = "" if each.name == OURS else each.name
+            child = stack.enter_context(
+                AnsweringChild(_WORKER, {**request, "peer": peer}, lifetime, is_asked=True)
+            )
+            try:
+                row = _answered(child.answer())
+            except SilenceError as silence:
+                each.fault = str(silence)
+                child.close()
+                continue
+            each.load_seconds, each.first_ms = row["load_seconds"], row["first_ns"] / 1e6
+            running.append((each, child))
+        tell(f"Measuring {', '.join(each.name for each, _ in running)} in turns")
+        _take_turns(running, seconds)
+    return found
+
+
+def _take_turns(running: list[tuple[Measurement, AnsweringChild]], seconds: float) -> None:
+    """Measure until each contender has run for some seconds."""
+    turn_seconds = min(_TURN_SECONDS, seconds / 5)
+    turns = max(5, round(seconds / turn_seconds))
+    rates: dict[str, list[float]] = {each.name: [] for each, _ in running}
+    until = time.monotonic() + 2 * seconds * len(running)  # long runs: fewer turns
+    for turn in range(turns):
+        at = turn % max(1, len(running))
+        for each, child in (*running[at:], *running[:at]):
+            if each.fault or (time.monotonic() > until and len(rates[each.name]) >= 3):
+                continue
+            try:
+                row = _answered(child.ask(turn_seconds))
+            except SilenceError as silence:
+                each.fault = str(silence)
+                continue
+            each.latencies_ns += row["latencies_ns"]
+            rates[each.name].append(row["runs"] / row["seconds"])
+    for each, _ in running:
+        each.latencies_ns.sort()
+        if not each.fault:
+            each.runs_per_second = float(np.median(rates[each.name]))
+
+
+def _answered(row: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that is no fault.
+
+    Raises:
+        SilenceError: It is one.
+    """
+    if "fault" in row:
+        raise SilenceError(str(row["fault"]))
+    return row
