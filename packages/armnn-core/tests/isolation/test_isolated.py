@@ -30,12 +30,12 @@ from armnn.errors import (
     WorkerLostError,
 )
 from armnn.isolation.link import START_SECONDS
+from armnn.isolation.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.isolation.framing import Frame
-    from armnn.isolation.supervisor import Supervisor
 
 SHAPE = (4, 5)
 GOOD = np.linspace(-2, 2, 20, dtype=np.float32).reshape(SHAPE)
@@ -238,6 +238,27 @@ def test_without_another_backend_the_error_names_the_fault() -> None:
         with pytest.raises(WorkerLostError, match=r"SIGSEGV in call 1 of 'rectified'"):
             model.run(fed("SIGSEGV"))
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+def test_workers_that_answer_no_call_are_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Supervisor, "_pause", lambda _, seconds: waits.append(seconds))
+    with workers_in_threads(), Runtime(CreationOptions(isolate=["Honest"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Honest", "Hostile"])
+        supervisor = supervisor_of(runtime, "Honest")
+        while supervisor.starts < 20:
+            try:
+                link = supervisor.link()
+            except WorkerLostError:
+                break
+            link.lose("broke")
+        assert supervisor.starts == 6
+        assert waits == [0.1, 0.2, 0.4, 0.8]
+        assert "ended 6 times in succession before it answered a call" in caplog.text
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+        assert supervisor.starts == 6, "the other backend answers, and no worker is started"
 
 
 def test_doctor_remembers_a_fault_until_it_is_told_to_forget(

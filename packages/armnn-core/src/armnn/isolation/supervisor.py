@@ -191,5 +191,9 @@ class Supervisor:
                 return False
             if self._failures > 1:
                 delay = FIRST_DELAY_SECONDS * 2 ** (self._failures - 2)
-                self._state.wait_for(lambda: self._is_closed, min(delay, LONGEST_DELAY_SECONDS))
+                self._pause(min(delay, LONGEST_DELAY_SECONDS))
             return not self._is_closed
+
+    def _pause(self, seconds: float) -> None:
+        """Wait until it is closed, or so long."""
+        self._state.wait_for(lambda: self._is_closed, seconds)
