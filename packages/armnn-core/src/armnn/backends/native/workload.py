@@ -119,7 +119,8 @@ class _BoundProgram:
         self._program = program
         self.library = program.library
         self.context = program.context()
-        self._where = ctypes.c_void_p(self.context.pointer)
+        # An argument as ctypes passes it: a c_void_p would be made into one at each call.
+        self._where = ctypes.c_void_p.from_param(self.context.pointer)
         self._execute = program.library.execute
         self._arena = Arena()
         self.args = struct(abi.ExecuteArgs)
