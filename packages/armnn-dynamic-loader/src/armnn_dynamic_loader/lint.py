@@ -60,7 +60,7 @@ def lint_file(path: str) -> list[str]:
 
 
 def _wheel_problems(path: str) -> list[str]:
-    """Lint each backend of a wheel, among the libraries that it brings."""
+    """Lint each backend among the libraries of a wheel."""
     problems = []
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as wheel:
         wheel.extractall(folder)
