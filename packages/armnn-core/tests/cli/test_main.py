@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from armnn.cli import main as module
 from armnn.cli.main import main, parser
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
-from armnn_conformance import backend_plugin, write_plugin
+from armnn_conformance import backend_plugin, installed, write_plugin
 
 COMMANDS = ["run", "inspect", "backends", "doctor"]
 
@@ -49,7 +50,49 @@ def test_the_version_tells_both_numbers(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == f"armnn-core {__version__} ({api})\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["backends", "--nonsense"]])
+def test_without_arguments_it_says_what_is_here_and_where_to_begin(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    broken = backend_plugin("Broken", requires=["armnn-backend-api>=9"])
+    with installed(tmp_path, broken):
+        assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"armnn-core {__version__} runs neural networks on backends")
+    assert re.fullmatch(
+        "Backends here: .*CpuRef.*, and 1 that cannot be used: armnn doctor", lines[2]
+    )
+    assert re.fullmatch(r"Formats here: .*\.armnn.*", lines[3])
+    assert "armnn run model.onnx" in "".join(lines)
+
+
+def completions(line: str) -> list[str]:
+    """Return what a shell would offer behind a line."""
+    reads, writes = os.pipe()
+    environment = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": f"/dev/fd/{writes}",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    ask = "import sys; from armnn.cli.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", ask], env={**os.environ, **environment}, pass_fds=[writes]
+    )
+    os.close(writes)
+    with os.fdopen(reads) as answers:
+        found = [each.rstrip() for each in answers.read().split("\n") if each]
+    assert done.returncode == 0
+    return found
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    assert completions("armnn comp") == ["compare", "compile"]
+    assert completions("armnn bench --aga") == ["--against"]
+    assert completions("armnn run --shape-inf") == ["--shape-inference-method"]
+
+
+@pytest.mark.parametrize("arguments", [["--debug"], ["nonsense"], ["backends", "--nonsense"]])
 def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

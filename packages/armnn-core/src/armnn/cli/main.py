@@ -63,7 +63,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    if "_ARGCOMPLETE" in os.environ:
+        from armnn.cli.completion import complete
+
+        complete(parser)
     arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments:
+        from armnn.cli.overview import overview
+
+        print(overview())
+        return 0
     words = (each for each in arguments if not each.startswith("-"))
     options = parser(next(words, "")).parse_args(arguments)
     logging.basicConfig(
