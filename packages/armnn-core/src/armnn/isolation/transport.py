@@ -49,7 +49,7 @@ class Transport:
         self._until: float | None = None
         self._socket: socket.socket | None = None
         if reading == writing:
-            # Above the other, which a worker keeps out of the way of plug-ins that close descriptors.
+            # Above the other, which a worker keeps away from plug-ins that close descriptors.
             own = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, reading)
             self._socket = socket.socket(fileno=own)
 
