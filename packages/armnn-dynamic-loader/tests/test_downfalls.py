@@ -30,7 +30,9 @@ from armnn.errors import BackendUnavailableError
 
 def program(folder):
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    options = CreationOptions(dynamic_backends_path=folder, enable_static_backends=False)
+    options = CreationOptions(
+        dynamic_backends_path=folder, enable_static_backends=False, probe_timeout=120.0
+    )
     with Runtime(options) as runtime:
         (entry,) = [each for each in runtime.registry.entries() if not each.is_static]
         print(entry.stage, entry.reason or entry.isolation)
