@@ -179,7 +179,7 @@ def test_an_isolated_file_that_hangs_while_it_is_loaded_cannot_be_used(
     )
     with (
         Runtime(options) as runtime,
-        pytest.raises(BackendUnavailableError, match="HangsBesideNumpy.* did not answer within 3"),
+        pytest.raises(BackendUnavailableError, match=r"HangsBesideNumpy.* did not answer within 3"),
     ):
         runtime.registry.get("HangsBesideNumpy")
 
