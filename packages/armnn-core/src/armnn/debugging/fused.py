@@ -225,7 +225,8 @@ class FusedSearch:
             exact = truth[value]
             size = _rms(exact)
             real = real_values(self.clean[value], value.info)
-            errors = [_rms(each - exact) for each in (real, narrow.get(value, exact))]
+            with np.errstate(invalid="ignore"):  # two infinities have no distance
+                errors = [_rms(each - exact) for each in (real, narrow.get(value, exact))]
             if size and np.isfinite(errors).all():
                 found = max(found, max(errors) / size)
         return found
