@@ -158,6 +158,12 @@ def known_faults() -> Iterator[tuple[str, armnn.Value]]:
     zero = "takes a parameter of 0 for one that is not given"
     yield zero, net.add_activation(x, function="HardSigmoid", a=0.5, b=0.0)
     yield zero, net.add_activation(x, function="Selu", a=0.0, b=1.5)
+    steps, rng = net.add_input("steps", armnn.TensorInfo((1, 3, 2))), np.random.default_rng(0)
+    weights = [net.add_constant(rng.random((2, 3, n), np.float32)) for n in (2, 1)]
+    ways = {"direction": "Bidirectional", "activation_a": (1.0,) * 4, "activation_b": (1.0,) * 4}
+    chosen = ("Sigmoid", "TanH", "Sigmoid", "ReLu")
+    outputs = net.add_gru(steps, *weights, activations=chosen, **ways)
+    yield "takes the activations of the first direction for both", outputs[0]
     whole = net.add_input("whole", armnn.TensorInfo((4,), DataType.SIGNED32))
     through_float = "computes it in Float32, which does not hold all numbers of Signed32"
     yield through_float, net.add_division(whole, whole)

@@ -23,6 +23,9 @@ _THROUGH_FLOAT = ("Activation", "BatchMatMul", "Comparison", "Division", "Mean",
 _ZERO_IS_DEFAULT = (ActivationFunction.HARD_SIGMOID, ActivationFunction.SELU)
 """Activations whose parameters become ONNX's defaults if they are 0."""
 
+_ACTIVATIONS = {"Rnn": 1, "Gru": 2, "SequenceLstm": 3}
+"""How many activations a direction has."""
+
 _DIFFERENT_PARAMETERS = {
     "clip": "it clips, and OpenVINO clips the cell state, too.",
     "exclude_outside": "OpenVINO does not exclude samples outside of the picture.",
@@ -78,6 +81,9 @@ def _different(layer: Layer) -> str:
             return reason
     if layer.type == "SequenceLstm" and layer.input("peephole_weights") is not None:
         return "OpenVINO does not run an LSTM with peepholes."
+    count = _ACTIVATIONS.get(layer.type, 0)
+    if count and d.activations[:count] != d.activations[-count:]:
+        return "OpenVINO takes the activations of the first direction for both."
     if layer.type == "Normalization" and d.k != int(d.k):
         return f"OpenVINO cuts k, which is {d.k}, to a whole number."
     if getattr(d, "function", None) in _ZERO_IS_DEFAULT and not (d.a and d.b):
