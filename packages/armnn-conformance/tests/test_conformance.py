@@ -46,7 +46,6 @@ def test_the_kit_needs_a_backend(pytester: pytest.Pytester) -> None:
     [
         ("Nowhere", "There is no backend 'Nowhere'*"),
         ("./no.so", "'./no.so' is no file: expected the id of a backend or the path of*"),
-        ("board://pi/Small", "There is no board 'pi' for the backend 'board://pi/Small'*"),
         (
             "./acme_npu_backend.so",
             "Dynamic backends cannot be loaded *: pip install * armnn-dynamic-loader *.",

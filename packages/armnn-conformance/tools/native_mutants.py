@@ -180,7 +180,9 @@ def run_mutant(mutant: Mutant) -> str:
 
 def faults_of_sound_sources(mutants: Sequence[Mutant]) -> list[str]:
     """Return the sources in one file that fail the kit."""
-    sound = {m.source: replace(m, new=m.old, also=()) for m in mutants if not m.file}
+    sound = {
+        m.source: replace(m, what="no fault", new=m.old, also=()) for m in mutants if not m.file
+    }
     found = {source: run_mutant(mutant) for source, mutant in sound.items()}
     return [f"{source} itself fails {test}" for source, test in found.items() if test]
 

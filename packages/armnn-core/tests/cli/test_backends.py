@@ -111,7 +111,6 @@ def test_the_list_has_every_state_and_imports_nothing(
         "reason": None,
         "remedy": None,
         "shadowed_by": None,
-        "isolation": None,
         "import_seconds": None,
     }
     assert rows[2]["shadowed_by"] == "a_good:backend"

@@ -18,10 +18,11 @@ from armnn.layers.selecting import (
     UniqueDescriptor,
 )
 from armnn.types import DataType, ScatterNdFunction
-from armnn_conformance.cases import EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import EXACT, NAN, LayerCase, Tolerance, case, cases
 from armnn_conformance.cases.indexing import COMBINE
 from armnn_conformance.operands import (
     ANY,
+    FLOATS,
     INTEGERS,
     NUMBERS,
     REAL,
@@ -76,6 +77,22 @@ def top_k(data_type: DataType) -> Iterator[LayerCase]:
     ties = tensor(data_type, np.array([[2, 3, 3, 2, 3]]))
     d = TopKDescriptor(k=4, axis=1)
     yield _top(data_type, "ties go to the lower index", d, ties, DataType.SIGNED64, True)
+
+
+@cases(TopKDescriptor, types=FLOATS)
+def top_k_of_nan(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover NaN, the largest of all, whichever end is wanted."""
+    x = tensor(data_type, [[1.0, np.nan, 3.0, np.nan, 2.0]])
+    outputs = [x.info, DataType.SIGNED64]
+    for largest, numbers, places in (
+        (True, [np.nan, np.nan, 3.0], [1, 3, 2]),
+        (False, [1.0, 2.0, 3.0, np.nan], [0, 4, 2, 1]),
+    ):
+        d = TopKDescriptor(k=len(places), largest=largest)
+        expected = np.array([numbers]), np.array([places])
+        title = f"NaN among the {'largest' if largest else 'smallest'}"
+        how: dict[str, Any] = {"outputs": outputs, "tolerance": EXACT, "needs": NAN}
+        yield case(data_type, title, d, [x], expected, edge=True, **how)
 
 
 def _top(
@@ -191,6 +208,16 @@ def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
     updates = tensor(data_type, np.array([20, 21, 22, 23]).reshape(1, 1, 2, 1, 2))
     places = [[[[[2, 0]], [[0, 1]]]]]
     yield _scattered(data_type, "rank 5", function, 2, deep, places, updates, True)
+
+
+@cases(ScatterElementsDescriptor, types=FLOATS)
+def scatter_elements_of_nan(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover NaN in extremes, there before and in an update."""
+    x, updates = tensor(data_type, [np.nan, 1.0, 2.0]), tensor(data_type, [5.0, np.nan, 3.0])
+    for function, last in ((ScatterNdFunction.MAX, 3.0), (ScatterNdFunction.MIN, 2.0)):
+        d = ScatterElementsDescriptor(function=function)
+        operands, title = [x, _indices([0, 1, 2]), updates], f"{function.arm_name} of NaN"
+        yield case(data_type, title, d, operands, [np.nan, np.nan, last], edge=True, needs=NAN)
 
 
 def _scattered(

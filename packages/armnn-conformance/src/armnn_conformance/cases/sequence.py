@@ -29,7 +29,7 @@ Step: TypeAlias = Callable[[int, Vector, Vector, Vector], tuple[Vector, Vector]]
 """From direction, input, output and cell of the step before to output and cell of this step."""
 
 _RELU, _TANH = ActivationFunction.RELU, ActivationFunction.TANH
-_HARD = ActivationFunction.BOUNDED_RELU
+_HARD, _SIGMOID = ActivationFunction.BOUNDED_RELU, ActivationFunction.SIGMOID
 _BOTH = SequenceDirection.BIDIRECTIONAL
 
 _COARSE = {
@@ -189,6 +189,13 @@ _COMMON: list[tuple[str, dict[str, Any], tuple[int, int, int, int], tuple[str, .
     ("time first", {"time_major": True}, (3, 2, 4, 3), ("bias", "output_state_in"), False),
     ("reverse", {"direction": SequenceDirection.REVERSE}, (3, 2, 2, 3), (), False),
     ("both ways", {"direction": _BOTH}, (3, 2, 2, 3), ("bias", "output_state_in"), False),
+    (
+        "both ways, time first",
+        {"direction": _BOTH, "time_major": True},
+        (3, 2, 2, 3),
+        ("bias", "output_state_in"),
+        False,
+    ),
     ("ends earlier", {"direction": _BOTH}, (4, 3, 2, 2), ("bias", "sequence_lengths"), True),
     ("clipped", {"clip": 0.25}, (3, 2, 4, 3), ("bias",), False),
     ("one of everything", {}, (1, 1, 1, 1), ("bias", "output_state_in"), True),
@@ -216,6 +223,11 @@ def gru(data_type: DataType) -> Iterator[LayerCase]:
         yield _case(data_type, name, GruDescriptor(**options), sizes, optional, edge)
     d = GruDescriptor(linear_before_reset=True)
     yield _case(data_type, "reset after", d, (3, 2, 4, 3), ("bias", "output_state_in"), False)
+    chosen = (_SIGMOID, _TANH, _SIGMOID, _RELU)
+    d = GruDescriptor(
+        direction=_BOTH, activations=chosen, activation_a=(1,) * 4, activation_b=(1,) * 4
+    )
+    yield _case(data_type, "another activation each way", d, (3, 2, 2, 3), ("bias",), False)
     d = GruDescriptor(activations=(_HARD, _TANH), activation_a=(1, 0.5), activation_b=(0, 2))
     yield _case(data_type, "other activations", d, (3, 2, 4, 3), ("bias",), False)
 
@@ -227,6 +239,11 @@ def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
         yield _case(data_type, name, SequenceLstmDescriptor(**options), sizes, optional, edge)
     full = ("bias", "output_state_in", "cell_state_in", "peephole_weights")
     yield _case(data_type, "peepholes", SequenceLstmDescriptor(), (3, 2, 4, 3), full, False)
+    chosen = (_SIGMOID, _TANH, _TANH, _SIGMOID, _RELU, _TANH)
+    d = SequenceLstmDescriptor(
+        direction=_BOTH, activations=chosen, activation_a=(1,) * 6, activation_b=(1,) * 6
+    )
+    yield _case(data_type, "another activation each way", d, (3, 2, 2, 3), ("bias",), False)
     d = SequenceLstmDescriptor(direction=_BOTH, time_major=True, input_forget=True)
     yield _case(data_type, "coupled gates both ways", d, (3, 2, 2, 3), full, False)
     d = SequenceLstmDescriptor(
