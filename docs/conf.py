@@ -22,16 +22,20 @@ highlight_language = "text"
 nitpicky = True
 
 _PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
+_GROUP = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
 def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Make the menu of the pages in README.md.
+    """Make the menu of the groups of pages in README.md.
 
     So there is one list for both kinds of readers.
     """
     if page == root_doc:
-        pages = dict.fromkeys(_PAGE.findall((Path(__file__).parent / "README.md").read_text()))
-        source[0] += "\n".join(["\n```{toctree}", ":hidden:", "", *pages, "```", ""])
+        _, *groups = _GROUP.split((Path(__file__).parent / "README.md").read_text())
+        for title, rows in zip(groups[::2], groups[1::2], strict=True):
+            pages = dict.fromkeys(_PAGE.findall(rows))
+            menu = ["\n```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""]
+            source[0] += "\n".join(menu)
 
 
 def setup(app: Sphinx) -> None:

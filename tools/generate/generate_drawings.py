@@ -145,7 +145,9 @@ def way_of_a_model() -> Drawing:
     for number, (name, suffixes) in enumerate(parsers):
         file = Box(60, middle - 125 + 50 * number, 100, 30)
         parser = Box(220, file.y, 150, 30)
-        drawing.box(file, [f"model.{suffixes}"])
+        every = suffixes.split()
+        usual = name.rpartition("-")[2]  # armnn-parser-onnx reads text formats, too
+        drawing.box(file, [f"model.{usual if usual in every else every[0]}"])
         drawing.box(parser, [name])
         drawing.arrow([file.side(1, 0), parser.side(-1, 0)], sideways=True)
         drawing.arrow([parser.side(1, 0), steps["network"].side(-1, 0)], sideways=True)
