@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -384,6 +385,7 @@ def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork)
 
 def test_a_closed_runtime_leaves_nothing(runtime: Runtime) -> None:
     recovered(runtime)
+    gc.collect()  # of what errors of other tests refer to
     before = set(os.listdir("/proc/self/fd")), threading.active_count()
     with Runtime(CreationOptions(isolate=["Hostile"])) as other:
         model = other.load_model(rectifier(), ["Hostile", "Honest"])
