@@ -112,6 +112,7 @@ def test_the_list_has_every_state_and_imports_nothing(
         "remedy": None,
         "shadowed_by": None,
         "import_seconds": None,
+        "isolation": None,
     }
     assert rows[2]["shadowed_by"] == "a_good:backend"
     assert rows[3]["reason"] == f"needs Backend API >=9, this core provides {API}"
