@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""A comparison at each CPU level of CpuAcc."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import armnn
+from armnn.cli.main import main
+from armnn_parser_onnx.export import to_onnx
+
+if TYPE_CHECKING:
+    import pytest
+
+LEVEL = {"x86_64": "sse2", "aarch64": "neon"}[platform.machine()]
+"""The level that every CPU of the machine's kind has."""
+
+
+def test_each_level_is_compared_in_a_process_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = armnn.Network("level")
+    x = net.add_input("x", armnn.TensorInfo((1, 8)))
+    weights = net.add_constant(np.random.default_rng(0).standard_normal((4, 8), np.float32))
+    net.add_output("y", net.add_fully_connected(x, weights, transpose_weight_matrix=True))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(to_onnx(net))
+    command = ["compare", str(path), "--backends", "CpuAcc", "--every-layer", "--repeats", "2"]
+    status = main([*command, "--vary", f"ARMNN_CPUACC_ISA={LEVEL},abacus", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert status == 1
+    assert found["variable"] == "ARMNN_CPUACC_ISA"
+    assert found["values"][LEVEL]["agrees"]
+    (verdict,) = found["values"][LEVEL]["verdicts"]
+    assert verdict["backend"] == "CpuAcc"
+    assert "this CPU or this build lacks, expected one of" in found["values"]["abacus"]["error"]
