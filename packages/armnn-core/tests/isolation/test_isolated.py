@@ -30,7 +30,7 @@ from armnn.errors import (
     UnknownBackendError,
     WorkerLostError,
 )
-from armnn.isolation.link import START_SECONDS
+from armnn.isolation.link import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -260,6 +260,25 @@ def test_workers_that_answer_no_call_are_given_up(
         assert "ended 6 times in succession before it answered a call" in caplog.text
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
         assert supervisor.starts == 6, "the other backend answers, and no worker is started"
+
+
+def test_a_step_whose_worker_is_lost_meanwhile_keeps_no_descriptors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lost(link: Link) -> int:
+        raise WorkerLostError("it ended just now", link.recipe.name)
+
+    with workers_in_threads(), Runtime(CreationOptions(isolate=["Honest"])) as runtime:
+        model = runtime.load_model(rectifier(), ["Honest", "Hostile"])
+        supervisor = supervisor_of(runtime, "Honest")
+        supervisor.link().lose("broke")
+        model.run(fed())  # prepares the other backend
+        assert supervisor.wait(START_SECONDS)
+        monkeypatch.setattr(Link, "watch", lost)
+        before = set(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+        assert set(os.listdir("/proc/self/fd")) - before == set()
 
 
 def test_doctor_remembers_a_fault_until_it_is_told_to_forget(

@@ -159,14 +159,16 @@ class Lane:
     def _connect(self, link: Link) -> Link:
         """Bind the step in a new worker."""
         self._disconnect()
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC)
-        self._done = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        watch = link.watch()
-        ends = [self._wake, self._done, *([] if watch is None else [watch])]
+        watch = link.watch()  # first: a lost worker has none
+        ends = [] if watch is None else [watch]
         self._ends = weakref.finalize(self, _close_all, ends)
+        ends.append(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
         self._poll = select.poll()
-        for each in ends[1:]:
+        for each in ends:
             self._poll.register(each, select.POLLIN)
+        self._done = ends[-1]
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC)
+        ends.append(self._wake)
         self._number = 0
         for word in (layout.SEQUENCE, layout.DEADLINE, layout.STOP):
             self._command[word] = 0
