@@ -281,6 +281,19 @@ def test_a_step_whose_worker_is_lost_meanwhile_keeps_no_descriptors(
         assert set(os.listdir("/proc/self/fd")) - before == set()
 
 
+def test_a_worker_lost_just_now_is_replaced_once(runtime: Runtime) -> None:
+    supervisor = recovered(runtime)
+    starts, link = supervisor.starts, supervisor.link()
+    told, link._lost = link._lost, lambda _: None  # another thread is on its way to say so
+    link.lose("broke")
+    with pytest.raises(WorkerLostError, match="broke"):
+        supervisor.link(wait=False)
+    told(link)
+    recovered(runtime)
+    assert supervisor.starts == starts + 1
+    assert "broke" in str(supervisor.faults[-1])
+
+
 def test_doctor_remembers_a_fault_until_it_is_told_to_forget(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

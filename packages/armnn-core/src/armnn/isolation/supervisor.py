@@ -86,6 +86,8 @@ class Supervisor:
                     "this one was forked from: load the model after the fork",
                     self.recipe.name,
                 )
+            if link is not None and link.is_lost and self._link is link:
+                self._replace(link)  # the thread that lost it has not come to that yet
             while wait and self._thread is not None:
                 self._state.wait()
             link = self._link
@@ -136,7 +138,7 @@ class Supervisor:
         """Take note of a lost worker, and start another one."""
         assert lost.fault is not None
         with self._state:
-            if self._link is not lost or self._is_closed:
+            if self._link is not lost or self._is_closed or self._thread is not None:
                 return
             self._faults[:] = [*self._faults, lost.fault][-_MOST_FAULTS:]
             self._is_settled.clear()
