@@ -15,6 +15,7 @@ import pytest
 from armnn_backend_api import BackendVersion
 from armnn_dynamic_loader import verdicts
 from armnn_dynamic_loader.files import FileRecord, FileState
+from armnn_dynamic_loader.needed import NeededFile
 from armnn_dynamic_loader.outcome import Outcome
 from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
 
@@ -24,6 +25,7 @@ BAD = Outcome("Acme", None, "", "execute", "writes behind the end")
 STATE = [[1, 2, 3, 4, 5]]
 ROW = {
     "state": STATE,
+    "digests": ["sha"],
     "sha256": "sha",
     "time": 1.0,
     "timeout": 10.0,
@@ -51,6 +53,25 @@ def test_a_verdict_is_found_again(path: Path, outcome: Outcome) -> None:
 def test_any_change_of_the_file_asks_for_a_new_verdict(path: Path, field: str) -> None:
     changed = dataclasses.replace(RECORD, state=RECORD.state._replace(**{field: 99}))  # type: ignore[union-attr]  # it has one
     assert kept(path, GOOD).find(changed, 10.0) is None
+
+
+def hashed(time: int, own: str = "a", helper: str = "b") -> FileRecord:
+    """Return a file with a library, changed at a time."""
+    library = NeededFile("libh.so", "/opt/acme/libh.so", FileState(1, 3, 3, time, 5), helper)
+    state = FileState(1, 2, 3, time, 5)
+    return dataclasses.replace(RECORD, state=state, sha256=own, needed=(library,))
+
+
+def test_files_that_were_touched_keep_their_verdict(path: Path) -> None:
+    VerdictCache(path).keep({hashed(1): (GOOD, "a")}, 10.0)
+    assert VerdictCache(path).find(hashed(2), 10.0) == (GOOD, "a")
+    for other in (hashed(2, own="x"), hashed(2, helper="x")):
+        assert VerdictCache(path).find(other, 10.0) is None
+
+
+def test_a_time_out_is_not_believed_of_touched_files(path: Path) -> None:
+    VerdictCache(path).keep({hashed(1): (SLOW, "a")}, 10.0)
+    assert VerdictCache(path).find(hashed(2), 10.0) is None
 
 
 def test_another_path_asks_for_a_new_verdict(path: Path) -> None:
@@ -99,7 +120,7 @@ def test_a_time_out_counts_only_for_those_who_are_no_more_patient(path: Path) ->
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"{", b"[]", b"null", b'{"format": 1}', b'{"format": 2, "verdicts": {}}',
+        b"", b"{", b"[]", b"null", b'{"format": 1}', b'{"format": 3, "verdicts": {}}',
         b'{"format": 1, "verdicts": []}', b"\xff\xfe", b"[" * 100_000,
     ],
 )  # fmt: skip

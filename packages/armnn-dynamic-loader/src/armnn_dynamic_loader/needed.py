@@ -51,11 +51,13 @@ class NeededFile:
         name: By which it is linked.
         path: Its canonical path.
         state: The state in which it was found.
+        sha256: "" as long as nothing asked for it.
     """
 
     name: str
     path: str
     state: FileState
+    sha256: str = ""
 
 
 def needed_files(path: str) -> tuple[NeededFile, ...]:

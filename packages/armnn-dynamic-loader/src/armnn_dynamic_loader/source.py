@@ -172,10 +172,7 @@ class _Gate:
         if reason:
             return _refused(record, "lock", reason, remedy)
         for each in record.needed:
-            digest = self._digest(record, each.path)
-            if isinstance(digest, FileRecord):
-                return digest
-            reason, remedy = self._lock.refusal_of_file(each.path, digest)
+            reason, remedy = self._lock.refusal_of_file(each.path, each.sha256)
             if reason:
                 reason = f"is linked with {each.path!r}, which {reason}"
                 return _refused(record, "lock", reason, remedy)
@@ -196,11 +193,19 @@ class _Gate:
         return replace(record, isolation=what)
 
     def hashed(self, record: FileRecord) -> FileRecord:
-        """Return the record with the file's sha256, or refused."""
-        if record.sha256 is not None:
-            return record
-        digest = self._digest(record, record.path)
-        return digest if isinstance(digest, FileRecord) else replace(record, sha256=digest)
+        """Return the record with its files' sha256, or refused."""
+        if record.sha256 is None:
+            digest = self._digest(record, record.path)
+            if isinstance(digest, FileRecord):
+                return digest
+            record = replace(record, sha256=digest)
+        needed = []
+        for each in record.needed:
+            digest = each.sha256 or self._digest(record, each.path)
+            if isinstance(digest, FileRecord):
+                return digest
+            needed.append(replace(each, sha256=digest))
+        return replace(record, needed=tuple(needed))
 
     def _digest(self, record: FileRecord, path: str) -> str | FileRecord:
         """Return the sha256 of a file, or the record refused."""
@@ -232,6 +237,7 @@ def _tried_out(
         cache = VerdictCache(cache_file(), is_twice=is_twice)
         outcomes: dict[str, tuple[Outcome, str]] = {}
         waiting: dict[str, FileRecord] = {}
+        touched: dict[FileRecord, tuple[Outcome, str]] = {}  # in another state, of the same bytes
         for number, record in enumerate(records):
             if record.is_open_question and not gate.is_blocked(record):
                 known = cache.find(record, options.probe_timeout)
@@ -240,12 +246,16 @@ def _tried_out(
                 else:
                     records[number] = announced = _announced(record, gate)
                     if announced.is_open_question:
-                        waiting[record.path] = announced
+                        known = cache.find(announced, options.probe_timeout)
+                        if known is not None and options.probe != "again":
+                            touched[announced] = known
+                        else:
+                            waiting[record.path] = announced
         fresh = _try_out(waiting, options.probe_timeout) if waiting else {}
         if is_twice and waiting:
             passed = [path for path, outcome in fresh.items() if not outcome.reason]
             fresh |= _try_out_beside(passed, options.probe_timeout)
-        found = {
+        found = touched | {
             waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()
         }
         cache.keep(found, options.probe_timeout)

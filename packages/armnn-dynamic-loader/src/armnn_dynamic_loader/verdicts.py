@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Remembers probe outcomes, once per state of a file.
 
-A verdict counts for the same path, device, inode, size and times, and for the same versions of the
-Backend API, this loader and Python. One that may turn out differently without any of these
-changing is not kept, or for a day only.
+A verdict counts for the same path and the same bytes of the file and of the libraries that are
+mapped with it, and for the same versions of the Backend API, this loader and Python. Bytes are the
+same if device, inode, size and times are, else if the sha256 of each of them is. A verdict that may
+turn out differently without any of these changing is not kept, or for a day only.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT_LIFE_SECONDS: Final = 24 * 60 * 60.0
 """How long a file that took too long is not tried again."""
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _LARGEST: Final = 2000
 _MADE_WITH: Final = [
     str(BACKEND_API_VERSION),
@@ -70,19 +71,20 @@ class VerdictCache:
         self._rows: dict[str, Any] = self._read()
 
     def find(self, record: FileRecord, timeout: float) -> tuple[Outcome, str] | None:
-        """Return the outcome and sha256 for a file's present state.
+        """Return the outcome and sha256 for a file's present bytes.
 
         Args:
-            record: The file.
+            record: The file; without its sha256 only an unchanged state shows the same bytes.
             timeout: How many seconds it would be given now.
         """
         row = self._rows.get(self._key(record))
         if not isinstance(row, dict) or record.state is None:
             return None
         try:
-            if row["state"] != _state_of(record):
-                return None
             outcome = _outcome(row["outcome"])
+            is_same = row["state"] == _state_of(record)
+            if not is_same and (outcome.is_timeout or not _has_bytes(record, row["digests"])):
+                return None
             sha256, given = row["sha256"], float(row["timeout"])
             age = time.time() - float(row["time"])
             is_stale = not 0 <= age < TIMEOUT_LIFE_SECONDS or timeout > given
@@ -102,6 +104,7 @@ class VerdictCache:
         rows = {
             self._key(record): {
                 "state": _state_of(record),
+                "digests": _digests_of(record),
                 "sha256": sha256,
                 "time": time.time(),
                 "timeout": timeout,
@@ -160,6 +163,16 @@ class VerdictCache:
 def _state_of(record: FileRecord) -> list[Any]:
     """Return the states of a file and its libraries."""
     return [list(record.state or ()), *([each.path, list(each.state)] for each in record.needed)]
+
+
+def _digests_of(record: FileRecord) -> list[Any]:
+    """Return the sha256 of a file and of its libraries."""
+    return [record.sha256, *([each.path, each.sha256] for each in record.needed)]
+
+
+def _has_bytes(record: FileRecord, digests: object) -> bool:
+    """Return whether a file and its libraries have these sha256."""
+    return record.sha256 is not None and _digests_of(record) == digests
 
 
 def _outcome(row: dict[str, Any]) -> Outcome:
