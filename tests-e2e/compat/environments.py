@@ -29,6 +29,7 @@ CPUREF = "armnn_backend_ref-"
 RELEASED = {
     "1.0": ("backend_api-1.0.0", "core-1.0.0", "backend_ref-1.0.0", "dynamic_loader-1.0.0"),
     "1.1": ("backend_api-1.1.0", "core-1.1.0", "backend_ref-1.1.0", "dynamic_loader-1.0.0"),
+    "1.2": ("backend_api-1.2.0", "core-1.2.0", "backend_ref-1.2.0", "dynamic_loader-1.1.0"),
 }
 """The frozen wheels that make up a released core."""
 

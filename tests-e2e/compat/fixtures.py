@@ -55,7 +55,12 @@ class Made:
         return f"backend-{self.version}.so"
 
 
-BACKENDS_FROZEN = (Made((1, 0), (1, 0)), Made((1, 1), (1, 1)), Made((1, 1), (1, 0)))
+BACKENDS_FROZEN = (
+    Made((1, 0), (1, 0)),
+    Made((1, 1), (1, 1)),
+    Made((1, 1), (1, 0)),
+    Made((1, 2), (1, 2)),
+)
 """The backends of released versions."""
 
 

@@ -63,6 +63,6 @@ def test_the_application_uses_the_new_code_of_an_upgraded_backend(
 ) -> None:
     before = contents(environment)
     assert application(environment) == "CpuRef 2"  # the backend of API 1.0 is not asked
-    pip(environment, "--upgrade", "armnn-compat-backend")
+    pip(environment, "--upgrade", "armnn-compat-backend==1.1.0")
     assert application(environment) == "Compat 2"
     assert contents(environment) == before
