@@ -94,7 +94,7 @@ def _parse(path: Path) -> tuple[str, str]:
         armnn.parse(path)
     except ParseError:
         return "refused", ""
-    except BaseException as error:  # whatever it is, it is the finding
+    except BaseException as error:  # any error is a finding
         return "raised", f"{type(error).__name__}: {error}"
     return "parsed", ""
 

@@ -133,7 +133,7 @@ class Worker:
         cache.mkdir(mode=0o700)
         try:
             return kind, getattr(self, "_" + kind.replace(" ", "_"))(source, path, cache)
-        except Exception as error:  # whatever it is, it is the finding
+        except Exception as error:  # any error is a finding
             return kind, f"{type(error).__name__}: {error}"
         finally:
             shutil.rmtree(cache)
