@@ -35,22 +35,27 @@ struct Line {
   int64_t n;
   Ints outside;
 
-  Ints at(int64_t x) const {
-    return x >= 0 && x < width ? widened<T>(begin + x * channels, n) + kOffset : outside;
+  Ints inside(int64_t x) const { return widened<T>(begin + x * channels, n) + kOffset; }
+
+  Ints at(int64_t x) const { return x >= 0 && x < width ? inside(x) : outside; }
+
+  Ints neighbours_from(int64_t x, int64_t dilation) const {
+    Ints neighbours{};
+    if (x >= 0 && x + (kInt8Group - 1) * dilation < width) {
+      CPUACC_UNROLL for (int i = 0; i < kInt8Group; ++i) neighbours = shifted(neighbours, inside(x + i * dilation));
+    } else {
+      for (int i = 0; i < kInt8Group; ++i) neighbours = shifted(neighbours, at(x + i * dilation));
+    }
+    return neighbours;
   }
 };
 
 /* Neighbours from d.left on, one of d.gathered_step columns after another. */
 template <typename T>
 inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
-  const int64_t dilation = d.dilation_x;
-  if (dilation != 1 || d.gathered_step > kInt8Group) {
+  if (d.dilation_x != 1 || d.gathered_step >= kInt8Group) {
     for (int64_t p = 0; p < d.gathered; ++p) {
-      Ints neighbours{};
-      for (int i = 0; i < kInt8Group; ++i) {
-        neighbours = shifted(neighbours, line.at(d.left + p * d.gathered_step + i * dilation));
-      }
-      to[p] = neighbours;
+      to[p] = line.neighbours_from(d.left + p * d.gathered_step, d.dilation_x);
     }
     return;
   }

@@ -32,7 +32,8 @@ class Int8Depthwise final : public WithInt8Epilogue {
     const int64_t outputs = w.batch * w.output_height * w.output_width;
     choose_pieces(setup.threads_for(outputs_ns(outputs)));
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
-    gathered_step_ = std::max<int64_t>(1, std::gcd(w.stride_x, group_step));
+    /* One output alone takes every group from its first column on: nothing between is asked for. */
+    gathered_step_ = std::max<int64_t>(1, piece_ == 1 ? group_step : std::gcd(w.stride_x, group_step));
     gathered_ = ((piece_ - 1) * w.stride_x + (groups_ - 1) * group_step) / gathered_step_ + 1;
     const int64_t rows = 2 + (w.window_height - 1) * w.dilation_y;
     gathered_bytes_ = aligned_bytes(static_cast<size_t>(rows * gathered_ * lanes * 4));
