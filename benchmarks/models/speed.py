@@ -20,8 +20,9 @@ kept, of which the faster counts. Times of a load do not include importing the r
 file is in the page cache, and modules have their byte code, as pip leaves them.
 
 What is measured is kept per model; a session that was stopped goes on where it was. A model is
-measured again if CpuAcc was built anew since, and with ``--anew``. A model that cannot be measured
-is named on the page and does not stop the session.
+measured again if CpuAcc was built anew since, and with ``--anew``. The others of a session of some
+NAMEs stay as the CPU's record has them; the page names those that older kernels measured. A model
+that cannot be measured is named on the page and does not stop the session.
 """
 
 from __future__ import annotations
@@ -269,6 +270,17 @@ def record_of(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     return record
 
 
+def keep_written(written: Path, folder: Path) -> None:
+    """Keep the records of a CPU's file that are not kept yet."""
+    if not written.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, record in json.loads(written.read_text(encoding="utf-8"))["models"].items():
+        kept = folder / f"{name}.json"
+        if not kept.exists():
+            kept.write_text(json.dumps(record), encoding="utf-8")
+
+
 def main() -> None:
     """Measure the models and write the page of all."""
     parser = argparse.ArgumentParser(
@@ -283,6 +295,9 @@ def main() -> None:
     arguments = parser.parse_args()
     possible = [name for name, model in MODELS.items() if not model.refused]
     wanted = arguments.names or possible
+    written = RECORDS / f"{slug_of(arguments.cpu)}.json"
+    folder = default_cache() / "speed"
+    keep_written(written, folder)
     compile_modules()
     start = time.monotonic()
     for place, name in enumerate(wanted, 1):
@@ -292,7 +307,6 @@ def main() -> None:
             said = f"not measured, {type(error).__name__}: {error}"
         minutes = (time.monotonic() - start) / 60
         print(f"[{place}/{len(wanted)}] {minutes:.1f} min, {name}: {said}", flush=True)
-    folder = default_cache() / "speed"
     kept = {name: folder / f"{name}.json" for name in possible}
     models = {
         name: json.loads(file.read_text(encoding="utf-8"))
@@ -311,7 +325,7 @@ def main() -> None:
     lines = ",\n".join(
         f"{json.dumps(name)}: {json.dumps(record)}" for name, record in models.items()
     )
-    RECORDS.joinpath(f"{slug_of(arguments.cpu)}.json").write_text(
+    written.write_text(
         f'{{"about": {json.dumps(about)},\n"models": {{\n{lines}\n}}}}\n', encoding="utf-8"
     )
     write_pages()
