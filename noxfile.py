@@ -3,14 +3,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nox
 from packaging.requirements import Requirement
+
+sys.path.insert(0, str(Path(__file__).parent))  # the command nox looks for no modules here
+from tools.release.session_wheels import (
+    DIST,
+    NATIVE,
+    ONE_LEVEL,
+    PACKAGES,
+    PROJECT,
+    build_changed,
+    folder_for_demo,
+    install_wheels,
+    ours,
+)
 
 nox.needs_version = ">=2026.10"
 nox.options.sessions = [
@@ -27,11 +40,6 @@ nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
 
-PROJECT = nox.project.load_toml("pyproject.toml")
-PACKAGES = {
-    path.parent.name: nox.project.load_toml(path)
-    for path in sorted(Path("packages").glob("*/pyproject.toml"))
-}
 SCRIPTS = sorted(
     script
     for folder in ("tools", "benchmarks", "examples", "packages/*/tools")
@@ -45,12 +53,6 @@ MORE = [
     "armnn-compat",
     "armnn-conformance",
 ]
-DIST = Path("dist")
-NATIVE = "armnn-backend-neon"
-# Its wheels for one instruction-set level, which only the demo installs.
-ONE_LEVEL = DIST / "one-level"
-# What building leaves in the folder of a package, and the scripts for the work on it.
-NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2", "--dist=loadgroup"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -71,7 +73,7 @@ def _cells(*, openvino: bool) -> Iterator[Any]:
 @nox.session(requires=["build"])
 def lint(session: nox.Session) -> None:
     """Check style, formatting, generated files and distributions' contents."""
-    _install(session, "armnn-core[onnx,tflite]", group="lint")
+    install_wheels(session, "armnn-core[onnx,tflite]", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     for script in SCRIPTS:
@@ -83,7 +85,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def types(session: nox.Session) -> None:
     """Check the types of all sources, in strict mode."""
-    _install(session, EVERYTHING, *MORE, group="types")
+    install_wheels(session, EVERYTHING, *MORE, group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
     session.run("mypy", "noxfile.py", "nox", "conftest.py", *SCRIPTS)
 
@@ -101,7 +103,7 @@ def docs(session: nox.Session) -> None:
 def tests(session: nox.Session, package: str) -> None:
     """Run one distribution's unit tests with its declared dependencies alone."""
     named = nox.project.dependency_groups(PACKAGES[package], "test")
-    _install(session, package, *named, group="test")
+    install_wheels(session, package, *named, group="test")
     session.run(
         "pytest", f"packages/{package}/tests", *WORKERS, *session.posargs, env=ONE_THREAD_EACH
     )
@@ -110,7 +112,7 @@ def tests(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build"])
 def e2e(session: nox.Session) -> None:
     """Run the tests of all distributions, installed from wheels."""
-    _install(session, EVERYTHING, *MORE, group="e2e")
+    install_wheels(session, EVERYTHING, *MORE, group="e2e")
     _install_clients(session)
     session.run(
         "pytest",
@@ -166,7 +168,7 @@ def compat_rules(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def browser(session: nox.Session) -> None:
     """Drive the pages of armnn view in a headless Chromium."""
-    _install(session, "armnn-core[ref]", "armnn-backend-neon", group="browser")
+    install_wheels(session, "armnn-core[ref]", "armnn-backend-neon", group="browser")
     if shutil.which("chromium") is None:
         session.run("playwright", "install", "chromium")
     session.run("pytest", "tests-e2e/browser", *session.posargs)
@@ -175,7 +177,7 @@ def browser(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def clients(session: nox.Session) -> None:
     """Run onnxruntime's client programs with torch, which e2e replaces."""
-    _install(session, EVERYTHING, "armnn-compat", group="e2e")
+    install_wheels(session, EVERYTHING, "armnn-compat", group="e2e")
     _install_clients(session)
     session.install(*nox.project.dependency_groups(PROJECT, "torch"))
     session.run("pytest", "tests-e2e/test_compat_clients.py", *session.posargs, env=ONE_THREAD_EACH)
@@ -184,14 +186,14 @@ def clients(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def kit_mutants(session: nox.Session) -> None:
     """Check that the kit notices each recorded mutant of CpuRef."""
-    _install(session, "armnn-core[ref]", "armnn-conformance", group="test")
+    install_wheels(session, "armnn-core[ref]", "armnn-conformance", group="test")
     _run(session, "packages/armnn-backend-ref/tools/kit_mutants.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def kit_mutants_native(session: nox.Session) -> None:
     """Check that the kit notices planted faults of C backends."""
-    _install(session, "armnn-core[dynamic]", "armnn-conformance", group="test")
+    install_wheels(session, "armnn-core[dynamic]", "armnn-conformance", group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
     script = "packages/armnn-conformance/tools/native_mutants.py"
     _run(session, script, *session.posargs)
@@ -201,7 +203,7 @@ def kit_mutants_native(session: nox.Session) -> None:
 def native_sanitized(session: nox.Session) -> None:
     """Run C samples and adapter under ASan, UBSan and valgrind."""
     named = nox.project.dependency_groups(PACKAGES["armnn-core"], "test")
-    _install(session, "armnn-core", *named, group="test")
+    install_wheels(session, "armnn-core", *named, group="test")
     _run(session, "packages/armnn-core/tools/native_sanitized.py", *session.posargs)
 
 
@@ -209,7 +211,7 @@ def native_sanitized(session: nox.Session) -> None:
 def cpuacc_sanitized(session: nox.Session) -> None:
     """Run CpuAcc's tests under AddressSanitizer with UBSan, then under ThreadSanitizer."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
-    _install(session, "armnn-backend-neon", *named, group="test")
+    install_wheels(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
     script = "packages/armnn-backend-neon/tools/cpuacc_sanitized.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -218,7 +220,9 @@ def cpuacc_sanitized(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def cpuacc_kit(session: nox.Session) -> None:
     """Run the kit on CpuAcc's levels with 1-3 threads."""
-    _install(session, "armnn-backend-neon", "armnn-backend-ref", "armnn-conformance", group="test")
+    install_wheels(
+        session, "armnn-backend-neon", "armnn-backend-ref", "armnn-conformance", group="test"
+    )
     script = "packages/armnn-backend-neon/tools/cpuacc_kit.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -227,7 +231,7 @@ def cpuacc_kit(session: nox.Session) -> None:
 def cpuacc_vnni(session: nox.Session) -> None:
     """Test CpuAcc's level avx_vnni on a machine with AVX-512."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
-    _install(session, "armnn-backend-neon", *named, group="test")
+    install_wheels(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
     script = "packages/armnn-backend-neon/tools/cpuacc_vnni.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -236,7 +240,7 @@ def cpuacc_vnni(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def cpuacc_models(session: nox.Session) -> None:
     """Compare CpuAcc with CpuRef on the public models."""
-    _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="models")
+    install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="models")
     script = "tools/models/backend_agreement.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -244,7 +248,7 @@ def cpuacc_models(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def cpuacc_random(session: nox.Session) -> None:
     """Compare CpuAcc's levels with CpuRef on random networks."""
-    _install(session, "armnn-backend-neon", "armnn-backend-ref")
+    install_wheels(session, "armnn-backend-neon", "armnn-backend-ref")
     script = "packages/armnn-backend-neon/tools/cpuacc_random.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -262,7 +266,7 @@ def neon_emulated(session: nox.Session, part: str) -> None:
 def isolation_board(session: nox.Session) -> None:
     """Run some of the kit over an emulated Arm board."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    _install(session, "armnn-core[ref]", "armnn-conformance")
+    install_wheels(session, "armnn-core[ref]", "armnn-conformance")
     script = "packages/armnn-backend-neon/tools/emulated_arm.py"
     _run(session, script, "board", *session.posargs)
 
@@ -270,7 +274,7 @@ def isolation_board(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def isolation_kit(session: nox.Session) -> None:
     """Run the conformance kit on CpuAcc in a worker process."""
-    _install(session, "armnn-core[ref,neon]", "armnn-conformance")
+    install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance")
     kit = ("python", "-m", "pytest", "--pyargs", "armnn_conformance")
     session.run(*kit, "--armnn-backend", "isolated:CpuAcc", *session.posargs)
 
@@ -278,21 +282,21 @@ def isolation_kit(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def isolation_soak(session: nox.Session) -> None:
     """Kill a worker 1,000 times under load from four threads."""
-    _install(session, "armnn-core[ref,neon]")
+    install_wheels(session, "armnn-core[ref,neon]")
     _run(session, "packages/armnn-core/tools/isolation_soak.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def fuzz_native(session: nox.Session) -> None:
     """Mutate C backends' tables; core and backend must survive each."""
-    _install(session, "armnn-core")
+    install_wheels(session, "armnn-core")
     _run(session, "packages/armnn-core/tools/fuzz_native.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def onnx_standard(session: nox.Session) -> None:
     """Run ONNX's node tests and check the recorded pass count."""
-    _install(session, "armnn-core[ref,onnx]", group="onnx")
+    install_wheels(session, "armnn-core[ref,onnx]", group="onnx")
     script = "packages/armnn-parser-onnx/tools/onnx_standard.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -300,14 +304,14 @@ def onnx_standard(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def armnn_files(session: nox.Session) -> None:
     """Compare .armnn files with Debian's Arm NN 20.08 and 23.08."""
-    _install(session, "armnn-core[ref]", "armnn-conformance")
+    install_wheels(session, "armnn-core[ref]", "armnn-conformance")
     _run(session, "tools/arm_nn/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def fuzz(session: nox.Session) -> None:
     """Parse tens of thousands of damaged files of each format."""
-    _install(session, "armnn-core[onnx,ref,tflite]", "armnn-conformance", group="tflite")
+    install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-conformance", group="tflite")
     session.install(*nox.project.dependency_groups(PROJECT, "onnx"))
     for seeds in sorted(Path("tools/fuzz").glob("seeds_*.py")):
         file_format = seeds.stem.removeprefix("seeds_")
@@ -317,28 +321,28 @@ def fuzz(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def fuzz_onnx_reader(session: nox.Session) -> None:
     """Compare the ONNX reader with Protocol Buffers on damaged files."""
-    _install(session, "armnn-core[onnx]", group="models")
+    install_wheels(session, "armnn-core[onnx]", group="models")
     _run(session, "tools/fuzz/onnx_reader.py", "--public", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def fuzz_prepared(session: nox.Session) -> None:
     """Load models from damaged and foreign files of a cache."""
-    _install(session, "armnn-core[ref,neon]")
+    install_wheels(session, "armnn-core[ref,neon]")
     _run(session, "tools/fuzz/prepared_files.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def models(session: nox.Session) -> None:
     """Compare public models with onnxruntime and LiteRT; write docs/models.md."""
-    _install(session, "armnn-core[onnx,ref,tflite]", group="models")
+    install_wheels(session, "armnn-core[onnx,ref,tflite]", group="models")
     _run(session, "tools/models/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def wrong_layers(session: nox.Session) -> None:
     """Compare every layer of the public models with CpuRef."""
-    _install(session, EVERYTHING, group="models")
+    install_wheels(session, EVERYTHING, group="models")
     for backends in (["CpuAcc,CpuRef"], ["CpuAcc,CpuRef", "--fast-math"], ["OpenVino,CpuRef"]):
         script = "tools/models/wrong_layers.py"
         _run(session, script, "--backends", *backends, *session.posargs, env=ONE_THREAD_EACH)
@@ -347,14 +351,14 @@ def wrong_layers(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def reduce_faults(session: nox.Session) -> None:
     """Reduce planted faults and crashes in networks of 40 layers."""
-    _install(session, "armnn-core[onnx,ref]", "armnn-conformance", group="test")
+    install_wheels(session, "armnn-core[onnx,ref]", "armnn-conformance", group="test")
     _run(session, "packages/armnn-core/tools/reduce_faults.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def published_bugs(session: nox.Session) -> None:
     """Compare models on old versions of other runtimes."""
-    _install(
+    install_wheels(
         session,
         "armnn-core[ref,onnx]",
         "armnn-backend-onnxruntime",
@@ -368,7 +372,7 @@ def published_bugs(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the budgets."""
-    _install(session, EVERYTHING, "armnn-conformance")
+    install_wheels(session, EVERYTHING, "armnn-conformance")
     session.install("onnxruntime")
     names = ("resnet50", "page_orientation", "text_direction")
     fetch = _run(session, "tools/models/fetch.py", *names, silent=True)
@@ -381,22 +385,24 @@ def bench(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def speed(session: nox.Session) -> None:
     """Measure CpuAcc beside its peers; write the speed pages."""
-    _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
+    install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
     _run(session, "benchmarks/models/speed.py", *session.posargs)
 
 
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the distributions whose files have changed into dist/."""
-    _build(session, PACKAGES, DIST)
+    build_changed(session, PACKAGES, DIST)
 
 
 @nox.session(default=False)
 def build_for_demo(session: nox.Session) -> None:
     """Build the demo's wheels, with CpuAcc for this processor alone."""
-    _build(session, [package for package in _ours(EVERYTHING) if package != NATIVE], DIST)
-    if _folder_for_demo(NATIVE) == ONE_LEVEL:
-        _build(session, [NATIVE], ONE_LEVEL, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"})
+    build_changed(session, [package for package in ours(EVERYTHING) if package != NATIVE], DIST)
+    if folder_for_demo(NATIVE) == ONE_LEVEL:
+        build_changed(
+            session, [NATIVE], ONE_LEVEL, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"}
+        )
 
 
 @nox.session(default=False)
@@ -414,7 +420,7 @@ def hatch(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build"], default=False)
 def soak_dynamic(session: nox.Session) -> None:
     """Start 100 runtimes while backend files come, change and go."""
-    _install(session, "armnn-dynamic-loader")
+    install_wheels(session, "armnn-dynamic-loader")
     _run(session, "packages/armnn-dynamic-loader/tools/soak.py", *session.posargs)
 
 
@@ -445,7 +451,7 @@ def demo(session: nox.Session) -> None:
     """Fetch a real network and classify a page's rotation."""
     # Most of what is installed is never imported, so compiling it in advance takes longer.
     session.env["PIP_NO_COMPILE"] = "1"
-    _install(session, EVERYTHING, folder_of=_folder_for_demo)
+    install_wheels(session, EVERYTHING, folder_of=folder_for_demo)
     fetch = _run(session, "tools/models/fetch.py", "page_orientation", silent=True)
     model = str(fetch).splitlines()[-1]
     session.run("armnn", "backends")
@@ -468,94 +474,6 @@ def _shared_python(session: nox.Session, environment: str) -> str:
     return str(Path(session.cache_dir).parent.absolute() / name / "bin" / "python")
 
 
-def _build(
-    session: nox.Session,
-    packages: Iterable[str],
-    folder: Path,
-    *options: str,
-    env: Mapping[str, str] | None = None,
-) -> None:
-    """Build the changed distributions into a folder."""
-    changed = [package for package in packages if not _is_built(package, folder)]
-    if not changed:
-        session.log(f"All distributions in {folder}/ are up to date.")
-        return
-    session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    for package in changed:
-        for old in folder.glob(f"{_file_stem(package)}-*"):
-            old.unlink()
-        arguments = ("--no-isolation", *options, "--outdir", str(folder))
-        session.run("python", "-m", "build", *arguments, f"packages/{package}", env=env)
-        _stamp(package, folder).write_text(_digest(package))
-
-
-def _install(
-    session: nox.Session,
-    *requirements: str,
-    group: str | None = None,
-    folder_of: Callable[[str], Path] | None = None,
-) -> None:
-    """Install requirements: ours from dist/, others from the index."""
-    ours = _ours(*requirements)
-    folders = {package: folder_of(package) if folder_of else DIST for package in ours}
-    wheels = [wheel for package, folder in folders.items() for wheel in _wheels(package, folder)]
-    # Their version is the same from build to build, so pip has to be told to replace them.
-    session.install("--force-reinstall", "--no-deps", *map(str, wheels))
-    tools = nox.project.dependency_groups(PROJECT, group) if group else ()
-    session.install(*requirements, *tools)
-
-
-def _folder_for_demo(package: str) -> Path:
-    """Return the folder of the wheel that the demo installs."""
-    return DIST if package != NATIVE or _is_built(package, DIST) else ONE_LEVEL
-
-
 def _install_clients(session: nox.Session) -> None:
     """Install programs written for other run times, without their dependencies."""
     session.install("--no-deps", *nox.project.dependency_groups(PROJECT, "clients"))
-
-
-def _ours(*requirements: str) -> list[str]:
-    """Return our distributions among requirements, recursively."""
-    found: dict[str, None] = {}
-    for requirement in map(Requirement, requirements):
-        if requirement.name not in PACKAGES:
-            continue
-        project = PACKAGES[requirement.name]["project"]
-        needed = list(project["dependencies"])
-        for extra in sorted(requirement.extras):
-            needed += project["optional-dependencies"][extra]
-        found[requirement.name] = None
-        found.update(dict.fromkeys(_ours(*needed)))
-    return list(found)
-
-
-def _file_stem(package: str) -> str:
-    """Return the beginning of a distribution's file names."""
-    return package.replace("-", "_")
-
-
-def _wheels(package: str, folder: Path) -> list[Path]:
-    return list(folder.glob(f"{_file_stem(package)}-*.whl"))
-
-
-def _stamp(package: str, folder: Path) -> Path:
-    """Return the file with the built sources' digest."""
-    return folder / f"{package}.sha256"
-
-
-def _is_built(package: str, folder: Path) -> bool:
-    """Return whether a folder has a distribution's current wheel."""
-    stamp = _stamp(package, folder)
-    has_wheel = stamp.exists() and _wheels(package, folder)
-    return bool(has_wheel) and stamp.read_text() == _digest(package)
-
-
-def _digest(package: str) -> str:
-    """Return a digest of a package's shipped files."""
-    digest = hashlib.sha256(repr(nox.project.dependency_groups(PROJECT, "build")).encode())
-    for path in sorted(Path("packages", package).rglob("*")):
-        if path.is_file() and NOT_SHIPPED.isdisjoint(path.parts):
-            digest.update(f"{path.as_posix()} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

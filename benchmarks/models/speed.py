@@ -271,7 +271,7 @@ def record_of(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def keep_written(written: Path, folder: Path) -> None:
-    """Keep the records of a CPU's file that are not kept yet."""
+    """Keep what a CPU's file has of other models."""
     if not written.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
