@@ -14,15 +14,12 @@ from armnn.cli.arguments import add_command, natural_number, number, positive_nu
 from armnn.cli.inputs import InputOptions, make_feeds
 from armnn.cli.model_options import (
     add_model_arguments,
-    backend_options,
     creation_options,
-    layer_backends,
     parser_options,
 )
-from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
+from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
 from armnn.cli.output import print_json, print_table, printable
-from armnn.cli.run_options import add_input_argument, add_shape_argument
-from armnn.optimizer.options import OptimizerOptions
+from armnn.cli.run_options import add_data_arguments
 from armnn.parsing import parse
 
 if TYPE_CHECKING:
@@ -84,11 +81,7 @@ def add_parser(
         metavar="N",
         help="runs at the same time (default: 1)",
     )
-    add_input_argument(group)
-    add_shape_argument(group)
-    group.add_argument(
-        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
-    )
+    add_data_arguments(group)
     group.add_argument(
         "--plot", metavar="FILE.svg", help="write a picture of the latencies (needs matplotlib)"
     )
@@ -117,12 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         seconds=arguments.duration,
         threads=arguments.threads,
         streams=arguments.streams,
-        options=OptimizerOptions(
-            **{**optimizer_options(arguments), "debug": False, "debug_to_file": False},
-            model_options=backend_options(arguments.option),
-            layer_backends=layer_backends(arguments.layer_backend),
-            strict=arguments.strict,
-        ),
+        options=prepared_as(arguments),
         creation_options=creation_options(arguments),
         parser_options=parsing,
         tell=_tell,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from armnn._installing import FAST, REFERENCE
 from armnn.cli.arguments import add_command, positive_number
 from armnn.cli.model_options import creation_options, parser_options
+from armnn.cli.optimizer_options import prepared_as
 from armnn.cli.output import print_json, print_table, printable, progress
-from armnn.cli.samples import add_sample_arguments, prepared_as, samples_for
+from armnn.cli.samples import add_sample_arguments, samples_for
 from armnn.cli.varying import vary
 from armnn.debugging import CompareOptions, Findings, LayerVerdict, compare, find_wrong_pass
 from armnn.errors import InvalidArgumentError

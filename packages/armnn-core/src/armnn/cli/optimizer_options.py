@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.cli.model_options import backend_options, layer_backends
 from armnn.cli.output import printable
 from armnn.optimizer.options import OptimizerOptions, ShapeInferenceMethod, default_of
 
@@ -73,6 +74,16 @@ def optimizer_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that the command line gives, as keywords."""
     given = {each.name: getattr(arguments, f"optimizer_{each.name}") for each in _own_options()}
     return {**given, "debug": show_tensor if given["debug"] else False}
+
+
+def prepared_as(arguments: argparse.Namespace) -> OptimizerOptions:
+    """Return all options of a preparation that shows no tensors."""
+    return OptimizerOptions(
+        **{**optimizer_options(arguments), "debug": False, "debug_to_file": False},
+        model_options=backend_options(arguments.option),
+        layer_backends=layer_backends(arguments.layer_backend),
+        strict=arguments.strict,
+    )
 
 
 def show_tensor(layer: str, slot: int, array: NDArray[Any]) -> None:

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from armnn._installing import FAST
 from armnn.cli.arguments import add_command, number
 from armnn.cli.model_options import creation_options, parser_options
+from armnn.cli.optimizer_options import prepared_as
 from armnn.cli.output import print_json, printable, progress
-from armnn.cli.samples import add_sample_arguments, prepared_as, samples_for
+from armnn.cli.samples import add_sample_arguments, samples_for
 from armnn.debugging import Progress, ReduceOptions, Reduction, reduce
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse

@@ -65,6 +65,20 @@ def add_input_argument(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_seed_argument(group: argparse._ActionsContainer) -> None:
+    """Add ``--seed``."""
+    group.add_argument(
+        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
+    )
+
+
+def add_data_arguments(group: argparse._ActionsContainer) -> None:
+    """Add what says which data a model is measured with."""
+    add_input_argument(group)
+    add_shape_argument(group)
+    add_seed_argument(group)
+
+
 def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
     add_input_argument(group)
     group.add_argument(
@@ -73,9 +87,7 @@ def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
         help="take real numbers in files for quantised inputs, too",
     )
     add_shape_argument(group)
-    group.add_argument(
-        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
-    )
+    add_seed_argument(group)
 
 
 def _add_picture_arguments(group: argparse._ArgumentGroup) -> None:

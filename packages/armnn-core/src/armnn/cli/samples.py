@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._installing import REFERENCE
-from armnn.cli.arguments import natural_number, positive_number
+from armnn.cli.arguments import positive_number
 from armnn.cli.inputs import ARRAY_SUFFIXES, InputOptions, make_feeds
 from armnn.cli.model_options import (
     add_model_arguments,
-    backend_options,
     creation_options,
-    layer_backends,
 )
-from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
+from armnn.cli.optimizer_options import add_optimizer_arguments
 from armnn.cli.pictures import PICTURE_SUFFIXES
-from armnn.cli.run_options import add_shape_argument
+from armnn.cli.run_options import add_seed_argument, add_shape_argument
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer.options import OptimizerOptions
 from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -60,21 +57,9 @@ def add_sample_arguments(parser: argparse.ArgumentParser, title: str) -> argpars
         metavar="N",
         help="how many random samples (default: %(default)s)",
     )
-    group.add_argument(
-        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
-    )
+    add_seed_argument(group)
     add_shape_argument(group)
     return group
-
-
-def prepared_as(arguments: argparse.Namespace) -> OptimizerOptions:
-    """Return the options of the preparation, which shows nothing."""
-    return OptimizerOptions(
-        **{**optimizer_options(arguments), "debug": False, "debug_to_file": False},
-        model_options=backend_options(arguments.option),
-        layer_backends=layer_backends(arguments.layer_backend),
-        strict=arguments.strict,
-    )
 
 
 def samples_for(network: Network, arguments: argparse.Namespace) -> list[dict[str, NDArray[Any]]]:

@@ -5,24 +5,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from armnn._installing import FAST, REFERENCE
-from armnn.cli.arguments import natural_number, number
+from armnn.cli.arguments import number
 from armnn.cli.inputs import InputOptions, make_feeds
 from armnn.cli.model_options import (
     add_model_arguments,
-    backend_options,
     creation_options,
-    layer_backends,
     parser_options,
 )
-from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
+from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
 from armnn.cli.output import print_json, print_table, printable
-from armnn.cli.run_options import add_input_argument, add_shape_argument
+from armnn.cli.run_options import add_data_arguments
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
 
@@ -61,11 +58,7 @@ def add_parser(
         metavar="S",
         help="seconds for measuring; the check of the outputs comes on top (default: %(default)s)",
     )
-    add_input_argument(group)
-    add_shape_argument(group)
-    group.add_argument(
-        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
-    )
+    add_data_arguments(group)
     group.add_argument(
         "-o",
         "--output",
@@ -98,13 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.backends,
         budget=arguments.budget,
         inputs={feed.name: feed.array for feed in feeds},
-        options=OptimizerOptions(
-            **{**optimizer_options(arguments), "debug": False, "debug_to_file": False},
-            model_options=backend_options(arguments.option),
-            layer_backends=layer_backends(arguments.layer_backend),
-            strict=arguments.strict,
-        ),
-        creation_options=replace(creation_options(arguments)),
+        options=prepared_as(arguments),
+        creation_options=creation_options(arguments),
         parser_options=parsing,
         tell=_tell,
     )
