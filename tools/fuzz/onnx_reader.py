@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]  # has no annotations
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.model_file import read_message

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
-from google.protobuf.message import (  # type: ignore[import-untyped]
+from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]  # has no annotations
+from google.protobuf.message import (  # type: ignore[import-untyped]  # has no annotations
     DecodeError,
     EncodeError,
     Message,

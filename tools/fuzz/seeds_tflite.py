@@ -7,8 +7,8 @@ import struct
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import tflite  # type: ignore[import-untyped]
-from flatbuffers import flexbuffers  # type: ignore[import-untyped]
+import tflite  # type: ignore[import-untyped]  # has no annotations
+from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # has no annotations
 
 from tools.fuzz.flat_mutants import mutate
 from tools.fuzz.flat_writer import Table, finish, i8, i32, reals, table, u8, u32, u64

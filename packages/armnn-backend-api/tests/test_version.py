@@ -104,7 +104,7 @@ def test_order_is_numeric_and_by_major_first() -> None:
 
 def test_versions_are_immutable_and_hashable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        BackendVersion(1, 0).major = 2  # type: ignore[misc]
+        BackendVersion(1, 0).major = 2  # type: ignore[misc]  # that it is refused is tested
     assert len({BackendVersion(1, 0), BackendVersion.parse("1.0")}) == 1
 
 

@@ -69,9 +69,9 @@ def test_an_event_that_was_recorded_does_not_change() -> None:
     recorder.event("layer", 0, 1, backend="CpuRef")
     (event,) = recorder.events
     with pytest.raises(TypeError):
-        event.details["backend"] = "Other"  # type: ignore[index]
+        event.details["backend"] = "Other"  # type: ignore[index]  # that it is refused is tested
     with pytest.raises(AttributeError):
-        event.name = "other"  # type: ignore[misc]
+        event.name = "other"  # type: ignore[misc]  # that it is refused is tested
 
 
 def test_events_of_many_threads_are_all_kept() -> None:

@@ -16,7 +16,7 @@ from tools.fuzz.onnx_reader import difference
 
 
 def written(definition: object, node: Node) -> str:
-    return definition if isinstance(definition, str) else definition(node)  # type: ignore[operator]
+    return definition if isinstance(definition, str) else definition(node)  # type: ignore[operator]  # a function of the node
 
 
 @pytest.mark.parametrize(("domain", "name"), DEFINITIONS)

@@ -142,7 +142,7 @@ def test_a_wrong_identity_is_caught(
 def test_younger_layers_must_not_reach_a_backend(make_subject: MakeSubject) -> None:
     subject = make_subject(misbehaving.CredulousBackend)
     contract.check_future_items(subject)  # the host refuses on behalf of the credulous
-    subject.supports = lambda layer: Support(True)  # type: ignore[method-assign]
+    subject.supports = lambda layer: Support(True)  # type: ignore[method-assign]  # the fault of this subject
     with pytest.raises(NonconformityError, match=r"younger than Backend API .* was offered"):
         contract.check_future_items(subject)
 

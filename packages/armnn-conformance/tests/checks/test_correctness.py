@@ -157,7 +157,7 @@ def test_a_result_that_changes_from_run_to_run_is_caught(make_subject: MakeSubje
         def create_workload(self, layer: Any, model: Any) -> Any:
             runs = iter([0.0] + [1.0] * 9)
             inner = misbehaving.SmallBackend()
-            inner.functions = {"Addition": lambda _, x, y: x + y + next(runs)}  # type: ignore[misc]
+            inner.functions = {"Addition": lambda _, x, y: x + y + next(runs)}  # type: ignore[misc]  # the fault of this subject
             return inner.create_workload(layer, model)
 
     outcome = check_case(make_subject(WearyBackend), addition())

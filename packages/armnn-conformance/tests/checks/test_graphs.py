@@ -35,7 +35,7 @@ def test_a_good_backend_passes(make_subject: MakeSubject, family: str) -> None:
 class ForgetfulBackend(misbehaving.SmallBackend):
     """Computes the first layer of a context only once."""
 
-    def create_workload(self, layer, model) -> Workload:  # type: ignore[no-untyped-def]
+    def create_workload(self, layer, model) -> Workload:  # type: ignore[no-untyped-def]  # typed by the base
         """Return a workload that reads its inputs once."""
         made = super().create_workload(layer, model)
 
@@ -62,7 +62,7 @@ class HoardingBackend(misbehaving.SmallBackend):
 
     seen: ClassVar[set[tuple[Any, ...]]] = set()
 
-    def create_workload(self, layer, model) -> Workload:  # type: ignore[no-untyped-def]
+    def create_workload(self, layer, model) -> Workload:  # type: ignore[no-untyped-def]  # typed by the base
         """Return a workload that is right the first time."""
         made = super().create_workload(layer, model)
         key = (id(model), layer.name, layer.output_infos)
@@ -94,7 +94,7 @@ def test_a_backend_that_is_wrong_when_a_shape_comes_again_is_caught(
 class SingleBackend(misbehaving.SmallBackend):
     """Takes subgraphs of one layer."""
 
-    def optimize_subgraph(self, view: SubgraphView, model):  # type: ignore[no-untyped-def]
+    def optimize_subgraph(self, view: SubgraphView, model):  # type: ignore[no-untyped-def]  # typed by the base
         """Refuse what has more layers."""
         if len(view.layers) > 1:
             raise BackendError("one layer at a time")

@@ -166,7 +166,7 @@ class Doubling(NullBackend):
 
 
 class _Double(NullWorkload):
-    def bind(self, inputs, outputs):  # type: ignore[no-untyped-def]
+    def bind(self, inputs, outputs):  # type: ignore[no-untyped-def]  # typed by the base
         return lambda: np.multiply(inputs[0].map(), 2, out=outputs[0].map())
 
 

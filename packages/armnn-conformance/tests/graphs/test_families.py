@@ -77,7 +77,7 @@ def test_families_have_what_their_names_say(claims: Claims) -> None:
         if node.layer == "Addition"
     )
     shared = [
-        max(count for value, count in readers(graph).items() if value.constant)  # type: ignore[attr-defined]
+        max(count for value, count in readers(graph).items() if value.constant)  # type: ignore[attr-defined]  # asked for just before
         for graph in graphs(claims, "a shared constant")
     ]
     assert max(shared) > 1

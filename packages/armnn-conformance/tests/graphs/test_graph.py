@@ -66,7 +66,7 @@ def test_a_graph_becomes_a_network_with_shared_constants() -> None:
 def test_another_batch_has_other_expected_values() -> None:
     draw = Draw(FLOAT, [5])
     node = doubled(draw.input((2, 3)))
-    graph = Graph("sum", [node], [node.inputs[0]], list(node.outputs))  # type: ignore[list-item]
+    graph = Graph("sum", [node], [node.inputs[0]], list(node.outputs))  # type: ignore[list-item]  # never None here
     other = draw.input((4, 3))
     made = graph.with_inputs([other])
     np.testing.assert_array_equal(made.outputs[0].real, 2 * other.real)

@@ -181,6 +181,6 @@ class ClosingError(ArmnnError, ExceptionGroup[Exception]):
     """Parts that were closed failed; all others were closed nevertheless."""
 
     # The base is generic in what a group holds; this one holds what was raised.
-    def derive(self, excs: Sequence[Exception]) -> ClosingError:  # type: ignore[override]
+    def derive(self, excs: Sequence[Exception]) -> ClosingError:  # type: ignore[override]  # see above
         """Return a group of the same kind with other errors."""
         return ClosingError(self.message, excs)

@@ -37,7 +37,7 @@ def picture(tmp_path: Path) -> Path:
 
 
 def read(path: Path, info: TensorInfo, **options: object) -> NDArray[np.generic]:
-    array, _ = read_picture(path, info, PictureOptions(**options))  # type: ignore[arg-type]
+    array, _ = read_picture(path, info, PictureOptions(**options))  # type: ignore[arg-type]  # of several types
     assert array.dtype == info.data_type.numpy_dtype
     assert array.flags.c_contiguous
     return array

@@ -18,15 +18,15 @@ from armnn.types import DataLayout
 
 
 def test_lists_and_arrays_become_tuples_of_python_numbers() -> None:
-    from_list = PadDescriptor(pad_list=[[1, 2], [3, 4]])  # type: ignore[arg-type]
-    from_array = PadDescriptor(pad_list=np.array([[1, 2], [3, 4]]))  # type: ignore[arg-type]
+    from_list = PadDescriptor(pad_list=[[1, 2], [3, 4]])  # type: ignore[arg-type]  # numbers become tuples
+    from_array = PadDescriptor(pad_list=np.array([[1, 2], [3, 4]]))  # type: ignore[arg-type]  # numbers become tuples
     assert from_list.pad_list == ((1, 2), (3, 4))
     assert from_array == from_list
     assert type(from_array.pad_list[0][0]) is int
 
 
 def test_numpy_numbers_become_python_numbers() -> None:
-    descriptor = MeanDescriptor(axis=(np.int64(1),), keep_dims=np.bool_(True))  # type: ignore[arg-type]
+    descriptor = MeanDescriptor(axis=(np.int64(1),), keep_dims=np.bool_(True))  # type: ignore[arg-type]  # NumPy's numbers do as well
     assert (type(descriptor.axis[0]), type(descriptor.keep_dims)) == (int, bool)
 
 
@@ -44,7 +44,7 @@ def test_descriptors_of_different_layers_are_not_equal() -> None:
 
 def test_descriptors_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        ReshapeDescriptor().target_shape = (1,)  # type: ignore[misc]
+        ReshapeDescriptor().target_shape = (1,)  # type: ignore[misc]  # that it is refused is tested
 
 
 def test_a_parameter_cannot_be_deleted() -> None:
@@ -55,7 +55,7 @@ def test_a_parameter_cannot_be_deleted() -> None:
 
 def test_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(TypeError, match="ReshapeDescriptor has no parameter shape"):
-        ReshapeDescriptor(shape=(2,))  # type: ignore[call-arg]
+        ReshapeDescriptor(shape=(2,))  # type: ignore[call-arg]  # that it is refused is tested
 
 
 def test_descriptors_are_replaced_copied_and_pickled_by_value() -> None:
@@ -86,7 +86,7 @@ def test_a_descriptor_shows_its_parameters() -> None:
 )
 def test_parameters_out_of_range_are_refused(parameters: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        Convolution2dDescriptor(**parameters)  # type: ignore[arg-type]
+        Convolution2dDescriptor(**parameters)  # type: ignore[arg-type]  # of several types
 
 
 @pytest.mark.parametrize(

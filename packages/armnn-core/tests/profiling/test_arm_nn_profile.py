@@ -161,4 +161,4 @@ def test_the_file_holds_the_profile_as_json(tmp_path: Path) -> None:
 def test_events_are_needed() -> None:
     assert arm_nn_profile([]) == {"ArmNN": {}}
     with pytest.raises(InvalidArgumentError, match=r"one of the events .* expected an Event"):
-        arm_nn_profile([1])  # type: ignore[list-item]
+        arm_nn_profile([1])  # type: ignore[list-item]  # that it is refused is tested

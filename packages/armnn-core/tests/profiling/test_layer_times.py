@@ -106,4 +106,4 @@ def test_events_outside_of_runs_do_not_count() -> None:
 
 def test_the_report_is_needed() -> None:
     with pytest.raises(InvalidArgumentError, match=r"the report .* expected a Report; it is load"):
-        layer_times(ONE_RUN, None)  # type: ignore[arg-type]
+        layer_times(ONE_RUN, None)  # type: ignore[arg-type]  # that it is refused is tested

@@ -31,7 +31,7 @@ def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
     if d.saturate and info.data_type.is_float and info.data_type.bits == 8:
         import ml_dtypes  # imported late: most networks never need it
 
-        limits = ml_dtypes.finfo(info.data_type.numpy_dtype)  # type: ignore[no-untyped-call]
+        limits = ml_dtypes.finfo(info.data_type.numpy_dtype)  # type: ignore[no-untyped-call]  # has no annotations
         x = np.clip(_computable(x), float(limits.min), float(limits.max))
     return _computable(x) if info.is_quantized else to_type(x, info.data_type.numpy_dtype)
 

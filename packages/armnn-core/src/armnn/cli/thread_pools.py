@@ -29,7 +29,7 @@ class ThreadPool:
 def thread_pools() -> tuple[ThreadPool, ...]:
     """Return the libraries that are loaded now."""
     # Late: only the doctor needs it. It has no types.
-    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]  # has no annotations
 
     return tuple(
         ThreadPool(

@@ -44,7 +44,7 @@ def test_real_values_go_in_and_come_out() -> None:
 @pytest.mark.parametrize("data", [[[1, 2], [3, 4]], np.ones((2, 2), np.float16), np.eye(2) > 0])
 def test_any_real_numbers_will_do(data: object) -> None:
     with armnn.load_model(network(), backends=["CpuRef"], quantize=True) as model:
-        outputs = model.run({"x": data, "plain": np.zeros(2, np.int32)})  # type: ignore[dict-item]
+        outputs = model.run({"x": data, "plain": np.zeros(2, np.int32)})  # type: ignore[dict-item]  # arrays and lists
     np.testing.assert_array_equal(outputs["same"], np.asarray(data, np.float32))
 
 

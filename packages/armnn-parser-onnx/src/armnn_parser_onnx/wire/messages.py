@@ -6,7 +6,7 @@ Source: onnx-ml.proto. A test compares the fields with those of the package ``on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armnn_parser_onnx.wire.fields import (
     array,
@@ -134,14 +134,14 @@ class Tensor(Message):
     dims: list[int] = integers(1)
     data_type: int = integer32(2)
     segment: Segment | None = message(3, "Segment")
-    float_data: NDArray = array(4, "f4")  # type: ignore[type-arg]
-    int32_data: NDArray = array(5, "i4")  # type: ignore[type-arg]
+    float_data: NDArray[Any] = array(4, "f4")
+    int32_data: NDArray[Any] = array(5, "i4")
     string_data: list[bytes] = contents(6)
-    int64_data: NDArray = array(7, "i8")  # type: ignore[type-arg]
+    int64_data: NDArray[Any] = array(7, "i8")
     name: str = text(8)
     raw_data: bytes | Span | None = span(9)
-    double_data: NDArray = array(10, "f8")  # type: ignore[type-arg]
-    uint64_data: NDArray = array(11, "u8")  # type: ignore[type-arg]
+    double_data: NDArray[Any] = array(10, "f8")
+    uint64_data: NDArray[Any] = array(11, "u8")
     doc_string: str = note(12)
     external_data: list[Entry] = messages(13, "Entry")
     data_location: int = choice(14, range(2))

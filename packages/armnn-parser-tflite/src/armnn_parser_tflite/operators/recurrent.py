@@ -141,7 +141,7 @@ def _lstm(
     given = {role: _real(operation, index, value, role) for role, index in places.items()}
     descriptor = UnidirectionalSequenceLstmDescriptor(
         # A number will do, and the enumeration of these is younger than the cores this works with.
-        activation_func=options.integer("FusedActivationFunction"),  # type: ignore[arg-type]
+        activation_func=options.integer("FusedActivationFunction"),  # type: ignore[arg-type]  # see above
         clipping_thres_cell=options.real("CellClip"),
         clipping_thres_proj=options.real("ProjClip"),
         cifg_enabled=given["input_to_input_weights"] is None,
