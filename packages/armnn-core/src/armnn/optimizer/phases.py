@@ -176,16 +176,24 @@ def layers_before_backends(
     shapes: Mapping[str, Shape | None],
     participants: Participants,
     options: OptimizerOptions,
+    values: Mapping[str, NDArray[Any]] | None = None,
 ) -> Segments[Network]:
     """Return a network's layers as backends get them.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
 
+    Args:
+        network: Is not changed.
+        shapes: Of its inputs.
+        participants: Who takes part.
+        options: How it is prepared.
+        values: The known data of inputs that decide about shapes.
+
     Raises:
         ArmnnError: The network cannot be prepared; see :func:`prepare_network`.
     """
     prepared = prepare_network(network.clone(), participants, options)
-    segments = _cut(prepared, shapes, {}, participants)
+    segments = _cut(prepared, shapes, values or {}, participants)
     conversions = _rewrite_head(segments, participants, options)
     _assigned(segments.head, conversions, participants, options)
     return segments

@@ -31,8 +31,13 @@ TURN_SECONDS: Final = 0.05
 """How long a candidate runs in one turn."""
 TURNS: Final = 11
 MOST_FINALISTS: Final = 4
-CLOSE: Final = 1.3
-"""How many times slower than the fastest a candidate may be to get turns."""
+CLOSE: Final = 2.0
+"""How many times slower than the fastest a candidate may be to get turns.
+
+The first times are taken one after the other: another process can double those of one candidate.
+"""
+HOPELESS: Final = 20.0
+"""How many times slower its first runs, which are cold, may be to be measured again."""
 EQUAL: Final = 1.01
 """Times within this ratio are equal: fewer backends, then the preferred ones, win."""
 
@@ -45,11 +50,13 @@ class Candidate:
         trial: What is known.
         times: The medians of its turns, in seconds.
         child: Its process, while it is alive.
+        score: Its time against that of the other finalists, turn by turn; None if it is none.
     """
 
     trial: Trial
     times: list[float] = field(default_factory=list)
     child: AnsweringChild | None = None
+    score: float | None = None
 
     @property
     def median(self) -> float:
@@ -114,7 +121,7 @@ class Contest:
             candidate.trial = _loaded(trial, candidate.child)
             first = _median(candidate.child, 0.0)
             candidate.times.append(first)
-            if first <= best * CLOSE:
+            if first <= best * HOPELESS:
                 candidate.times[:] = [_median(candidate.child, FIRST_SECONDS)]
         except SilenceError as silence:
             candidate.times.clear()
@@ -143,6 +150,18 @@ class Contest:
                 except SilenceError as silence:
                     candidate.times.clear()
                     candidate.close(str(silence))
+        _score([each for each in finalists if each.child is not None])
+
+
+def _score(finalists: Sequence[Candidate]) -> None:
+    """Compare finalists turn by turn.
+
+    What slows the machine in one turn slows all of them, so that the ratios hardly change.
+    """
+    turns = zip(*(each.times for each in finalists), strict=False)  # the last one may be cut
+    ratios = [[spent / statistics.geometric_mean(turn) for spent in turn] for turn in turns]
+    for candidate, row in zip(finalists, zip(*ratios, strict=True), strict=bool(ratios)):
+        candidate.score = statistics.median(row)
 
 
 def asked(request: Mapping[str, Any], function: str, seconds: float) -> Iterator[dict[str, Any]]:
@@ -188,16 +207,22 @@ def _loaded(trial: Trial, child: AnsweringChild) -> Trial:
 
 def _ranked(candidates: Sequence[Candidate]) -> list[Trial]:
     """Return the trials, the fastest first."""
-    done = [
-        replace(each.trial, microseconds=None if not each.times else 1e6 * each.median)
-        for each in candidates
+    fit = [each for each in candidates if each.times and not each.trial.fault]
+    finalists = [each for each in fit if each.score is not None]
+    pace = min((each.median / (each.score or 1.0) for each in finalists), default=1.0)
+
+    def seconds(candidate: Candidate) -> float:
+        return candidate.median if candidate.score is None else candidate.score * pace
+
+    fit.sort(key=seconds)
+    if fit:
+        limit = EQUAL * seconds(fit[0])
+        equal = [each for each in candidates if each in fit and seconds(each) <= limit]
+        winner = min(equal, key=lambda each: len(each.trial.backends))
+        fit.remove(winner)
+        fit.insert(0, winner)
+    unfit = [each for each in candidates if each not in fit]
+    return [
+        *(replace(each.trial, microseconds=1e6 * seconds(each)) for each in fit),
+        *(each.trial for each in unfit),
     ]
-    usable = [each for each in done if each.microseconds is not None and not each.fault]
-    usable.sort(key=lambda trial: trial.microseconds or 0.0)
-    if usable:
-        limit = EQUAL * (usable[0].microseconds or 0.0)
-        equal = [each for each in done if each in usable and (each.microseconds or 0) <= limit]
-        winner = min(equal, key=lambda trial: len(trial.backends))
-        usable.remove(winner)
-        usable.insert(0, winner)
-    return [*usable, *(each for each in done if each.microseconds is None or each.fault)]

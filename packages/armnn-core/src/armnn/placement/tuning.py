@@ -122,7 +122,7 @@ class _Subject:
             from armnn.storage.armnn_files import save
 
             network, path = model, folder / "model.armnn"
-            save(network, path)
+            save(network, path, beyond_arm_nn=True)
             identities: tuple[str, ...] = (identity_of_network(network),)
         else:
             path = Path(model)
@@ -216,7 +216,11 @@ class _Search:
         if not trials or trials[0].microseconds is None or (os.cpu_count() or 1) < 2:
             return trials
         best = trials[0]
-        free = [each for each in best.backends if THREADS not in self._given.get(each, {})]
+        free = [
+            each
+            for each in best.backends
+            if each in best.layers and THREADS not in self._given.get(each, {})
+        ]
         variants = [replace(best, options={each: {THREADS: 1}}) for each in free]
         if not variants:
             return trials

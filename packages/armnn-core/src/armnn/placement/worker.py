@@ -20,6 +20,7 @@ from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.optimizer import Candidate, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
+from armnn.optimizer.phases import layers_before_backends
 from armnn.processes.answering import line_of, questions_of, speaker
 from armnn.runtime import Runtime
 
@@ -39,12 +40,20 @@ _CARRIERS: Final = ("MemCopy", "MemImport")
 def ask(request: Mapping[str, Any], answers: int) -> None:
     """Send the layers that each backend runs.
 
-    Where shapes are open it says of no layer that it does.
+    Where shapes depend on computed data it says of no layer that it does.
     """
     say = speaker(answers)
+    model = _network(request)
+    inputs = _inputs(request, {layer.name: layer.output.info for layer in model.inputs})
+    shapes = {name: array.shape for name, array in inputs.items()}
     with Runtime(_creation(request)) as runtime:
-        prepared = runtime.optimize(_network(request), [REFERENCE])
-    network = prepared.network if prepared.is_static else None
+        prepared = runtime.optimize(model, [REFERENCE])
+        limits = prepared.value_inputs
+        values = {name: inputs[name] for name in limits if inputs[name].size <= limits[name]}
+        segments = layers_before_backends(
+            model, shapes, prepared.participants, prepared.options, values
+        )
+    network = segments.head if segments.rest is None else None
     for backend_id in request["backends"]:
         try:
             runs = _runs(request, network, backend_id)
@@ -63,7 +72,7 @@ def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
             inputs = _inputs(request, {layer.name: layer.output.info for layer in network.inputs})
             began = time.perf_counter()
             loaded = runtime.load_model(
-                network, request["backends"], options=_options(request), shapes=[_shapes(inputs)]
+                network, request["backends"], options=_options(request), shapes=[inputs]
             )
             took = time.perf_counter() - began
             say(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
@@ -135,10 +144,6 @@ def _inputs(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Arra
         name: array.view(info.data_type.numpy_dtype) if array.dtype.kind == "V" else array
         for (name, info), array in zip(infos.items(), arrays, strict=True)
     }
-
-
-def _shapes(inputs: Arrays) -> dict[str, tuple[int, ...]]:
-    return {name: array.shape for name, array in inputs.items()}
 
 
 def _burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:

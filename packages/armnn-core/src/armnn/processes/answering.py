@@ -39,19 +39,21 @@ class AnsweringChild:
             seconds: How long it may live.
             is_asked: Whether it reads questions.
         """
-        with contextlib.ExitStack() as undo:
-            self._answers, theirs = _pipe(undo)
-            questions: list[int] = []
+        with contextlib.ExitStack() as undo, contextlib.ExitStack() as theirs:
+            # Each end is closed once: its number may be another child's a moment later.
+            self._answers, writes = os.pipe()
+            undo.callback(os.close, self._answers)
+            theirs.callback(os.close, writes)
+            inherited = [writes]
             if is_asked:
-                reads, self._questions = _pipe(undo)
-                questions = [reads]
-            inherited = [*questions, theirs]
+                reads, self._questions = os.pipe()
+                undo.callback(os.close, self._questions)
+                theirs.callback(os.close, reads)
+                inherited = [reads, writes]
             call = PythonCall(function, [dict(request), *inherited])
             self._child = undo.enter_context(
                 Child(call, Bounds(seconds=max(seconds, 0.1)), descriptors=inherited)
             )
-            for descriptor in inherited:
-                os.close(descriptor)
             self._read = bytearray()
             self._undo = undo.pop_all()
 
@@ -110,19 +112,6 @@ def _ending_text(ending: Ending | None) -> str:
     words = ending.errors.decode(errors="replace").strip().splitlines()[-1:]
     last = "".join(each if each.isprintable() else "?" for each in "".join(words))[:200]
     return f"its process ended with {ending}{f': {last}' if last else ''}"
-
-
-def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
-    """Return a pipe; the stack closes its open ends."""
-    ends = os.pipe()
-    for end in ends:
-        undo.callback(_close, end)
-    return ends
-
-
-def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
 
 
 def questions_of(descriptor: int) -> Iterator[float]:

@@ -146,7 +146,7 @@ def _measured(
             from armnn.storage.armnn_files import save  # late: few models are networks
 
             path, identity = Path(folder, "model.armnn"), identity_of_network(model)
-            save(model, path)
+            save(model, path, beyond_arm_nn=True)
         request = {
             "model": str(path),
             "budget": options.auto_budget,
