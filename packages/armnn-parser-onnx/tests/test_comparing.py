@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""``armnn run --compare-with onnxruntime``."""
+"""``armnn run --compare-with onnxruntime`` and ``armnn compare --tools``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,8 +16,10 @@ from onnx import helper
 
 import armnn
 from armnn.cli.main import main
-from armnn.debugging.runtimes import run_elsewhere
-from armnn.errors import ExecutionError
+from armnn.debugging import compare_with_tool
+from armnn.debugging.marking import marked_onnx
+from armnn.debugging.runtimes import RUNTIMES, run_elsewhere
+from armnn.errors import ExecutionError, InvalidArgumentError
 
 OPTIONS = ("--backends", "CpuRef", "--compare-with", "onnxruntime", "--json")
 
@@ -59,3 +63,86 @@ def test_16_bits_are_compared_with_32(
     assert main(["run", str(path), *options, "--compare-output-with-backend", "CpuRef"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert all(1e-6 < output["largest"] < 0.02 for output in found["outputs"])
+
+
+@pytest.fixture
+def layered(model: Callable[..., onnx.ModelProto], tmp_path: Path) -> Path:
+    """Write a model with a named node and a constant."""
+    weights = np.random.default_rng(0).standard_normal((4, 6), np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Gelu", ["product"], ["gelu"], name="smooth"),
+        helper.make_node("Constant", [], ["axis"], value_int=1),
+        helper.make_node("CumSum", ["gelu", "axis"], ["joined"]),
+        helper.make_node("Softmax", ["joined"], ["y"]),
+    ]
+    file = tmp_path / "layered.onnx"
+    inputs = {"x": (onnx.TensorProto.FLOAT, [3, 4])}
+    types = {"y": onnx.TensorProto.FLOAT}
+    made = model(nodes, inputs, ("y",), constants={"w": weights}, opset=20, output_types=types)
+    onnx.save(made, file)
+    return file
+
+
+def test_all_tensors_become_outputs(layered: Path) -> None:
+    marked = onnx.load_from_string(marked_onnx(layered.read_bytes()))
+    assert [each.name for each in marked.graph.output] == ["y", "product", "gelu", "joined"]
+    assert marked.graph.node == onnx.load(layered).graph.node
+    assert list(armnn.parse(marked.SerializeToString(), suffix="onnx").outputs)
+
+
+def test_layers_agree_with_onnxruntime_by_name(
+    layered: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(layered), "--tools", "--samples", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["tools"]["onnxruntime"]
+    last = [each["layers"][-1] for each in found["verdicts"]]
+    assert last[:2] == ["product", "smooth"]
+    assert last[-1] == "y"
+    assert all(each["backend"] == "onnxruntime" for each in found["verdicts"])
+    assert 0 < max(each["ratio"] for each in found["verdicts"]) < 1
+    assert found["backend_runs"] == 2
+
+
+def test_only_the_tensor_that_differs_is_named(
+    layered: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *kept, run = RUNTIMES["onnxruntime"]
+
+    def wrong(library: Any, model: Any, inputs: Any) -> dict[str, Any]:
+        # A kernel that makes 1.01 of 1; what comes behind it is computed of that.
+        proto = onnx.load_from_string(model.source)
+        proto.graph.node[0].output[0] = "right"
+        proto.graph.initializer.append(
+            onnx.numpy_helper.from_array(np.array(1.01, np.float32), "a")
+        )
+        proto.graph.node.insert(1, helper.make_node("Mul", ["right", "a"], ["product"]))
+        return run(library, replace(model, source=proto.SerializeToString()), inputs)
+
+    monkeypatch.setitem(RUNTIMES, "onnxruntime", (*kept, wrong))
+    (verdict,) = compare_with_tool(layered).wrong
+    assert (verdict.layers, verdict.types) == (("product",), ("FullyConnected",))
+    assert verdict.figures.largest == pytest.approx(0.01, rel=1e-3)
+    assert main(["compare", str(layered), "--tools", "--backends", "CpuRef"]) == 1
+    text = capsys.readouterr().out
+    assert "onnxruntime and CpuRef differ in 1 of " in text
+    assert text.splitlines()[-1] == (
+        "No layer is wrong: the model's values agree with the reference's."
+    )
+
+
+def test_a_verdict_says_what_onnxruntime_computes(
+    layered: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["compare", str(layered), "--tools", "--backends", "CpuRef", "--every-layer"])
+    assert status == 0
+    assert "onnxruntime and CpuRef agree in all of" in capsys.readouterr().out
+
+
+def test_layers_of_a_file_with_data_elsewhere_are_not_compared(
+    layered: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "outside.onnx"
+    onnx.save(onnx.load(layered), file, save_as_external_data=True, size_threshold=0)
+    with pytest.raises(InvalidArgumentError, match=r"outside\.onnx': it keeps data in other files"):
+        compare_with_tool(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn run --compare-with litert``."""
+"""``armnn run --compare-with litert`` and ``armnn compare --tools``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,32 @@ def test_a_model_agrees_with_litert(path: Path, capsys: pytest.CaptureFixture[st
     (output,) = found["outputs"]
     assert (found["source"], output["unit"], output["total"]) == ("litert", "steps", 12)
     assert output["largest"] <= 1
+
+
+def test_layers_agree_with_litert_by_name(
+    lite: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = lite.Tensor("int8", (1, 3), scale=0.5, zero_point=1)
+    tensors = {
+        "x": x,
+        "c": lite.constant(np.int8([[1, 2, 3]]), scale=0.25, zero_point=0),
+        "sum": lite.Tensor("int8", (1, 3), scale=0.5, zero_point=-3),
+        "y": lite.Tensor("int8", (1, 3), scale=1 / 128, zero_point=0),
+    }
+    ops = [
+        lite.Op("ADD", ["x", "c"], ["sum"], options={"fusedActivationFunction": 1}),
+        lite.Op("TANH", ["sum"], ["y"]),
+    ]
+    file = tmp_path / "two.tflite"
+    file.write_bytes(lite.build(ops, tensors))
+    assert main(["compare", str(file), "--tools", "--samples", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["tools"]["litert"]
+    assert [(each["types"], each["total"], each["unit"]) for each in found["verdicts"]] == [
+        (["Addition", "Activation"], 3, "steps"),
+        (["Activation"], 3, "steps"),
+    ]
+    assert main(["compare", str(file), "--tools", "--subgraph", "0"]) == 1
+    assert "choose neither signature nor subgraph" in capsys.readouterr().err
 
 
 def test_a_state_begins_as_in_litert(lite: Any, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._installing import FAST, REFERENCE
@@ -15,7 +16,16 @@ from armnn.cli.optimizer_options import prepared_as
 from armnn.cli.output import print_json, print_table, printable, progress
 from armnn.cli.samples import add_sample_arguments, samples_for
 from armnn.cli.varying import vary
-from armnn.debugging import CompareOptions, Findings, LayerVerdict, compare, find_wrong_pass
+from armnn.debugging import (
+    CompareOptions,
+    Findings,
+    LayerVerdict,
+    compare,
+    compare_with_tool,
+    find_wrong_pass,
+)
+from armnn.debugging.runtimes import runtime_of
+from armnn.debugging.tools import first_states
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 
@@ -30,6 +40,7 @@ examples:
   armnn compare model.onnx --backends GpuAcc,{REFERENCE} --inputs pictures --every-layer
   armnn compare model.tflite --backends {FAST} --samples 3 --json
   armnn compare model.onnx --backends {FAST} --option {FAST}.FastMathEnabled=true
+  armnn compare model.onnx --tools
   armnn compare model.onnx --passes
   armnn compare model.onnx --backends {FAST} --vary ARMNN_CPUACC_ISA=avx2,sse2
 """
@@ -70,6 +81,12 @@ def add_parser(
         "reference runs",
     )
     group.add_argument(
+        "--tools",
+        action="store_true",
+        help="compare the reference's layers with those of onnxruntime (.onnx) or LiteRT "
+        "(.tflite), by name: does the model's own runtime agree? Works without --backends",
+    )
+    group.add_argument(
         "--vary",
         metavar="NAME=VALUE,...",
         help="compare with each value of an environment variable, in a process of its own, as in "
@@ -86,19 +103,54 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ArmnnError: The model, a backend, an input or an option is not usable.
     """
-    if not arguments.backends and not arguments.passes:
-        raise InvalidArgumentError(
-            f"compare needs the backends to look at: name them, as in --backends {FAST}"
-        )
-    if arguments.vary is not None and not arguments.passes:
+    _check(arguments)
+    if arguments.vary is not None:
         return vary(arguments)
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
     samples = samples_for(network, arguments)
     if arguments.passes:
         return _show_passes(network, samples, arguments)
+    if arguments.tools and arguments.inputs == "random":
+        first = first_states(network)
+        samples = [{**sample, **first} for sample in samples]
+    tool = _compared_with_tool(samples, arguments) if arguments.tools else None
+    findings = _compared(network, samples, arguments) if arguments.backends else None
+    if arguments.json:
+        found = {} if findings is None else findings.as_dict()
+        by_tool = {} if tool is None else {"tools": {_name(arguments): tool.as_dict()}}
+        print_json({"model": arguments.model, "samples": len(samples), **found, **by_tool})
+    else:
+        if tool is not None:
+            _show_tool(tool, _name(arguments), arguments)
+        if findings is not None:
+            show(findings, arguments.every_layer, tool)
+    return 0 if all(each is None or each.agrees for each in (findings, tool)) else 1
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise InvalidArgumentError for options that exclude each other."""
+    if not (arguments.backends or arguments.passes or arguments.tools):
+        raise InvalidArgumentError(
+            f"compare needs the backends to look at: name them, as in --backends {FAST}"
+        )
+    alone = {"--passes": arguments.passes, "--tools": arguments.tools, "--vary": arguments.vary}
+    given = [name for name, value in alone.items() if value]
+    if len(given) > 1:
+        raise InvalidArgumentError(
+            f"{' and '.join(given)} answer questions of their own: give one of them"
+        )
+    if arguments.tools and parser_options(arguments):
+        raise InvalidArgumentError(
+            "--tools compares a whole file: choose neither signature nor subgraph"
+        )
+
+
+def _compared(
+    network: Network, samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
+) -> Findings:
     with progress(f"Comparing {arguments.model}"):
-        findings = compare(
+        return compare(
             network,
             arguments.backends,
             reference=arguments.reference,
@@ -107,24 +159,64 @@ def run(arguments: argparse.Namespace) -> int:
             creation_options=creation_options(arguments),
             thoroughness=CompareOptions(arguments.every_layer, arguments.repeats),
         )
-    if arguments.json:
-        print_json({"model": arguments.model, "samples": len(samples), **findings.as_dict()})
-    else:
-        show(findings, arguments.every_layer)
-    return 0 if findings.agrees else 1
 
 
-def show(findings: Findings, every_layer: bool) -> None:
-    """Print the verdicts as a table, and a sentence."""
+def _compared_with_tool(
+    samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
+) -> Findings:
+    with progress(f"Running {arguments.model} elsewhere"):
+        return compare_with_tool(
+            arguments.model,
+            reference=arguments.reference,
+            inputs=samples,
+            creation_options=creation_options(arguments),
+        )
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    return runtime_of(Path(arguments.model))
+
+
+def show(findings: Findings, every_layer: bool, tool: Findings | None = None) -> None:
+    """Print the verdicts as a table, and a sentence.
+
+    Args:
+        findings: The verdicts.
+        every_layer: Whether right layers are listed, too.
+        tool: What the model's own runtime says of the reference's layers.
+    """
     first = findings.first
-    rows = [
-        _row(verdict, verdict is first)
-        for verdict in findings.verdicts
-        if every_layer or verdict.is_wrong or verdict.note
-    ]
+    listed = [v for v in findings.verdicts if every_layer or v.is_wrong or v.note]
+    rows = [_row(verdict, verdict is first) for verdict in listed]
+    columns: tuple[str, ...] = COLUMNS
+    if tool is not None:
+        columns = (*COLUMNS, "reference")
+        pairs = zip(rows, listed, strict=True)
+        rows = [(*row, _confirmed(verdict, tool)) for row, verdict in pairs]
     if rows:
-        print_table("Layers, in the order of the graph", COLUMNS, rows)
+        print_table("Layers, in the order of the graph", columns, rows)
     print(printable(_summary(findings)))
+
+
+def _confirmed(verdict: LayerVerdict, tool: Findings) -> str:
+    """Return whether another runtime confirms a layer's reference."""
+    found = [each for each in tool.verdicts if each.layers[-1] in verdict.layers]
+    if not found:
+        return "not named elsewhere"
+    named = found[0].backend
+    return f"{named} differs" if any(e.is_wrong for e in found) else f"{named} agrees"
+
+
+def _show_tool(findings: Findings, name: str, arguments: argparse.Namespace) -> None:
+    """Print where reference and the model's own runtime differ."""
+    wrong, compared = findings.wrong, len(findings.verdicts)
+    listed = [v for v in findings.verdicts if arguments.every_layer or v.is_wrong]
+    if listed:
+        rows = [_row(verdict, verdict is findings.first) for verdict in listed]
+        print_table(f"{name} beside {arguments.reference}", COLUMNS, rows)
+    layers = "layer that has" if compared == 1 else "layers that have"
+    said = f"differ in {len(wrong)}" if wrong else "agree in all"
+    print(f"{name} and {arguments.reference} {said} of {compared} {layers} a name in the file.")
 
 
 def _show_passes(

@@ -8,6 +8,7 @@ from armnn.debugging.differences import Comparison, OutputDifference, Tolerance,
 from armnn.debugging.findings import Findings, Unexplained
 from armnn.debugging.passes import PassVerdict, find_wrong_pass
 from armnn.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
+from armnn.debugging.tools import compare_with_tool
 from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Unexplained",
     "compare",
     "compare_outputs",
+    "compare_with_tool",
     "find_wrong_pass",
     "reduce",
 ]

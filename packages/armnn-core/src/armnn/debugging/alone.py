@@ -140,19 +140,46 @@ class Examiner:
     def _judged(
         self, ties: Ties, value: Value, got: Array, known: tuple[Array, Any, Any], backend: str
     ) -> Figures:
-        layer = value.producer
-        keeps_nan = self.keeps_nan(backend)
-        floor, opinions = floor_of(layer, value.info), Opinions(got, *known)
-        figures = judge(opinions, value.info, floor, propagates_nan=keeps_nan)
-        if figures.kind is ErrorKind.VALUES and layer.type in LINEAR:
-            size = ties.size_of_sums(value.index)
-            floor = max(floor, NARROWED_UNIT) if self.narrows(layer, backend) else floor
-            figures = judge(opinions, value.info, floor, size=size, propagates_nan=keeps_nan)
-        if figures.kind is ErrorKind.VALUES and (
-            (layer.type in STEPWISE and figures.largest <= 2) or ties.explain(value.index, got)
-        ):
-            return Figures(total=figures.total)
-        return figures
+        return judged_with_ties(
+            ties,
+            value,
+            Opinions(got, *known),
+            floor_of(value.producer, value.info),
+            propagates_nan=self.keeps_nan(backend),
+            narrows=self.narrows(value.producer, backend),
+        )
+
+
+def judged_with_ties(
+    ties: Ties,
+    value: Value,
+    opinions: Opinions,
+    floor: float,
+    *,
+    propagates_nan: bool = True,
+    narrows: bool = False,
+) -> Figures:
+    """Judge a layer's output; its decisions may turn over.
+
+    Args:
+        ties: Those of the layer.
+        value: The output.
+        opinions: Its three values.
+        floor: The noise floor as a part of the output's size.
+        propagates_nan: Whether NaN must stay NaN.
+        narrows: Whether operands may be rounded to BFloat16.
+    """
+    layer, info = value.producer, value.info
+    figures = judge(opinions, info, floor, propagates_nan=propagates_nan)
+    if figures.kind is ErrorKind.VALUES and layer.type in LINEAR:
+        size = ties.size_of_sums(value.index)
+        floor = max(floor, NARROWED_UNIT) if narrows else floor
+        figures = judge(opinions, info, floor, size=size, propagates_nan=propagates_nan)
+    if figures.kind is ErrorKind.VALUES and (
+        (layer.type in STEPWISE and figures.largest <= 2) or ties.explain(value.index, opinions.got)
+    ):
+        return Figures(total=figures.total)
+    return figures
 
 
 def _run(

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
     from armnn.runtime import LoadedNetwork
 
 Arrays = Mapping[str, "NDArray[Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelElsewhere:
+    """A model as another runtime reads it.
+
+    Attributes:
+        name: Of the file, for messages.
+        source: The path of the file, or its content.
+        outputs: The names of our outputs, in the order of the file's.
+        metadata: Our network's.
+    """
+
+    name: str
+    source: str | bytes
+    outputs: Sequence[str]
+    metadata: Mapping[str, str]
 
 
 def run_elsewhere(
@@ -46,52 +64,90 @@ def run_elsewhere(
         raise InvalidArgumentError(
             f"the runtime to compare with is {runtime!r}: expected one of {', '.join(RUNTIMES)}"
         )
-    suffix, module, distribution, run = RUNTIMES[runtime]
+    suffix = RUNTIMES[runtime][0]
     if file.suffix.lower() != suffix:
         raise InvalidArgumentError(
             f"{runtime} cannot run {str(file)!r}: expected a file ending in {suffix}"
         )
+    library = installed_runtime(runtime)
+    model = ModelElsewhere(str(file), str(file), tuple(loaded.outputs), loaded.metadata)
+    return run_model(runtime, library, model, inputs)
+
+
+def runtime_of(file: Path) -> str:
+    """Return the runtime that defines a file's format.
+
+    Raises:
+        InvalidArgumentError: None is known.
+    """
+    suffixes = {each[0]: name for name, each in RUNTIMES.items()}
+    found = suffixes.get(file.suffix.lower())
+    if found is None:
+        raise InvalidArgumentError(
+            f"no other runtime reads {str(file)!r}: expected a file ending in "
+            f"{' or '.join(suffixes)}"
+        )
+    return found
+
+
+def installed_runtime(runtime: str) -> Any:
+    """Return a runtime's module.
+
+    Raises:
+        NotInstalledError: It is not installed.
+    """
+    _, module, distribution, _ = RUNTIMES[runtime]
     try:
-        library = import_module(module)
+        return import_module(module)
     except ImportError as error:
         raise NotInstalledError(
             f"{runtime} is not installed, to compare with it: pip install {distribution}"
         ) from error
+
+
+def run_model(
+    runtime: str, library: Any, model: ModelElsewhere, inputs: Arrays
+) -> dict[str, NDArray[Any]]:
+    """Return the outputs of a model by our names.
+
+    Raises:
+        InvalidArgumentError: The runtime keeps a state inside, or has other inputs.
+        ExecutionError: It cannot run the model.
+    """
     try:
-        return run(library, file, loaded, inputs)
+        return RUNTIMES[runtime][3](library, model, inputs)
     except InvalidArgumentError:
         raise
     except Exception as error:
-        raise ExecutionError(f"{runtime} cannot run {str(file)!r}: {error}") from error
+        raise ExecutionError(f"{runtime} cannot run {model.name!r}: {error}") from error
 
 
 def _run_onnxruntime(
-    library: Any, file: Path, loaded: LoadedNetwork, inputs: Arrays
+    library: Any, model: ModelElsewhere, inputs: Arrays
 ) -> dict[str, NDArray[Any]]:
     options = library.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4
     options.graph_optimization_level = library.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = library.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs() if output.name in loaded.outputs]
+    session = library.InferenceSession(model.source, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs() if output.name in model.outputs]
     found = session.run(names, {given.name: inputs[given.name] for given in session.get_inputs()})
     return dict(zip(names, map(np.asarray, found), strict=True))
 
 
-def _run_litert(
-    library: Any, file: Path, loaded: LoadedNetwork, inputs: Arrays
-) -> dict[str, NDArray[Any]]:
-    states = [name for name in inputs if name in loaded.outputs]
+def _run_litert(library: Any, model: ModelElsewhere, inputs: Arrays) -> dict[str, NDArray[Any]]:
+    states = [name for name in inputs if name in model.outputs]
     for name in states:
-        _check_first_value(name, inputs[name], loaded.metadata.get(f"initial {name}", "0"))
+        _check_first_value(name, inputs[name], model.metadata.get(f"initial {name}", "0"))
+    source = "model_path" if isinstance(model.source, str) else "model_content"
     interpreter = library.Interpreter(
-        model_path=str(file), experimental_op_resolver_type=library.OpResolverType.BUILTIN_REF
+        experimental_op_resolver_type=library.OpResolverType.BUILTIN_REF, **{source: model.source}
     )
     given = [array for name, array in inputs.items() if name not in states]
     details = interpreter.get_input_details()
-    names = [name for name in loaded.outputs if name not in states]
+    names = [name for name in model.outputs if name not in states]
     if len(given) != len(details) or len(names) != len(interpreter.get_output_details()):
         raise InvalidArgumentError(
-            f"litert cannot be compared with: {str(file)!r} has {len(details)} inputs and "
+            f"litert cannot be compared with: {model.name!r} has {len(details)} inputs and "
             f"{len(interpreter.get_output_details())} outputs there, {len(given)} and "
             f"{len(names)} here; choose neither signature nor subgraph"
         )
@@ -116,7 +172,7 @@ def _check_first_value(name: str, array: NDArray[Any], first: str) -> None:
         )
 
 
-Run = Callable[[Any, Path, "LoadedNetwork", Arrays], "dict[str, NDArray[Any]]"]
+Run = Callable[[Any, ModelElsewhere, Arrays], "dict[str, NDArray[Any]]"]
 
 RUNTIMES: dict[str, tuple[str, str, str, Run]] = {
     "onnxruntime": (".onnx", "onnxruntime", "onnxruntime", _run_onnxruntime),
