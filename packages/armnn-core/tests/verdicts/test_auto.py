@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +13,20 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends import refresh
+from armnn.backends import CreationOptions, refresh
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import InvalidArgumentError, PlacementError, UnknownBackendError
 from armnn.graph import Network
+from armnn.optimizer import OptimizerOptions
 from armnn.processes import Bounds, Ending, PythonCall
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn.verdicts import Trial, Verdict, auto, user_verdicts, write_verdict
 from armnn.verdicts.identity import builds_of, identity_of_file, identity_of_network, this_machine
+from armnn.verdicts.parts import MeasuredPart, PartCost
 
 ADD = BinaryOperation.ADD
+CREATION = CreationOptions()
 X = {"x": np.linspace(-1, 1, 1 << 16, dtype=np.float32).reshape(64, 1024)}
 
 
@@ -51,6 +55,41 @@ def test_the_verdict_in_the_users_file_chooses(two_layers: Network) -> None:
     assert loaded.report.choice == "chosen by measurement on 2026-11-22: CpuRef: 12 us"
     assert "backends chosen by measurement" in str(loaded.report)
     assert "choice of backends" in str(armnn.optimize(two_layers, ["auto"]))
+
+
+def test_the_report_has_what_the_parts_take(two_layers: Network, tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.json"
+    verdict = verdict_for(identity_of_network(two_layers))
+    part = MeasuredPart("relu", 1, (PartCost("CpuRef", 17.0), PartCost("Npu", 25.0, 3.0)))
+    trials = (replace(verdict.chosen, parts=(part,)),)
+    write_verdict(path, replace(verdict, trials=trials))
+    report = armnn.load_model(two_layers, "auto", verdicts=str(path)).report
+    assert report.choice.endswith(
+        "part 'relu' (1 layer): 17 us on CpuRef, 25 us on Npu + 3 us for the border"
+    )
+
+
+def test_the_same_verdict_gives_the_same_plan_and_bits(two_layers: Network, tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.json"
+    write_verdict(path, verdict_for(identity_of_network(two_layers)))
+    first, second = (armnn.load_model(two_layers, "auto", verdicts=str(path)) for _ in range(2))
+    assert first.report == second.report
+    assert first.run(X)["y"].tobytes() == second.run(X)["y"].tobytes()
+
+
+def test_a_verdict_costs_a_load_little(two_layers: Network, tmp_path: Path) -> None:
+    path, model = tmp_path / "verdicts.json", tmp_path / "two.armnn"
+    armnn.save(two_layers, model)
+    for number in range(40):
+        write_verdict(path, verdict_for(f"another {number}"))
+    write_verdict(path, verdict_for(identity_of_file(model)))
+    registry, spent = BackendRegistry(), []
+    for _ in range(9):
+        began = time.thread_time()
+        choice = auto.choose(model, OptimizerOptions(verdicts=str(path)), registry, CREATION)
+        spent.append(time.thread_time() - began)
+    assert choice.backends == ("CpuRef",)
+    assert min(spent) < 2e-3
 
 
 def test_a_file_beside_the_model_comes_before_the_users(

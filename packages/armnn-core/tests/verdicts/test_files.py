@@ -13,8 +13,12 @@ import pytest
 from armnn.errors import PlacementError
 from armnn.verdicts import Trial, Verdict, read_verdicts, user_verdicts, write_verdict
 from armnn.verdicts.files import found_verdict
+from armnn.verdicts.parts import MeasuredPart, PartCost
 
-FAST = Trial(("A", "B"), {"A": {"NumberOfThreads": 1}}, 1500.4, 0.25, 20.0, {"A": 3, "B": 1})
+PART = MeasuredPart("conv", 3, (PartCost("A", 17.5), PartCost("B", fault="does not run all of it")))
+FAST = Trial(
+    ("A", "B"), {"A": {"NumberOfThreads": 1}}, 1500.4, 0.25, 20.0, {"A": 3, "B": 1}, parts=(PART,)
+)
 CRASHED = Trial(("C",), fault="its process ended with SIGSEGV")
 VERDICT = Verdict(
     ("file 3 aa", "network bb"),
@@ -28,8 +32,18 @@ VERDICT = Verdict(
 def test_a_verdict_reads_as_a_sentence() -> None:
     assert str(VERDICT) == (
         "chosen by measurement on 2026-11-22: A,B A.NumberOfThreads=1: 1,500 us, 20 us of it at "
-        "borders (others: C: its process ended with SIGSEGV)"
+        "borders (others: C: its process ended with SIGSEGV); part 'conv' (3 layers): 18 us on A"
     )
+
+
+def test_files_of_earlier_releases_have_no_parts(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.json"
+    write_verdict(path, VERDICT)
+    content = json.loads(path.read_text())
+    for row in content["verdicts"][0]["trials"]:
+        del row["parts"]
+    path.write_text(json.dumps(content))
+    assert read_verdicts(path) == (replace(VERDICT, trials=(replace(FAST, parts=()), CRASHED)),)
 
 
 def test_a_file_keeps_the_verdicts_of_other_models_and_machines(tmp_path: Path) -> None:

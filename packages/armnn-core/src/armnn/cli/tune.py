@@ -115,6 +115,8 @@ def _show(verdict: Verdict, file: Path) -> None:
     best = verdict.chosen.microseconds or 1.0
     rows = [_row(trial, best, trial is verdict.chosen) for trial in verdict.trials]
     print_table("Choices of backends, measured as wholes", COLUMNS, rows)
+    for part in verdict.chosen.parts:
+        print(printable(f"Part {part}"))
     print(printable(f"Wrote the verdict to {file}; --backends auto follows it."))
     if verdict.chosen.backends == (REFERENCE,):
         print(f"{REFERENCE} is made to be right, not fast: pip install armnn-core[cpu] adds {FAST}")

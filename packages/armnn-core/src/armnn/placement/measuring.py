@@ -164,13 +164,15 @@ def _score(finalists: Sequence[Candidate]) -> None:
         candidate.score = statistics.median(row)
 
 
-def asked(request: Mapping[str, Any], function: str, seconds: float) -> Iterator[dict[str, Any]]:
+def asked(
+    request: Mapping[str, Any], function: str, seconds: float, module: str = _MODULE
+) -> Iterator[dict[str, Any]]:
     """Yield what a child answers until it ends.
 
     Raises:
         SilenceError: It did not end well.
     """
-    with AnsweringChild(f"{_MODULE}:{function}", request, seconds) as child:
+    with AnsweringChild(f"{module}:{function}", request, seconds) as child:
         while True:
             try:
                 yield child.answer()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -35,6 +36,7 @@ from armnn.verdicts.identity import (
     identity_of_network,
     this_machine,
 )
+from armnn.verdicts.parts import MeasuredPart, parts_from
 from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ THREADS: Final = "NumberOfThreads"
 """The option whose values are tried: one thread beside the backend's own choice."""
 CHECK_SECONDS: Final = 600.0
 """How long the check of one choice may take; it computes every layer on the reference."""
+PARTS_SECONDS: Final = 60.0
+"""How long the parts of the choice are measured, one after the other."""
+_PARTS_MODULE: Final = "armnn.placement.part_costs"
 _CHECK_REPEATS: Final = 3
 _LOADABLE: Final = (BackendState.KNOWN, BackendState.LOADED)
 
@@ -189,7 +194,10 @@ class _Search:
         trials = [Trial(order) for order in orders_of(able, answers)]
         done = [*Contest(self._request, deadline, self._tell).run(trials), *faults]
         done = self._threads(done, deadline)
-        return self._checked(done)
+        chosen, *others = self._checked(done)
+        sound = [each for each in (chosen, *others) if each.microseconds and not each.fault]
+        among = [one for one in able if any(one in each.layers for each in sound)]
+        return [replace(chosen, parts=self._parts(chosen, among)), *others]
 
     def _answers(
         self, backend_ids: Sequence[str], deadline: float
@@ -248,12 +256,26 @@ class _Search:
             "Give more time (budget=, --budget), other backends or inputs of known shapes."
         )
 
+    def _parts(self, chosen: Trial, among: Sequence[str]) -> tuple[MeasuredPart, ...]:
+        """Measure each part of a choice on every backend."""
+        if len(chosen.layers) < 2:
+            return ()
+        self._tell(f"the parts of {chosen.title}")
+        request = {**self._request_of(chosen), "among": list(among)}
+        rows: list[dict[str, Any]] = []
+        with contextlib.suppress(SilenceError):  # what it has said by then counts
+            rows.extend(asked(request, "measure_parts", PARTS_SECONDS, _PARTS_MODULE))
+        return tuple(parts_from(rows))
+
+    def _request_of(self, trial: Trial) -> dict[str, Any]:
+        options = {**self._request["options"]}
+        options["model_options"] = merged(self._given, trial.options, trial.backends)
+        return {**self._request, "backends": list(trial.backends), "options": options}
+
     def _fault_of(self, trial: Trial) -> str:
         if trial.backends == (REFERENCE,):
             return ""
-        options = {**self._request["options"]}
-        options["model_options"] = merged(self._given, trial.options, trial.backends)
-        request = {**self._request, "backends": list(trial.backends), "options": options}
+        request = self._request_of(trial)
         fault = "was not checked"
         try:
             for row in asked(request, "check", CHECK_SECONDS):

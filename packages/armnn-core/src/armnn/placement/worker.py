@@ -43,10 +43,10 @@ def ask(request: Mapping[str, Any], answers: int) -> None:
     Where shapes depend on computed data it says of no layer that it does.
     """
     say = speaker(answers)
-    model = _network(request)
-    inputs = _inputs(request, {layer.name: layer.output.info for layer in model.inputs})
+    model = network_of(request)
+    inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
     shapes = {name: array.shape for name, array in inputs.items()}
-    with Runtime(_creation(request)) as runtime:
+    with Runtime(creation_of(request)) as runtime:
         prepared = runtime.optimize(model, [REFERENCE])
         limits = prepared.value_inputs
         values = {name: inputs[name] for name in limits if inputs[name].size <= limits[name]}
@@ -66,20 +66,20 @@ def ask(request: Mapping[str, Any], answers: int) -> None:
 def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
     """Load the model; measure it as often as asked."""
     say = speaker(answers)
-    with Runtime(_creation(request)) as runtime:
+    with Runtime(creation_of(request)) as runtime:
         try:
-            network = _network(request)
-            inputs = _inputs(request, {layer.name: layer.output.info for layer in network.inputs})
+            network = network_of(request)
+            inputs = inputs_of(request, {layer.name: layer.output.info for layer in network.inputs})
             began = time.perf_counter()
             loaded = runtime.load_model(
-                network, request["backends"], options=_options(request), shapes=[inputs]
+                network, request["backends"], options=options_of(request), shapes=[inputs]
             )
             took = time.perf_counter() - began
             say(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
             say(border_seconds=_border_seconds(loaded, inputs))
             gc.disable()  # a collection in one candidate's turn would count against it
             for seconds in questions_of(questions):
-                say(times=_burst(loaded, inputs, seconds))
+                say(times=burst(loaded, inputs, seconds))
         except Exception as error:
             say(fault=line_of(error))
 
@@ -90,14 +90,14 @@ def check(request: Mapping[str, Any], answers: int) -> None:
 
     say = speaker(answers)
     try:
-        network = _network(request)
+        network = network_of(request)
         infos = {layer.name: layer.output.info for layer in network.inputs}
         findings = compare(
             network,
             request["backends"],
-            inputs=[_inputs(request, infos)],
-            options=_options(request),
-            creation_options=_creation(request),
+            inputs=[inputs_of(request, infos)],
+            options=options_of(request),
+            creation_options=creation_of(request),
             thoroughness=CompareOptions(repeats=request["repeats"]),
         )
     except Exception as error:
@@ -110,7 +110,7 @@ def check(request: Mapping[str, Any], answers: int) -> None:
 
 def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) -> list[bool]:
     """Return whether a backend runs each layer."""
-    with Runtime(replace(_creation(request), backends=[backend_id])) as runtime:
+    with Runtime(replace(creation_of(request), backends=[backend_id])) as runtime:
         backend = runtime.registry.get(backend_id)
         if network is None:
             return []
@@ -122,21 +122,21 @@ def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) 
         return [bool(known.get(each) or candidate.supports(each)) for each in layers]
 
 
-def _network(request: Mapping[str, Any]) -> Network:
+def network_of(request: Mapping[str, Any]) -> Network:
     from armnn.parsing import parse
 
     return parse(request["model"], parser_options=request["parser_options"])
 
 
-def _creation(request: Mapping[str, Any]) -> CreationOptions:
+def creation_of(request: Mapping[str, Any]) -> CreationOptions:
     return CreationOptions(**request["creation_options"])
 
 
-def _options(request: Mapping[str, Any]) -> OptimizerOptions:
+def options_of(request: Mapping[str, Any]) -> OptimizerOptions:
     return OptimizerOptions(**request["options"])
 
 
-def _inputs(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Arrays:
+def inputs_of(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Arrays:
     """Return the stored inputs with the types of the network."""
     with np.load(Path(request["inputs"]), allow_pickle=False) as stored:
         arrays = [stored[f"input{number}"] for number in range(len(infos))]
@@ -146,7 +146,7 @@ def _inputs(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Arra
     }
 
 
-def _burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
+def burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
     """Return the median time of runs that take some seconds."""
     times: list[float] = []
     until = time.perf_counter() + seconds

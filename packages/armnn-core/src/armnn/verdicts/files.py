@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn._whole_files import write_whole
 from armnn.backends.crashes import crash_file
 from armnn.errors import PlacementError
+from armnn.verdicts.parts import MeasuredPart, PartCost
 
 if TYPE_CHECKING:
     from armnn.backends import OptionValue
@@ -26,6 +27,8 @@ SUFFIX: Final = ".verdicts.json"
 _LARGEST_FILE: Final = 1 << 22
 _MOST: Final = 500
 """Verdicts that the user's file keeps: the youngest."""
+_MOST_SHOWN: Final = 8
+"""Parts of a choice that its text names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Trial:
         border_microseconds: The part of a run that copies between backends take.
         layers: How many layers each backend runs.
         fault: Why it cannot be chosen; "" if it can.
+        parts: What its parts take on each backend; known of a chosen trial with several backends.
     """
 
     backends: tuple[str, ...]
@@ -49,6 +53,7 @@ class Trial:
     border_microseconds: float = 0.0
     layers: Mapping[str, int] = field(default_factory=dict)
     fault: str = ""
+    parts: tuple[MeasuredPart, ...] = ()
 
     @property
     def title(self) -> str:
@@ -95,7 +100,8 @@ class Verdict:
     def __str__(self) -> str:
         others = "; ".join(str(each) for each in self.trials[1:])
         chosen = f"chosen by measurement on {self.day}: {self.chosen}"
-        return f"{chosen} (others: {others})" if others else chosen
+        text = f"{chosen} (others: {others})" if others else chosen
+        return "; ".join([text, *(f"part {each}" for each in self.chosen.parts[:_MOST_SHOWN])])
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -205,7 +211,21 @@ def _trial(row: Mapping[str, Any]) -> Trial:
         _real(row["border_microseconds"]) or 0.0,
         {_text(backend): int(count) for backend, count in row["layers"].items()},
         _text(row["fault"]),
+        tuple(map(_part, row.get("parts", ()))),  # files of armnn-core 1.2.0 have none
     )
+
+
+def _part(row: Mapping[str, Any]) -> MeasuredPart:
+    costs = (
+        PartCost(
+            _text(each["backend"]),
+            _real(each["microseconds"]) or 0.0,
+            _real(each["border_microseconds"]) or 0.0,
+            _text(each["fault"]),
+        )
+        for each in row["costs"]
+    )
+    return MeasuredPart(_text(row["name"]), int(row["layers"]), tuple(costs))
 
 
 def _text(value: object) -> str:
