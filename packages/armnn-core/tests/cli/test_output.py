@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import time
 from contextlib import redirect_stderr
 
@@ -69,6 +70,51 @@ def test_a_title_is_shown_by_a_terminal_that_lacks_its_characters(
     stream.seek(0)
     title = stream.read().partition("\n\n")[0]
     assert title == "classes of gr\\xf6\\xdfe/\nxxxxxxxxxx~xxxxxxxxx"
+
+
+def make_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make stdout, which pytest has replaced, a terminal."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def painted(text: str) -> list[str]:
+    return re.findall(r"\x1b\[3\dm\w+", text)
+
+
+def test_a_backend_has_one_colour_in_all_cells_and_tables(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_terminal(monkeypatch)
+    rows = [("a", "AcmeNpu", ""), ("b", "AcmeRef", "AcmeNpu: no AcmeNpuX")]
+    print_table("", ["layer", "backend", "why"], rows)
+    first, second, third = painted(capsys.readouterr().out)
+    assert (first[5:], second[5:], third[5:]) == ("AcmeNpu", "AcmeRef", "AcmeNpu")
+    assert first == third
+    assert first[:5] != second[:5]
+    print_table("", ["id"], [("AcmeRef",)])
+    assert painted(capsys.readouterr().out) == [second]
+
+
+def test_states_that_are_faults_are_red(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_terminal(monkeypatch)
+    rows = [("loaded",), ("failed",), ("wrong values",), ("right",)]
+    print_table("", ["verdict"], rows)
+    assert painted(capsys.readouterr().out) == ["\x1b[31mfailed", "\x1b[31mwrong"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_without_colours_gets_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    make_terminal(monkeypatch)
+    monkeypatch.setenv(name, value)
+    print_table("", ["backend"], [("AcmeNpu",)])
+    assert "\x1b" not in capsys.readouterr().out
 
 
 class Terminal(io.StringIO):

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from armnn.backends.footprint import Footprint
 from armnn.cli.measuring import Latency
 from armnn.cli.report_rows import all_rows, folded_rows
 from armnn.cli.run_result import RunResult, SetResult
@@ -53,6 +56,26 @@ def test_what_differs_has_a_row_of_its_own() -> None:
         ("f to g (2 layers)", "compiled into 'P'; First: no Boolean"),
         ("h", "compiled into 'Q'"),
     ]
+
+
+def test_parts_like_those_above_are_one_row() -> None:
+    rows = [row(f"l{i}", f"p{i}", "no Boolean" if i % 2 else "", "Floor") for i in range(9)]
+    assert folded_rows(rows) == [
+        ("l0", "Floor", "Acme", "compiled into 'p0'"),
+        ("l1", "Floor", "Acme", "compiled into 'p1'; First: no Boolean"),
+        ("l2 to l8 (7 layers)", "7 Floor", "Acme", "compiled into 7 parts, as above"),
+    ]
+
+
+def test_two_parts_like_those_above_and_a_new_reason_are_not_folded() -> None:
+    reasons = ["", "no Boolean", "", "no Boolean", "no rank 5", "", "no Boolean"]
+    rows = [row(f"l{i}", f"p{i}", why) for i, why in enumerate(reasons)]
+    assert [name for name, *_ in folded_rows(rows)] == [f"l{i}" for i in range(7)]
+
+
+def test_layers_that_run_one_by_one_are_not_taken_for_parts() -> None:
+    rows = [row(f"l{i}", why="no Boolean") for i in range(5)]
+    assert len(folded_rows(rows)) == 5
 
 
 def test_all_rows_has_every_layer() -> None:
@@ -111,6 +134,29 @@ def test_the_command_shows_what_crosses_the_borders_between_parts(
         ["b", "CpuRef", "1", "2", "2.5", "2.0"],
     ]
     assert result.as_dict()["parts"] == [part.as_dict() for part in parts]
+
+
+def test_many_parts_are_a_row_for_each_backend_unless_all_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    backends = ["Npu", "CpuRef"]
+    border = (Border("a", "Npu", 1024, copied=True),)
+    parts = tuple(Part(f"l{i}", backends[i % 2], 2, "", border) for i in range(13))
+    memory = Footprint(2048, 1024, 512)
+    rows = [replace(row(f"l{i}", f"p{i // 2}"), footprint=memory) for i in range(26)]
+    report = Report(rows, parts=parts)
+    result_of(report).show()
+    printed = capsys.readouterr().out
+    assert "\nAll rows: --report-all\n" in printed
+    lines = [line.split() for line in printed.splitlines()]
+    assert ["7", "parts", "Npu", "14", "7", "7.0", "7.0"] in lines
+    assert ["6", "parts", "CpuRef", "12", "6", "6.0", "6.0"] in lines
+    assert ["13", "parts", "Acme", "26", "26.0", "13.0", "6.5"] in lines
+    result_of(report, all_layers=True).show()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["l12", "Npu", "2", "1", "1.0", "1.0"] in lines
+    assert ["p12", "Acme", "2", "2.0", "1.0", "0.5"] in lines
+    assert not any("--report-all" in line for line in lines)
 
 
 def test_one_part_has_no_borders_to_show(capsys: pytest.CaptureFixture[str]) -> None:

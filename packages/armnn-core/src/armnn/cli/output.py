@@ -39,7 +39,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     if title:
         _print_title(printable(title), width)
     shown = [[printable(cell) for cell in row] for row in rows]
-    lines = ["", *table_lines(columns, shown, width), ""]
+    # Imported late: most output is no table on a terminal.
+    from armnn.cli.colours import has_colours, paint_for
+
+    paint = (paint_for(columns, shown),) if has_colours() else ()
+    lines = ["", *table_lines(columns, shown, width, *paint), ""]
     print(_encodable("\n".join(lines)))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.cli.comparing import show_comparison
 from armnn.cli.output import print_table, printable
+from armnn.cli.part_tables import show_memory, show_parts
 from armnn.cli.profiles import show_slowest
 from armnn.cli.report_rows import COLUMNS, all_rows, folded_rows
 from armnn.cli.results import (
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from armnn.cli.inputs import Feed
     from armnn.cli.measuring import Latency
     from armnn.debugging import Comparison
-    from armnn.optimizer import CompiledPart, Part, Report
+    from armnn.optimizer import Report
     from armnn.profiling import LayerTime
     from armnn.tensor import TensorInfo
 
@@ -212,46 +213,20 @@ class RunResult:
         print_table(title, [*(["row"] if several else []), "class", "label", "score"], rows)
 
     def _show_report(self) -> None:
+        is_folded = False
         specialisations = dict.fromkeys(row.specialisation for row in self.report)
         for specialisation in specialisations:
             rows = [row for row in self.report if row.specialisation == specialisation]
             title = f"Layers for {specialisation}" if specialisation else "Layers"
-            print_table(title, COLUMNS, all_rows(rows) if self.all_layers else folded_rows(rows))
+            shown = all_rows(rows) if self.all_layers else folded_rows(rows)
+            print_table(title, COLUMNS, shown)
+            is_folded |= len(shown) < len(rows)
         if len(self.report.parts) > len(specialisations):
-            _show_parts(self.report.parts)
-        parts = self.report.compiled_parts
-        if parts:
-            sizes = ["arena", "scratch in it", "weights"]
-            header = ["compiled part", "backend", "layers", *(f"{size}, KiB" for size in sizes)]
-            print_table("Memory", header, [_memory_of(part) for part in parts])
-
-
-def _show_parts(parts: Sequence[Part]) -> None:
-    """Print what crosses the borders between parts."""
-    header = ["part, by its first layer", "backend", "layers", "reads", "KiB", "copied, KiB"]
-    rows = [
-        (
-            f"{part.name} for {part.specialisation}" if part.specialisation else part.name,
-            part.backend,
-            str(part.layers),
-            str(len(part.borders)),
-            f"{part.border_bytes / 1024:.1f}",
-            f"{part.copied_bytes / 1024:.1f}",
-        )
-        for part in parts
-    ]
-    borders = sum(len(part.borders) for part in parts)
-    crossing = sum(part.border_bytes for part in parts) / 1024
-    copied = sum(part.copied_bytes for part in parts) / 1024
-    title = f"{len(parts)} parts, {borders} borders, {crossing:.1f} KiB over them"
-    print_table(f"{title}, {copied:.1f} KiB copied", header, rows)
-
-
-def _memory_of(part: CompiledPart) -> tuple[str, ...]:
-    memory = part.footprint
-    sizes = (memory.arena_bytes, memory.scratch_bytes, memory.weight_bytes)
-    kibibytes = (f"{size / 1024:.1f}" for size in sizes)
-    return (part.name, part.backend, str(part.layers), *kibibytes)
+            show_parts(self.report.parts, each=self.all_layers)
+        if self.report.compiled_parts:
+            show_memory(self.report.compiled_parts, each=self.all_layers)
+        if is_folded:
+            print("All rows: --report-all\n")
 
 
 def _show_inputs(one: SetResult) -> None:

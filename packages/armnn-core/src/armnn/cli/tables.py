@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 RULE = "─"
@@ -18,9 +18,19 @@ _PIECE = re.compile(
     re.DOTALL,
 )
 
+Paint = Callable[[str, str], str]
+"""Returns a cell's text in colours, given its column; the column of headings is ""."""
+
+
+def _plain(_column: str, text: str) -> str:
+    return text
+
 
 def table_lines(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    paint: Paint = _plain,
 ) -> list[str]:
     """Return a table as lines: headings, a rule and rows.
 
@@ -32,18 +42,19 @@ def table_lines(
         columns: The headings.
         rows: One cell per column.
         width: Of a line; None for as much as it takes, with one line per row.
+        paint: Adds colours, which take no room.
     """
     natural = [max(map(cell_width, cells)) for cells in zip(columns, *rows, strict=True)]
     available = None if width is None else width - 1 - len(_SEPARATOR) * (len(columns) - 1)
     if available is None or sum(natural) <= available:
-        return _table(columns, rows, natural)
+        return _table(columns, rows, natural, paint)
     least = [max(map(_longest_piece, cells)) for cells in zip(columns, *rows, strict=True)]
     if not rows:
-        return _table(columns, rows, least)
-    paragraphs = _paragraphs(columns, rows, width or 0)
+        return _table(columns, rows, least, paint)
+    paragraphs = _paragraphs(columns, rows, width or 0, paint)
     if sum(least) > available:
         return paragraphs
-    table = _table(columns, rows, _shared(available, least, natural))
+    table = _table(columns, rows, _shared(available, least, natural), paint)
     return table if len(table) <= len(paragraphs) else paragraphs
 
 
@@ -102,39 +113,45 @@ def _shared(available: int, least: Sequence[int], natural: Sequence[int]) -> lis
 
 
 def _table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]
+    columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], paint: Paint
 ) -> list[str]:
-    body = [line for row in rows for line in _row_lines(row, widths)]
-    rule = RULE * (1 + sum(widths) + len(_SEPARATOR) * (len(widths) - 1))
-    return [*_row_lines(columns, widths), f" {rule[1:]}", *body]
+    body = [line for row in rows for line in _row_lines(row, widths, columns, paint)]
+    rule = RULE * (sum(widths) + len(_SEPARATOR) * (len(widths) - 1))
+    return [*_row_lines(columns, widths, [""] * len(columns), paint), f" {paint('', rule)}", *body]
 
 
-def _row_lines(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
-    columns = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    height = max(map(len, columns), default=0)
+def _row_lines(
+    cells: Sequence[str], widths: Sequence[int], columns: Sequence[str], paint: Paint
+) -> list[str]:
+    wraps = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    height = max(map(len, wraps), default=0)
     padded = [
-        [_padded(line, width) for line in (*lines, *[""] * (height - len(lines)))]
-        for lines, width in zip(columns, widths, strict=True)
+        [_painted(line, width, column, paint) for line in (*lines, *[""] * (height - len(lines)))]
+        for lines, width, column in zip(wraps, widths, columns, strict=True)
     ]
     return [f" {_SEPARATOR.join(line)}".rstrip() for line in zip(*padded, strict=True)]
 
 
-def _paragraphs(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+def _paragraphs(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, paint: Paint
+) -> list[str]:
     """Return each row as a paragraph, one line per cell."""
     label = max(map(cell_width, columns))
     room = width - 1 - len(_SEPARATOR) - label
     if room < max(_longest_piece(cell) for row in rows for cell in row):
-        return _stacked(columns, rows, width)
+        return _stacked(columns, rows, width, paint)
     lines: list[str] = []
     for row in rows:
         for column, cell in zip(columns, row, strict=True):
             if cell:
-                lines += _row_lines((column, cell), (label, room))
+                lines += _row_lines((column, cell), (label, room), ("", column), paint)
         lines.append("")
     return lines[:-1]
 
 
-def _stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+def _stacked(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, paint: Paint
+) -> list[str]:
     """Return each row with headings above its cells.
 
     It is for the narrowest of terminals.
@@ -144,11 +161,12 @@ def _stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     for row in rows:
         for column, cell in zip(columns, row, strict=True):
             if cell:
-                lines += [f" {line}" for line in fitted(column)]
-                lines += [f"  {line}" for line in fitted(cell)]
+                lines += [f" {paint('', line)}" for line in fitted(column)]
+                lines += [f"  {paint(column, line)}" for line in fitted(cell)]
         lines.append("")
     return lines[:-1]
 
 
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_width(text))
+def _painted(text: str, width: int, column: str, paint: Paint) -> str:
+    """Return a line of a cell, in colours and as wide as its column."""
+    return (paint(column, text) if text else "") + " " * (width - cell_width(text))
