@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def test_names_are_texts_and_never_markup(open_page: Open, small: Path) -> None:
     page = open_page(small)
     expect(page.locator("#title")).to_contain_text("<img src=x")
     assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 3
+    assert page.locator("script").count() == 4
 
 
 def test_a_click_shows_the_layer(open_page: Open, small: Path) -> None:
@@ -54,6 +55,49 @@ def test_the_slowest_layer_leads_the_list_and_a_click_finds_it(
     assert shares == sorted(shares, reverse=True)
     rows.first.click()
     assert page.locator(".node.chosen").count() == 1
+
+
+def test_the_keyboard_goes_through_the_list(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    rows = page.locator("#list tbody tr")
+    assert page.locator('#list tr[tabindex="0"]').count() == 1
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    name = rows.nth(1).locator("td").first.evaluate("cell => cell.firstChild.textContent")
+    page.keyboard.press("Enter")
+    expect(page.locator("#details h2")).to_have_text(name)
+
+
+PERFETTO = """<script>
+onmessage = (event) => {
+  if (event.data === "PING") event.source.postMessage("PONG", "*");
+  else document.title = new TextDecoder().decode(event.data.perfetto.buffer);
+};
+</script>"""
+"""Answers as Perfetto's page does; its title becomes the trace that it gets."""
+
+
+def test_one_link_opens_the_trace_in_perfetto(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    page.context.route(
+        "https://ui.perfetto.dev/**",
+        lambda route: route.fulfill(body=PERFETTO, content_type="text/html"),
+    )
+    with page.expect_popup() as opened:
+        page.click("#perfetto")
+    opened.value.wait_for_function("document.title !== ''")
+    trace = json.loads((small.parent / "trace.json").read_text())
+    assert json.loads(opened.value.title()) == trace
+    with page.expect_download() as saved:
+        page.click("#save")
+    assert saved.value.suggested_filename == "trace.json"
+    assert json.loads(saved.value.path().read_text()) == trace
+
+
+def test_without_a_profile_there_is_no_timeline(open_page: Open, large: Path) -> None:
+    assert not open_page(large).locator("#perfetto").is_visible()
 
 
 def test_parts_fold_and_open(open_page: Open, small: Path) -> None:
@@ -97,6 +141,7 @@ def test_the_keyboard_reaches_everything(open_page: Open, small: Path) -> None:
     assert page.locator(".folded").count() == 1
     page.keyboard.press("Enter")
     assert page.locator(".folded").count() == 0
+    assert [box.get_attribute("aria-expanded"), page.locator(".box").count()] == ["true", 2]
     assert page.locator('.node[tabindex="0"]').count() == 1
     labels = page.locator(".node").evaluate_all("all => all.map(each => each.ariaLabel)")
     assert "Activation act6 on CpuRef" in labels
@@ -117,7 +162,8 @@ def test_colours_have_a_legend(open_page: Open, small: Path, colour: str) -> Non
     page = open_page(small)
     page.select_option("#colour", colour)
     expected = {"backend": "CpuAcc: 11 layers", "time": "25 % or more"}[colour]
-    expect(page.locator("#legend")).to_contain_text(expected)
+    for each in (expected, "between backends, memory shared"):
+        expect(page.locator("#legend")).to_contain_text(each)
 
 
 def test_a_narrow_page_has_no_sideways_scroll(open_page: Open, small: Path) -> None:

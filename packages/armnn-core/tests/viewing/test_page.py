@@ -49,7 +49,7 @@ def test_a_hostile_name_makes_no_element_and_no_script(text: str) -> None:
     plain = Elements(page(described(Network("plain"), Report())))
     assert found.tags == plain.tags
     assert "img" not in found.tags
-    assert found.tags.count("script") == 3
+    assert found.tags.count("script") == 4
     assert "window.hit" not in re.sub(
         r'<script id="document".*?</script>|<title>.*?</title>', "", text
     )
@@ -60,6 +60,15 @@ def test_the_document_survives_its_escapes(text: str, prepared: tuple[Network, R
     inside = text.split('<script id="document" type="application/json">')[1].split("</script>")[0]
     assert not set(inside) & set("<>&\u2028\u2029\x1b")
     assert json.loads(inside) == described(*prepared)
+
+
+def test_a_trace_is_inside_for_the_link_to_perfetto(prepared: tuple[Network, Report]) -> None:
+    hostile = {"traceEvents": [{"name": "</script><script>window.hit=1</script>"}]}
+    trace = {"file": "trace.json", "content": hostile}
+    text = page(described(*prepared), trace)
+    assert Elements(text).tags == Elements(page(described(*prepared))).tags
+    inside = text.split('<script id="trace" type="application/json">')[1].split("</script>")[0]
+    assert json.loads(inside) == trace
 
 
 def test_the_policy_admits_our_scripts_and_no_connection(text: str) -> None:

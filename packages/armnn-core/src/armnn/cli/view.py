@@ -17,7 +17,13 @@ from armnn.cli.run_options import add_shape_argument
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 from armnn.runtime import Runtime
-from armnn.viewing import described, page, times_in_trace, verdicts_in_comparison
+from armnn.viewing import (
+    described,
+    page,
+    times_in_trace,
+    trace_for_page,
+    verdicts_in_comparison,
+)
 
 _EXAMPLES = f"""\
 examples:
@@ -88,8 +94,9 @@ def view(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(document)
         return 0
+    trace = None if arguments.profile is None else trace_for_page(arguments.profile)
     with writing(path):
-        path.write_text(page(document), encoding="utf-8")
+        path.write_text(page(document, trace), encoding="utf-8")
     if sized.note:
         print(printable(sized.note.replace("\n", " ")))
     if waiting:

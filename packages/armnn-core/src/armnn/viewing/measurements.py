@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn._recorder import Event
 from armnn.errors import InvalidArgumentError
@@ -18,6 +18,9 @@ from armnn.profiling import layer_times
 if TYPE_CHECKING:
     from armnn.optimizer import Report
     from armnn.profiling import LayerTime
+
+MOST_TRACE_BYTES: Final = 1 << 20
+"""Of a trace inside a page, which shall stay below twice that without its graph."""
 
 
 def times_in_trace(path: str | os.PathLike[str], report: Report) -> list[LayerTime]:
@@ -39,6 +42,20 @@ def times_in_trace(path: str | os.PathLike[str], report: Report) -> list[LayerTi
     if not times:
         raise InvalidArgumentError(f"{str(path)!r} has no times of layers: no run is in it")
     return times
+
+
+def trace_for_page(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return a Chrome trace for the page's link to Perfetto.
+
+    Args:
+        path: A file that :func:`times_in_trace` has read.
+
+    Returns:
+        The name of the file and its content, None instead of more than :data:`MOST_TRACE_BYTES`.
+    """
+    size = Path(path).stat().st_size
+    content = _document(path) if size <= MOST_TRACE_BYTES else None
+    return {"file": printable(Path(path).name), "content": content}
 
 
 def verdicts_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:

@@ -21,15 +21,16 @@ _ESCAPES: Final = {
 """Characters that could end a script in HTML, as JSON spells them."""
 
 
-def page(document: Mapping[str, Any]) -> str:
+def page(document: Mapping[str, Any], trace: Mapping[str, Any] | None = None) -> str:
     """Return the HTML of a document.
 
     Names come from strangers: the document is JSON in which no character ends the script, the page
     makes texts of them and no markup, and its policy runs the two scripts of this package only and
-    forbids every connection.
+    forbids every connection. Only a click on its link to Perfetto hands the trace to that page.
 
     Args:
         document: Of :func:`armnn.viewing.described`.
+        trace: Of :func:`armnn.viewing.trace_for_page`, if there is a profile.
     """
     library, script, style = (_asset(name) for name in (LIBRARY, "view.js", "view.css"))
     library = library.partition("\n//# sourceMappingURL=")[0]
@@ -41,10 +42,15 @@ def page(document: Mapping[str, Any]) -> str:
         title=html.escape(str(document["name"])),
         policy=html.escape(policy, quote=True),
         style=style,
-        document=json.dumps(document, separators=(",", ":")).translate(_ESCAPES),
+        document=_embedded(document),
+        trace=_embedded(trace),
         library=library,
         script=script,
     )
+
+
+def _embedded(document: Mapping[str, Any] | None) -> str:
+    return json.dumps(document, separators=(",", ":")).translate(_ESCAPES)
 
 
 def _asset(name: str) -> str:

@@ -31,6 +31,7 @@
   const shortened = (text, most = LONGEST) =>
     text.length <= most ? text : `${text.slice(0, Math.ceil(most / 2) - 1)}…${text.slice(-Math.floor(most / 2))}`;
   const counted = (number) => (number === null ? "not known" : number.toLocaleString("en"));
+  const plural = (count, noun) => `${counted(count)} ${noun}${count === 1 ? "" : "s"}`;
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
   // ---- items: layers, and parts that are folded ---------------------------------------------------
@@ -132,7 +133,7 @@
     const [first] = layersOf(item);
     if (item[0] === "p") {
       const part = model.parts[+item.slice(1)];
-      return [`${part.layers} layers`, part.title];
+      return [plural(part.layers, "layer"), part.title];
     }
     return [model.nodes[first].type, model.nodes[first].name];
   }
@@ -141,7 +142,7 @@
     const [kind, name] = label(item);
     const { backend } = model.nodes[layersOf(item)[0]];
     const what = item[0] === "p" ? `Part ${name}, ${kind}` : `${kind} ${name}`;
-    return `${what}${backend ? ` on ${backend}` : ""}${item[0] === "p" ? ", folded" : ""}`;
+    return `${what}${backend ? ` on ${backend}` : ""}`;
   }
 
   function nodeShape(item, place) {
@@ -150,6 +151,7 @@
     const group = shape("g", {
       class: `node${item[0] === "p" ? " folded" : ""}${layers.some((node) => node.refusals.length) ? " refused" : ""}`,
       "data-item": item, tabindex: "-1", role: "button", "aria-label": described(item),
+      ...(item[0] === "p" ? { "aria-expanded": "false" } : {}),
       transform: `translate(${place.x - place.width / 2} ${place.y - place.height / 2})`,
     });
     const ink = tone === "none" ? " onnone" : "";
@@ -165,18 +167,23 @@
 
   function boxShape(part, place) {
     const { title, backend, layers } = model.parts[part];
-    const text = `${backend}: ${layers} layers`;
+    const text = `${backend}: ${plural(layers, "layer")}`;
     const group = shape("g", {
       class: "node box", "data-item": `b${part}`, tabindex: "-1", role: "button",
-      "aria-label": `Part ${title}, ${text}, open`,
+      "aria-label": `Part ${title}, ${text}`, "aria-expanded": "true",
       transform: `translate(${place.x - place.width / 2} ${place.y - place.height / 2})`,
     });
     group.append(
       shape("title", {}, `${title} (Enter folds it)`),
       shape("rect", { width: place.width, height: place.height, rx: 8, "pointer-events": "all" }),
-      shape("text", { x: 10, y: 16 }, `− ${shortened(text, Math.max(LONGEST, Math.floor(place.width / 8)))}`),
     );
     return group;
+  }
+
+  function boxTitle(part, place) { // apart from its box, as edges are drawn in between
+    const { backend, layers } = model.parts[part];
+    const text = shortened(`${backend}: ${plural(layers, "layer")}`, Math.max(LONGEST, Math.floor(place.width / 8)));
+    return shape("text", { class: "title", "aria-hidden": "true", x: place.x - place.width / 2 + 10, y: place.y - place.height / 2 + 16 }, `− ${text}`);
   }
 
   function edgeShape(edge, drawn) {
@@ -204,7 +211,7 @@
     if (edge.border) {
       const middle = points[Math.floor(points.length / 2)];
       const size = edge.bytes === null ? "" : ` ${counted(edge.bytes)} B`;
-      group.append(shape("text", { x: middle.x, y: middle.y - 4 }, `${edge.border}${size}`));
+      group.append(shape("text", { x: middle.x + 8, y: middle.y + 4 }, `${edge.border}${size}`));
     }
     return group;
   }
@@ -221,17 +228,20 @@
 
   function draw() {
     Object.assign(state, layout());
-    const boxes = [], nodes = [], drawn = new Set();
+    const boxes = [], titles = [], nodes = [], drawn = new Set();
     model.parts.forEach((_, part) => {
       const place = state.places.get(partId(part));
       if (folded.has(part)) nodes.push(nodeShape(partId(part), place));
-      else boxes.push(boxShape(part, place));
+      else {
+        boxes.push(boxShape(part, place));
+        titles.push(boxTitle(part, place));
+      }
     });
     model.nodes.forEach((_, index) => {
       if (itemOf(index) === layerId(index)) nodes.push(nodeShape(layerId(index), state.places.get(layerId(index))));
     });
     const edges = model.edges.map((edge) => edgeShape(edge, drawn)).filter(Boolean);
-    byId("graph").replaceChildren(...boxes, ...edges, ...nodes);
+    byId("graph").replaceChildren(...boxes, ...edges, ...titles, ...nodes);
     byId("fold").textContent = folded.size < model.parts.length ? "Fold all parts" : "Open all parts";
     byId("fold").disabled = !model.parts.length;
     zoom(state.scale);
@@ -248,11 +258,19 @@
     } else {
       rows = model.backends.map((backend, index) => {
         const layers = model.nodes.filter((node) => node.backend === backend).length;
-        return [`tone${index % 8}`, `${backend}: ${layers} layers`];
+        return [`tone${index % 8}`, `${backend}: ${plural(layers, "layer")}`];
       });
     }
-    byId("legend").replaceChildren(...rows.map(([tone, text]) =>
-      element("li", {}, shape("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, shape("rect", { width: 12, height: 12, rx: 3, class: tone })), text)));
+    const sample = (attributes, mark) => shape("svg", { viewBox: "0 0 12 12", "aria-hidden": "true", ...attributes }, mark);
+    const items = rows.map(([tone, text]) => [sample({}, shape("rect", { width: 12, height: 12, rx: 3, class: tone })), text]);
+    if (model.nodes.some((node) => node.refusals.length)) {
+      items.push([sample({ class: "refused" }, shape("rect", { x: 1, y: 1, width: 10, height: 10, rx: 3, class: "none" })), "refused by a preferred backend"]);
+    }
+    for (const [border, text] of [["shared", "between backends, memory shared"], ["copied", "between backends, copied"]]) {
+      if (model.edges.some((edge) => edge.border === border))
+        items.push([sample({ class: `line ${border}` }, shape("path", { d: "M0 6H12" })), text]);
+    }
+    byId("legend").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));
   }
 
   function zoom(scale) {
@@ -355,13 +373,24 @@
         element("td", { class: "number" }, time ? time.milliseconds.toFixed(3) : ""),
         element("td", { class: "number" }, time ? percent(time.share) : ""));
       if (compared) cells.push(element("td", {}, verdict ? (verdict.is_wrong ? verdict.kind : "right") : ""));
-      const row = element("tr", { "data-layer": index }, ...cells);
+      const row = element("tr", { "data-layer": index, tabindex: "-1" }, ...cells);
       row.addEventListener("click", () => reveal(index));
       return row;
     });
     byId("list").replaceChildren(
       element("h3", {}, "Layers"),
       element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, ...rows)));
+    rows[0]?.setAttribute("tabindex", "0"); // one stop of the Tab key; arrows go from row to row
+  }
+
+  function onListKey(event, row) {
+    const next = { ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling }[event.key];
+    if (event.key === "Enter") reveal(+row.dataset.layer);
+    else if (next) {
+      row.setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    }
   }
 
   // ---- choosing, folding, searching -------------------------------------------------------------------
@@ -459,6 +488,8 @@
       zoom(state.scale * (event.key === "+" ? 1.25 : 0.8));
     } else if (event.target.tagName === "BUTTON" || event.target.tagName === "A") {
       return;
+    } else if (event.target.dataset?.layer !== undefined) {
+      onListKey(event, event.target);
     } else {
       const focused = event.target.closest?.(".node")?.dataset.item ?? state.chosen;
       const first = model.nodes.length ? itemOf(0) : null;
@@ -478,6 +509,46 @@
       }
     }
     event.preventDefault();
+  }
+
+  // ---- the timeline, which is Perfetto's business ---------------------------------------------------
+
+  const PERFETTO = "https://ui.perfetto.dev";
+
+  function handOver(buffer, title) { // its documented protocol: PING until PONG, then the trace
+    const other = window.open(PERFETTO);
+    if (other === null) return;
+    const pings = setInterval(() => (other.closed ? stop() : other.postMessage("PING", PERFETTO)), 100);
+    const stop = () => {
+      clearInterval(pings);
+      window.removeEventListener("message", answer);
+    };
+    const answer = (event) => {
+      if (event.source !== other || event.data !== "PONG") return;
+      stop();
+      other.postMessage({ perfetto: { buffer, title } }, PERFETTO);
+    };
+    window.addEventListener("message", answer);
+  }
+
+  function timeline() {
+    const trace = JSON.parse(byId("trace").textContent);
+    if (trace === null) return;
+    byId("timeline").hidden = false;
+    if (trace.content === null) {
+      byId("save-part").hidden = true;
+      byId("hint").textContent = `The trace is too large for this page: open ${trace.file} there.`;
+      return;
+    }
+    const bytes = new TextEncoder().encode(JSON.stringify(trace.content));
+    byId("save").setAttribute("download", trace.file);
+    byId("save").href = URL.createObjectURL(new Blob([bytes], { type: "application/json" }));
+    byId("perfetto").addEventListener("click", (event) => {
+      event.preventDefault();
+      handOver(bytes.buffer, model.name || trace.file);
+      if (location.protocol === "file:") // an origin from which Perfetto may refuse it
+        byId("hint").textContent = `If Perfetto stays empty, save the trace and drop it there: it may refuse pages that are files.`;
+    });
   }
 
   function theme(name) {
@@ -538,6 +609,7 @@
     theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     listen();
     list();
+    timeline();
     draw();
     const canvas = byId("canvas");
     zoom(Math.min(1, Math.max(canvas.clientWidth / state.size[0], 0.3)));
