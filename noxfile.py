@@ -14,9 +14,8 @@ from packaging.requirements import Requirement
 
 sys.path.insert(0, str(Path(__file__).parent))  # the command nox looks for no modules here
 from tools.release.session_wheels import (
+    DEMO_ONLY,
     DIST,
-    NATIVE,
-    ONE_LEVEL,
     PACKAGES,
     PROJECT,
     build_changed,
@@ -46,6 +45,7 @@ SCRIPTS = sorted(
     for script in Path().glob(f"{folder}/**/*.py")
 )
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
+FOR_DEMO = [EVERYTHING, "armnn-compat"]
 MORE = [
     "armnn-backend-custom",
     "armnn-backend-onnxruntime",
@@ -398,11 +398,8 @@ def build(session: nox.Session) -> None:
 @nox.session(default=False)
 def build_for_demo(session: nox.Session) -> None:
     """Build the demo's wheels, with CpuAcc for this processor alone."""
-    build_changed(session, [package for package in ours(EVERYTHING) if package != NATIVE], DIST)
-    if folder_for_demo(NATIVE) == ONE_LEVEL:
-        build_changed(
-            session, [NATIVE], ONE_LEVEL, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"}
-        )
+    packages = [each for each in ours(*FOR_DEMO) if folder_for_demo(each) == DEMO_ONLY]
+    build_changed(session, packages, DEMO_ONLY, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"})
 
 
 @nox.session(default=False)
@@ -448,16 +445,15 @@ def release(session: nox.Session, package: str) -> None:
 
 @nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
-    """Fetch a real network and classify a page's rotation."""
+    """Read a photograph, then share a network with a dropped backend."""
     # Most of what is installed is never imported, so compiling it in advance takes longer.
     session.env["PIP_NO_COMPILE"] = "1"
-    install_wheels(session, EVERYTHING, folder_of=folder_for_demo)
+    install_wheels(session, *FOR_DEMO, group="demo", folder_of=folder_for_demo)
+    session.install("--no-deps", *nox.project.dependency_groups(PROJECT, "rapidocr"))
+    session.run("python", "examples/read_photograph.py", "examples/receipt.jpg")
     fetch = _run(session, "tools/models/fetch.py", "page_orientation", silent=True)
-    model = str(fetch).splitlines()[-1]
-    session.run("armnn", "backends")
-    picture = ["--input", "x=examples/page_turned_90.png", "--resize", "shortest:256+crop"]
-    imagenet = ["--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"]
-    session.run("armnn", "run", model, *picture, *imagenet, "--report")
+    model, page = str(fetch).splitlines()[-1], Path("examples/page_turned_90.png").absolute()
+    session.run("sh", "examples/promises/any_accelerator.sh", model, page, external=True)
 
 
 def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **options: Any) -> Any:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -102,25 +101,6 @@ def test_a_command_prints_what_the_document_shows_of_broken_plugins(
     assert name == "armnn"
     path = str(broken_plugins)
     done = run(folder, *arguments, environment=usual_environment, PYTHONPATH=path)
-    assert_shown(done.stdout, shown)
-
-
-def demo_arguments() -> list[str]:
-    """Return the demo session's arguments behind ``armnn run MODEL``."""
-    _, _, session = (REPOSITORY / "noxfile.py").read_text().partition("\ndef demo(")
-    picture, preparation = re.findall(r"^    (?:picture|imagenet) = (.*)$", session, re.MULTILINE)
-    assert 'session.run("armnn", "run", model, *picture, *imagenet, "--report")' in session
-    return [*ast.literal_eval(picture), *ast.literal_eval(preparation), "--report"]
-
-
-def test_the_demo_ends_as_the_readme_shows(
-    installed_for: InstalledFor, model: Callable[[str], Path]
-) -> None:
-    readme = REPOSITORY / "README.md"
-    (shown,) = re.findall(r"ends like this:\n\n```\n(.*?)^```", readme.read_text(), re.M | re.S)
-    command = ["run", str(model("page_orientation")), *demo_arguments()]
-    done = run(REPOSITORY, *command, environment=installed_for(readme))
-    assert done.returncode == 0, done.stdout
     assert_shown(done.stdout, shown)
 
 

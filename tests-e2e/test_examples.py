@@ -42,6 +42,18 @@ def test_faces_are_found_where_they_were_drawn(
     assert (tmp_path / "faces.png").read_bytes() != picture.read_bytes()
 
 
+def test_a_photograph_is_read_as_by_onnxruntime() -> None:
+    *rows, _, sentence = run("read_photograph.py", EXAMPLES / "receipt.jpg")
+    texts = [re.split(r"\s{2,}", row.strip()) for row in rows[1:]]
+    # draw_example_receipt.py writes these.
+    for expected in ("Espresso", "2.40", "Sandwich", "TOTAL", "17.30", "2026-11-23"):
+        assert expected in [text for text, *_ in texts]
+    assert len(texts) == 13
+    for _, ours, theirs in texts:
+        assert float(ours) == pytest.approx(float(theirs), abs=2e-3)
+    assert re.search(r" in \d+ ms on armnn and in \d+ ms on onnxruntime; .* the same\.$", sentence)
+
+
 def test_a_crash_is_survived() -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLES / "survive_a_crash.py"],

@@ -16,9 +16,8 @@ PACKAGES = {
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
 DIST = Path("dist")
-NATIVE = "armnn-backend-neon"
-# Its wheels for one instruction-set level, which only the demo installs.
-ONE_LEVEL = DIST / "one-level"
+# Wheels without source distributions, CpuAcc's for one instruction-set level.
+DEMO_ONLY = DIST / "demo"
 # What building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 
@@ -62,7 +61,7 @@ def install_wheels(
 
 def folder_for_demo(package: str) -> Path:
     """Return the folder of the wheel that the demo installs."""
-    return DIST if package != NATIVE or _is_built(package, DIST) else ONE_LEVEL
+    return DIST if _is_built(package, DIST) else DEMO_ONLY
 
 
 def ours(*requirements: str) -> list[str]:
