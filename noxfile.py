@@ -445,7 +445,7 @@ def release(session: nox.Session, package: str) -> None:
 
 @nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
-    """Read a photograph, then share a network with a dropped backend."""
+    """Read a photograph; share a network with a dropped backend."""
     # Most of what is installed is never imported, so compiling it in advance takes longer.
     session.env["PIP_NO_COMPILE"] = "1"
     install_wheels(session, *FOR_DEMO, group="demo", folder_of=folder_for_demo)

@@ -26,7 +26,7 @@ SEED = 7
 
 
 def spaced(line: str) -> str:
-    """Return a line with wide gaps, which the reader's network needs to see them."""
+    """Return a line with gaps that the reader sees."""
     return line.replace(" ", "   ")
 
 
@@ -49,7 +49,7 @@ def draw_receipt() -> Image.Image:
 
 
 def photograph(paper: Image.Image) -> Image.Image:
-    """Return a picture of the paper on a table, as a camera takes it."""
+    """Return the paper on a table, as cameras see it."""
     width, height = paper.size
     rows, wanted = [], []
     for (x, y), (u, v) in zip(CORNERS, ((0, 0), (1, 0), (1, 1), (0, 1)), strict=True):

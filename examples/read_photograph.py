@@ -24,7 +24,7 @@ READINGS = 3  # that are measured, after one that is not
 
 
 def read(picture: str) -> dict[str, Any]:
-    """Return the texts in a picture, their scores, and the time of a reading."""
+    """Return a picture's texts, their scores and a reading's time."""
     from rapidocr_onnxruntime import RapidOCR  # here: only the children need it
 
     reader = RapidOCR()

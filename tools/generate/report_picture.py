@@ -101,7 +101,7 @@ def run_in_terminal(command: str, folder: Path) -> str:
 
 
 def prepare(folder: Path, model: Path) -> None:
-    """Put a model, a picture and a backend into a folder.
+    """Put model, picture and backend into a folder.
 
     Args:
         folder: Where the command runs.
@@ -161,7 +161,7 @@ def main() -> int:
         return 0
     if lines_of(picture) == lines_of(PICTURE.read_text(encoding="utf-8")):
         return 0
-    print(f"{PICTURE.name} is stale: run python -m tools.generate.report_picture")
+    print(f"{PICTURE.name} shows other lines: run python -m tools.generate.report_picture")
     return 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Colours of tables on a terminal: one per backend, red for faults."""
+"""Colours of tables: one per backend, red for faults."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of ``armnn run --report`` about parts and their memory."""
+"""The report's tables about parts and their memory."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _kind(row: ReportRow) -> tuple[str, ...]:
 
 
 def _runs(groups: Sequence[Sequence[ReportRow]]) -> Iterator[list[Sequence[ReportRow]]]:
-    """Yield groups of layers: new ones alone, runs of known ones together."""
+    """Yield new groups alone, and runs of known ones."""
     seen: set[tuple[str, ...]] = set()
     repeated: list[Sequence[ReportRow]] = []
     for group in groups:
@@ -73,7 +73,7 @@ def _shown(run: Sequence[Sequence[ReportRow]]) -> list[tuple[str, ...]]:
 
 
 def _many(run: Sequence[Sequence[ReportRow]]) -> tuple[str, ...]:
-    """Return the row of parts that are like those above them."""
+    """Return the row of parts like those above."""
     members = [row for group in run for row in group]
     span = f"{members[0].layer} to {members[-1].layer}"
     backends = ", ".join(dict.fromkeys(row.backend for row in members))

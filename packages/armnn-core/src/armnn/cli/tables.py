@@ -168,5 +168,5 @@ def _stacked(
 
 
 def _painted(text: str, width: int, column: str, paint: Paint) -> str:
-    """Return a line of a cell, in colours and as wide as its column."""
+    """Return a cell's line, coloured, as wide as its column."""
     return (paint(column, text) if text else "") + " " * (width - cell_width(text))
