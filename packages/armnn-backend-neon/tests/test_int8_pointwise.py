@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions, sums and products of bytes, against float64."""
+"""Functions, sums, products and slopes of bytes, against float64."""
 
 from __future__ import annotations
 
@@ -56,6 +56,27 @@ def test_pairs(
     left, right = (x - 7.0) * np.float32(0.037), (y - 3.0) * np.float32(0.011)
     real = {"ADD": left + right, "SUB": left - right, "MUL": left * right}[operation]
     check_bytes(run_network(network, x=x, y=y), real / np.float32(0.041), 20)
+
+
+@pytest.mark.parametrize("kind", [S8, U8])
+@pytest.mark.parametrize("shapes", SHAPES[:3])
+def test_slopes_of_numbers_below_zero(
+    run_network: Callable[..., Array],
+    check_bytes: Callable[..., None],
+    shapes: Any,
+    kind: DataType,
+) -> None:
+    x, slope = stored(shapes[0], kind, 1), stored(shapes[1], kind, 2)
+    network = Network()
+    made = network.add_prelu(
+        network.add_input("x", TensorInfo(x.shape, kind, 0.037, 7)),
+        network.add_constant(slope, TensorInfo(slope.shape, kind, 0.011, 3)),
+        output=TensorInfo(None, kind, 0.031, 20),
+    )
+    network.add_output("z", made)
+    whole = np.float32(0.037) / np.float32(0.031)
+    factor = np.where(x < 7, (slope - 3.0) * np.float32(whole * np.float32(0.011)), whole)
+    check_bytes(run_network(network, x=x), (x - 7.0) * factor, 20)
 
 
 def test_scales_too_far_apart_for_fixed_point_are_added_in_floats(

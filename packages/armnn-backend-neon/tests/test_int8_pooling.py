@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pooling and means of bytes, on every level, against integers."""
+"""Pooling and reductions of bytes, on every level, against integers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from armnn import DataLayout, DataType, Network, TensorInfo
-from armnn.types import PaddingMethod, PoolingAlgorithm
+from armnn.types import PaddingMethod, PoolingAlgorithm, ReduceOperation
 
 Array: TypeAlias = NDArray[Any]
 
@@ -129,3 +129,53 @@ def test_means(
     network.add_output("y", made)
     real = (x - 4.0).mean(axes, keepdims=keeps) * 0.25 / np.float32(0.02)
     check_bytes(run_network(network, x=x), real, 1)
+
+
+REDUCTIONS: dict[ReduceOperation, Callable[..., Array]] = {
+    ReduceOperation.SUM: np.sum,
+    ReduceOperation.MEAN: np.mean,
+    ReduceOperation.MAX: np.max,
+    ReduceOperation.MIN: np.min,
+    ReduceOperation.PROD: np.prod,
+}
+
+
+@pytest.mark.parametrize("kind", [S8, U8])
+@pytest.mark.parametrize("axes", [(1, 2), (0,), (3,), (1,)])
+@pytest.mark.parametrize("operation", REDUCTIONS)
+def test_reductions(
+    run_network: Callable[..., Array],
+    check_bytes: Callable[..., None],
+    operation: ReduceOperation,
+    axes: Any,
+    kind: DataType,
+) -> None:
+    x = stored((2, 7, 5, 19), kind)
+    network = Network()
+    made = network.add_reduce(
+        network.add_input("x", TensorInfo(x.shape, kind, 0.25, 4)),
+        axis=axes,
+        reduce_operation=operation,
+        output=TensorInfo(None, kind, 0.4, 1),
+    )
+    network.add_output("y", made)
+    real = REDUCTIONS[operation]((x - 4.0) * 0.25, axis=axes) / np.float32(0.4)
+    check_bytes(run_network(network, x=x), real, 1)
+
+
+@pytest.mark.parametrize("kind", [S8, U8])
+@pytest.mark.parametrize("operation", [ReduceOperation.MAX, ReduceOperation.MIN])
+def test_extremes_of_one_scale_are_bytes_of_the_input(
+    run_network: Callable[..., Array], operation: ReduceOperation, kind: DataType
+) -> None:
+    x = stored((1, 3, 4, 33), kind)
+    network = Network()
+    made = network.add_reduce(
+        network.add_input("x", TensorInfo(x.shape, kind, 0.25, 4)),
+        axis=(1, 2),
+        reduce_operation=operation,
+        keep_dims=True,
+    )
+    network.add_output("y", made)
+    expected = REDUCTIONS[operation](x, axis=(1, 2), keepdims=True)
+    np.testing.assert_array_equal(run_network(network, x=x), expected)

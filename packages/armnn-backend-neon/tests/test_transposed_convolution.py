@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn import DataLayout, Network, TensorInfo
+from armnn import DataLayout, DataType, Network, TensorInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 
@@ -95,3 +97,50 @@ def test_it_is_what_the_definition_says(
         model = runtime.load_model(net, backends=["CpuAcc"])
         (y,) = model.run({"x": np.ascontiguousarray(x.transpose(order))}).values()
     np.testing.assert_allclose(y, expected.transpose(order), rtol=2e-5, atol=2e-5)
+
+
+BYTE_CASES = [
+    *CASES,
+    Case((2, 3, 5, 6), (4, 3, 2, 6), 2),
+    Case((1, 4, 4, 70), (3, 2, 2, 70), 2, 1),
+]
+
+
+@pytest.mark.parametrize("kind", [DataType.QASYMM_S8, DataType.QASYMM_U8])
+@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
+@pytest.mark.parametrize("case", BYTE_CASES)
+def test_bytes_are_what_the_definition_says(
+    run_network: Callable[..., NDArray[Any]],
+    check_bytes: Callable[..., None],
+    case: Case,
+    layout: DataLayout,
+    kind: DataType,
+) -> None:
+    generator = np.random.default_rng(4)
+    limits = np.iinfo(kind.numpy_dtype)
+    x = generator.integers(limits.min, limits.max, case.image, kind.numpy_dtype, endpoint=True)
+    w = generator.integers(-127, 128, case.window, np.int8)
+    bias = generator.integers(-5000, 5000, case.window[0], np.int32)
+    scales = generator.uniform(0.002, 0.02, case.window[0]).astype(np.float32)
+    sums = transposed(x.astype(np.float64) - 3, w, bias, case)
+    order = (0, 1, 2, 3) if layout is DataLayout.NHWC else (0, 3, 1, 2)
+    net = Network("transposed")
+    image = net.add_input("x", TensorInfo(x.transpose(order).shape, kind, 0.05, 3))
+    weights = np.ascontiguousarray(w.transpose(order))
+    info = TensorInfo(weights.shape, DataType.QSYMM_S8, tuple(map(float, scales)), axis=0)
+    made = net.add_transpose_convolution2d(
+        image,
+        net.add_constant(weights, info),
+        net.add_constant(bias),
+        stride_x=case.stride,
+        stride_y=case.stride,
+        **dict.fromkeys(("pad_left", "pad_right", "pad_top", "pad_bottom"), case.pad),
+        data_layout=layout,
+        output_shape_enabled=True,
+        output_shape=tuple(np.transpose(np.empty(sums.shape, np.bool_), order).shape),
+        output=TensorInfo(None, kind, 0.7, 11),
+    )
+    net.add_output("y", made)
+    y = run_network(net, x=np.ascontiguousarray(x.transpose(order)))
+    step = (np.float32(0.05) * scales / np.float32(0.7)).astype(np.float64)
+    check_bytes(y, (sums * step).transpose(order), 11)

@@ -85,6 +85,9 @@ constexpr int64_t kMostBlockColumns = 32;
 constexpr double kWorthBlocking = 0.8;
 constexpr double kRaggedBlock = 1.1;
 
+/* Reduced bytes: so many columns side by side, below which decoding them for float32 is quicker. */
+constexpr int64_t kLeastInt8ReducedColumns = 4;
+
 /* Depthwise convolution: output rows at a time, outputs of a row at a time. */
 constexpr int64_t kMostDepthwiseRows = 8;
 constexpr int64_t kLeastDepthwisePiece = 64;

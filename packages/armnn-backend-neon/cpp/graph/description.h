@@ -56,7 +56,7 @@ struct ByteFunction {
 };
 
 /* Of the bytes of two operands. */
-using Int8Operation = std::variant<Int8Addition, Int8Multiplication>;
+using Int8Operation = std::variant<Int8Addition, Int8Multiplication, Int8Prelu>;
 struct Int8Arithmetic {
   Int8Operation operation;
   bool is_plain; /* the operands have one shape */

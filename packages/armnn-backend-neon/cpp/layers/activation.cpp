@@ -4,6 +4,7 @@
 #include "layers/lowering/pointwise.h"
 #include "layers/lowering/registry.h"
 #include "operations/pointwise/elementwise.h"
+#include "operations/quantised/quantised.h"
 
 namespace cpuacc {
 namespace {
@@ -26,12 +27,21 @@ void lower_prelu(Lowering &l) {
   l.add(prelu(operands_of(l)));
 }
 
+void lower_int8_prelu(Lowering &l) {
+  const Int8Params params = int8_pair_params_of(l);
+  const Quantization &x = l.input(0).quantization;
+  const Quantization &slope = l.input(1).quantization;
+  const Int8Prelu operation{x.zero_points[0],       slope.zero_points[0],  scale_between(l) * slope.scales[0],
+                            scale_between(l),       params.left_is_signed, params.requantization()};
+  l.add(int8_binary(operands_of(l), operation));
+}
+
 }  // namespace
 
 std::vector<LayerType> activation_layers() {
   return {
       {ARMNN_LAYER_ACTIVATION, lower_activation, lower_int8_activation},
-      {ARMNN_LAYER_PRELU, lower_prelu},
+      {ARMNN_LAYER_PRELU, lower_prelu, lower_int8_prelu},
   };
 }
 

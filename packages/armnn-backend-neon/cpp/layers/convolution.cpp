@@ -6,6 +6,7 @@
 #include "layers/lowering/int8.h"
 #include "layers/lowering/pointwise.h"
 #include "layers/lowering/registry.h"
+#include "layers/lowering/transposed.h"
 #include "layers/lowering/windows.h"
 #include "operations/convolution/convolution.h"
 #include "operations/copy/copy.h"
@@ -390,19 +391,32 @@ void lower_volume_convolution(Lowering &l) {
   }
 }
 
-void lower_transposed(Lowering &l) {
-  require_float_images(l);
-  Convolution c = convolution_of(l, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
+Convolution transposed_of(const Lowering &l) {
+  const Convolution c = convolution_of(l, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
   const Windows &w = c.windows;
   require(c.depth == w.channels, "groups are not computed here", 1);
   require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
   require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);
   require(elements(l.input(1).shape) > 0, "an empty window is not computed here", 1);
-  const Window window{w.window_height, w.window_width, c.depth, c.outputs, c.is_last};
+  return c;
+}
+
+Window window_of(const Convolution &c) {
+  return {c.windows.window_height, c.windows.window_width, c.depth, c.outputs, c.is_last};
+}
+
+void lower_transposed(Lowering &l) {
+  require_float_images(l);
+  const Convolution c = transposed_of(l);
   const TensorId input = l.in(0, c.order);
   /* Every block is as large as the window if blocks tile the output; else it is one element. */
   const TensorId bias = repeated_bias(l, c.outputs, c.taps());
-  l.add(transposed_convolution({input, l.in(1), bias, l.out(0, c.order)}, w, window));
+  l.add(transposed_convolution({input, l.in(1), bias, l.out(0, c.order)}, c.windows, window_of(c)));
+}
+
+void lower_int8_transposed(Lowering &l) {
+  const Convolution c = transposed_of(l);
+  lower_int8_phases(l, c.order, c.windows, window_of(c), int8_params_of(l, 0, c.outputs, l.has_input(2)));
 }
 
 }  // namespace
@@ -413,7 +427,7 @@ std::vector<LayerType> convolution_layers() {
       {ARMNN_LAYER_CONVOLUTION3D, lower_volume_convolution, nullptr, weighted_bias_steps},
       {ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution_integer},
       {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise, lower_int8_depthwise, weighted_bias_steps},
-      {ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed, nullptr, weighted_bias_steps},
+      {ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed, lower_int8_transposed, weighted_bias_steps},
   };
 }
 

@@ -197,18 +197,9 @@ bool lower_int8_with_number(Lowering &l, Arithmetic operation) {
   return false;
 }
 
-/* Refuses operands of another type than the output's. */
-Int8Params binary_params_of(const Lowering &l) {
-  Int8Params params = int8_io_params_of(l);
-  const Value &other = l.input(1);
-  require(is_int8(other) && other.type == l.output().type && l.input(0).type == l.output().type,
-          "operands and output must have one type of 8 bits");
-  return params;
-}
-
 /* The larger of the factors has 21 bits: sums of two such products fit into 32. */
 void lower_addition(Lowering &l, int32_t sign) {
-  const Int8Params params = binary_params_of(l);
+  const Int8Params params = int8_pair_params_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
   const float x_scale = x.scales[0] / l.output().quantization.scales[0];
@@ -227,7 +218,7 @@ void lower_addition(Lowering &l, int32_t sign) {
 }
 
 void lower_binary_multiplication(Lowering &l) {
-  const Int8Params params = binary_params_of(l);
+  const Int8Params params = int8_pair_params_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
   const Int8Multiplication multiplication{x.zero_points[0],

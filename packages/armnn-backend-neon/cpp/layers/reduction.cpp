@@ -4,6 +4,7 @@
 
 #include "layers/lowering/int8.h"
 #include "layers/lowering/registry.h"
+#include "operations/quantised/quantised.h"
 #include "operations/reduction/reduction.h"
 
 namespace cpuacc {
@@ -109,18 +110,65 @@ void lower_reduce(Lowering &l) {
   lower_reduction(l, reduction_of(l.integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION))));
 }
 
-/* The average over a window that is a column as high as there are elements. */
-void lower_int8_mean(Lowering &l) {
-  Int8Params params = int8_io_params_of(l);
-  const ReducedAxes axes = reduced_axes_of(l);
+/* Pools over a window that is a row as long as there are elements. Args: scale: steps of the output in one
+ * of the input.
+ */
+void add_int8_row(Lowering &l, const ReducedAxes &axes, Ends ends, const Int8PoolingKind &kind, float scale,
+                     Int8Params params) {
+  require(axes.inner >= costs::kLeastInt8ReducedColumns, "few numbers side by side are reduced in floats");
   require_exact_sums(axes.count);
   Windows windows{};
   windows.batch = axes.outer;
-  windows.height = windows.window_height = axes.count;
+  windows.width = windows.window_width = axes.count;
   windows.channels = axes.inner;
-  windows.width = windows.window_width = windows.output_height = windows.output_width = 1;
+  windows.height = windows.window_height = windows.output_height = windows.output_width = 1;
   windows.stride_y = windows.stride_x = windows.dilation_y = windows.dilation_x = 1;
-  l.add(int8_pool(l.ends(axes.order, axes.left), windows, Int8PoolingKind{}, scale_between(l), std::move(params)));
+  l.add(int8_pool(ends, windows, kind, scale, std::move(params)));
+}
+
+void lower_int8_mean(Lowering &l) {
+  Int8Params params = int8_io_params_of(l);
+  const ReducedAxes axes = reduced_axes_of(l);
+  add_int8_row(l, axes, l.ends(axes.order, axes.left), {}, scale_between(l), std::move(params));
+}
+
+constexpr Int8PoolingKind kMaximum{true, false, false};
+
+/* The complement of the complements' maximum, in steps of the input up to there. */
+void lower_int8_minimum(Lowering &l, const ReducedAxes &axes, Int8Params params) {
+  const auto like_input = [&](const Shape &shape) {
+    const TensorId made = l.temporary(l.input(0).type, shape);
+    l.graph()[made].quantization = l.input(0).quantization;
+    return made;
+  };
+  const TensorId from = l.in(0, axes.order);
+  const TensorId complements = like_input(l.graph()[from].shape);
+  const TensorId to = l.out(0, axes.left);
+  const TensorId largest = like_input(l.graph()[to].shape);
+  l.add(int8_lookup({from, complements}, {complemented_bytes()}));
+  params.zero_point = params.left_zero_point;
+  params.bounds = bounds_of(l.input(0).type);
+  add_int8_row(l, axes, {complements, largest}, kMaximum, 1.0f, std::move(params));
+  const auto reverse = [](const Kernels &, float *real) { std::reverse(real, real + 256); };
+  l.add(int8_lookup({largest, to}, {tabulated(l, l.input(0), l.output(), reverse)}));
+}
+
+void lower_int8_reduce(Lowering &l) {
+  Int8Params params = int8_io_params_of(l);
+  const ReducedAxes axes = reduced_axes_of(l);
+  require(axes.count > 0, "there is no element to choose from", 0);
+  const float scale = scale_between(l);
+  switch (reduction_of(l.integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION)))) {
+    case Reduction::minimum: return lower_int8_minimum(l, axes, std::move(params));
+    case Reduction::maximum:
+      return add_int8_row(l, axes, l.ends(axes.order, axes.left), kMaximum, scale, std::move(params));
+    case Reduction::mean:
+      return add_int8_row(l, axes, l.ends(axes.order, axes.left), {}, scale, std::move(params));
+    case Reduction::sum:
+      return add_int8_row(l, axes, l.ends(axes.order, axes.left), {}, scale * static_cast<float>(axes.count),
+                             std::move(params));
+    default: throw Refusal{"products are computed in floats"};
+  }
 }
 
 CPUACC_SHARED(AXIS, CUM_SUM, CUM_PROD);
@@ -170,7 +218,7 @@ std::vector<LayerType> reduction_layers() {
       {ARMNN_LAYER_CUM_PROD, [](Lowering &l) { lower_scan(l, true); }},
       {ARMNN_LAYER_CUM_SUM, [](Lowering &l) { lower_scan(l, false); }},
       {ARMNN_LAYER_MEAN, [](Lowering &l) { lower_reduction(l, Reduction::mean); }, lower_int8_mean},
-      {ARMNN_LAYER_REDUCE, lower_reduce},
+      {ARMNN_LAYER_REDUCE, lower_reduce, lower_int8_reduce},
   };
 }
 

@@ -146,6 +146,17 @@ struct Int8Multiplication {
   Requantization requantization; /* without scales */
 };
 
+/* z = round(a * (a < 0 ? (y - y_zero_point) * scale : whole_scale)), a = x - x_zero_point, plus the zero point,
+ * bounded.
+ */
+struct Int8Prelu {
+  int32_t x_zero_point, y_zero_point;
+  float scale;
+  float whole_scale; /* steps of z in one of x */
+  bool is_signed;
+  Requantization requantization; /* without scales */
+};
+
 struct Int8Kernels {
   int32_t rows; /* of a tile of C */
   int32_t columns;
@@ -166,6 +177,8 @@ struct Int8Kernels {
               uint8_t *z, int64_t n);
   void (*multiply)(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
                    const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n);
+  void (*prelu)(const Int8Prelu &prelu, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+                uint8_t *z, int64_t n);
   /* y = table[x]; y may be x. The table has 256 bytes. */
   void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
 };

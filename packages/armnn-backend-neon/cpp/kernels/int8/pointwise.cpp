@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addition and multiplication of quantised bytes, each operand with a scale of its own, and functions of bytes
+/* Addition, multiplication and Prelu of quantised bytes, each operand with a scale of its own, and functions of bytes
  * by a table of all their values: the instruction set has the loop.
  */
 #include "kernels/int8/vector.h"
@@ -42,6 +42,19 @@ void product_of(const Int8Multiplication &multiplication, const uint8_t *x, int6
   });
 }
 
+template <typename T>
+void prelu_of(const Int8Prelu &prelu, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+              uint8_t *z, int64_t n) {
+  const Requantizer requantize(prelu.requantization);
+  const Floats scale = splat(prelu.scale);
+  const Floats whole_scale = splat(prelu.whole_scale);
+  over_pairs<T>(x, x_step, y, y_step, z, n, [&](Ints a, Ints b) {
+    const Ints number = a - prelu.x_zero_point;
+    const Floats slope = __builtin_convertvector(b - prelu.y_zero_point, Floats) * scale;
+    return requantize(number, number < 0 ? slope : whole_scale);
+  });
+}
+
 void add(const Int8Addition &addition, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
          uint8_t *z, int64_t n) {
   const auto compute = addition.is_signed ? sum_of<int8_t> : sum_of<uint8_t>;
@@ -54,11 +67,18 @@ void multiply(const Int8Multiplication &multiplication, const uint8_t *x, int64_
   compute(multiplication, x, x_step, y, y_step, z, n);
 }
 
+void prelu(const Int8Prelu &prelu, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+           uint8_t *z, int64_t n) {
+  const auto compute = prelu.is_signed ? prelu_of<int8_t> : prelu_of<uint8_t>;
+  compute(prelu, x, x_step, y, y_step, z, n);
+}
+
 }  // namespace
 
 void fill_int8_pointwise(Kernels &table) {
   table.int8.add = add;
   table.int8.multiply = multiply;
+  table.int8.prelu = prelu;
   table.int8.look_up = best_look_up();
 }
 

@@ -6,23 +6,33 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-template <typename T>
-inline Ints gathered(const Int8PoolingRow &row, const Range &rows, const Range &columns, int64_t left,
-                     int64_t c, int64_t n) {
-  Ints result = row.takes_maximum ? splat_int(-256) : Ints{};
+constexpr int kTogether = 4; /* vectors of channels: the bytes of one register */
+
+/* Of V vectors of channels from c on, of the last of which n are there. */
+template <typename T, int V, typename Fold>
+inline void fold(const Int8PoolingRow &row, const Range &rows, const Range &columns, int64_t left, int64_t c,
+                 int64_t n, const Fold &take, Ints (&result)[V]) {
+  const int64_t step = row.dilation_x * row.channels;
   for (int64_t i = rows.first; i < rows.last; ++i) {
     const int64_t y = row.top + i * row.dilation_y;
-    const uint8_t *line = row.input + (y * row.width + left) * row.channels + c;
-    for (int64_t j = columns.first; j < columns.last; ++j) {
-      const Ints value = widened<T>(line + j * row.dilation_x * row.channels, n);
-      if (row.takes_maximum) {
-        result = value > result ? value : result;
-      } else {
-        result += value;
+    const uint8_t *from = row.input + (y * row.width + left) * row.channels + c + columns.first * step;
+    for (int64_t j = columns.first; j < columns.last; ++j, from += step) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+        const uint8_t *place = from + v * kLanes;
+        result[v] = take(result[v], V > 1 ? widened<T>(place) : widened<T>(place, n));
       }
     }
   }
-  return result;
+}
+
+template <typename T, int V>
+inline void gather(const Int8PoolingRow &row, const Range &rows, const Range &columns, int64_t left, int64_t c,
+                   int64_t n, Ints (&result)[V]) {
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) result[v] = row.takes_maximum ? splat_int(-256) : Ints{};
+  if (row.takes_maximum) {
+    return fold<T, V>(row, rows, columns, left, c, n, [](Ints a, Ints b) { return a > b ? a : b; }, result);
+  }
+  fold<T, V>(row, rows, columns, left, c, n, [](Ints a, Ints b) { return a + b; }, result);
 }
 
 /* Of a window that holds so many elements. */
@@ -115,10 +125,19 @@ void pool(const Int8PoolingRow &row) {
     if (row.counts_padding) {
       window.divisor = counted_rows * counted(left, row.dilation_x, row.window_width, row.padded_right);
     }
-    for (int64_t c = 0; c < row.channels; c += kLanes) {
+    int64_t c = 0;
+    for (; c + kTogether * kLanes <= row.channels; c += kTogether * kLanes) {
+      Ints sums[kTogether];
+      gather<T>(row, rows, columns, left, c, kLanes, sums);
+      CPUACC_UNROLL for (int v = 0; v < kTogether; ++v) {
+        store_bytes(to + c + v * kLanes, finished(row, requantize, window, sums[v]));
+      }
+    }
+    for (; c < row.channels; c += kLanes) {
       const int64_t n = row.channels - c;
-      const Ints sum = gathered<T>(row, rows, columns, left, c, n);
-      const Bytes stored = finished(row, requantize, window, sum);
+      Ints sum[1];
+      gather<T>(row, rows, columns, left, c, n, sum);
+      const Bytes stored = finished(row, requantize, window, sum[0]);
       n >= kLanes ? store_bytes(to + c, stored) : store_bytes(to + c, stored, n);
     }
   }

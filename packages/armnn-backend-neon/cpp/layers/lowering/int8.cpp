@@ -27,18 +27,6 @@ std::optional<Bounds> clamp_of(const Lowering &l, const Elementwise &function) {
   return Bounds{stored(function.b), stored(function.a)};
 }
 
-/* All values of a function of bytes, from those of real numbers. */
-ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const RealFunction &function) {
-  const Kernels &kernels = l.kernels();
-  ByteTable bytes;
-  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
-  std::array<float, 256> real;
-  dequantise(kernels, from.type, from.quantization, bytes.data(), real.data(), 256);
-  function(kernels, real.data());
-  quantise(kernels, to.type, to.quantization, real.data(), bytes.data(), 256);
-  return bytes;
-}
-
 }  // namespace
 
 bool is_int8(const Value &value) {
@@ -57,6 +45,14 @@ Int8Params int8_io_params_of(const Lowering &l) {
   params.left_is_signed = is_signed_int8(data.type);
   params.zero_point = out.quantization.zero_points[0];
   params.bounds = bounds_of(out.type);
+  return params;
+}
+
+Int8Params int8_pair_params_of(const Lowering &l) {
+  Int8Params params = int8_io_params_of(l);
+  const Value &other = l.input(1);
+  require(is_int8(other) && other.type == l.output().type && l.input(0).type == l.output().type,
+          "operands and output must have one type of 8 bits");
   return params;
 }
 
@@ -88,6 +84,23 @@ Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns
   const auto *steps = static_cast<const int32_t *>(bias.read());
   params.bias.assign(steps, steps + columns);
   return params;
+}
+
+ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const RealFunction &function) {
+  const Kernels &kernels = l.kernels();
+  ByteTable bytes;
+  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
+  std::array<float, 256> real;
+  dequantise(kernels, from.type, from.quantization, bytes.data(), real.data(), 256);
+  function(kernels, real.data());
+  quantise(kernels, to.type, to.quantization, real.data(), bytes.data(), 256);
+  return bytes;
+}
+
+ByteTable complemented_bytes() {
+  ByteTable bytes;
+  std::iota(bytes.rbegin(), bytes.rend(), uint8_t{0});
+  return bytes;
 }
 
 void lower_table(Lowering &l, size_t i, const RealFunction &function, std::optional<Bounds> bounds) {

@@ -18,6 +18,9 @@ bool is_int8(const Value &value);
 /* Those of a layer without weights: of its first input and its output. Refuses others than bytes. */
 Int8Params int8_io_params_of(const Lowering &lowering);
 
+/* Those of a layer of two operands. Refuses others than bytes of one type. */
+Int8Params int8_pair_params_of(const Lowering &lowering);
+
 /* Those of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
  * for each column or one for all. Refuses what is not computed in integers.
  *
@@ -27,6 +30,12 @@ Int8Params int8_params_of(const Lowering &lowering, size_t column_axis, int64_t 
 
 /* Computes a function of 256 real values in their place. */
 using RealFunction = std::function<void(const Kernels &, float *)>;
+
+/* All values of a function of bytes, from those of real numbers. */
+ByteTable tabulated(const Lowering &lowering, const Value &from, const Value &to, const RealFunction &function);
+
+/* Which turns the order of bytes around, signed or not. */
+ByteTable complemented_bytes();
 
 /* Lowers a function of the input with that number, which has the output's shape. Refuses other than bytes.
  *

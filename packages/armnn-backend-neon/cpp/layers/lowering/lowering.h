@@ -167,6 +167,9 @@ class Lowering {
   TensorId constant_tensor(Shape shape, const std::vector<double> &data) {
     return constant_tensor(ARMNN_FLOAT64, std::move(shape), data.data());
   }
+  TensorId constant_tensor(Shape shape, armnn_data_type type, const std::vector<uint8_t> &bytes) {
+    return constant_tensor(type, std::move(shape), bytes.data());
+  }
   /* The tensor of an output, in an order, to be written by an operation. */
   TensorId out(size_t i, const Order &order);
   TensorId out(size_t i = 0) { return out(i, plain_order(output(i).shape.size())); }

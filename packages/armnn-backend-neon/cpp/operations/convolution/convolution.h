@@ -40,6 +40,24 @@ struct Window {
   }
 };
 
+/* Of a transposed convolution along one axis, outputs first + i * stride. They are sums of inputs
+ * lead + i - m, weighted by the window's elements offset + m * stride, for m = 0 .. taps - 1.
+ */
+struct Phase {
+  int64_t first;
+  int64_t count;
+  int64_t lead;
+  int64_t offset;
+  int64_t taps;
+};
+
+/* Those of an offset below the stride, of the output's rows and columns. */
+Phase row_phase(const Windows &windows, int64_t offset);
+Phase column_phase(const Windows &windows, int64_t offset);
+
+/* Whether every block of outputs is as large as the window, and made from one input. */
+bool blocks_tile(const Windows &windows);
+
 /* [N, H, W, C] -> [N, H', W', O]. Args: bias: the channels' numbers, once for each element of the window. */
 OperationPtr transposed_convolution(const WeightedTensors &tensors, const Windows &windows, const Window &window);
 

@@ -9,24 +9,6 @@
 namespace cpuacc {
 namespace {
 
-/* Along one axis, outputs first + i * stride. They are sums of inputs lead + i - m, weighted by the
- * window's elements offset + m * stride, for m = 0 .. taps - 1.
- */
-struct Phase {
-  int64_t first;
-  int64_t count;
-  int64_t lead;
-  int64_t offset;
-  int64_t taps;
-};
-
-Phase phase_of(int64_t offset, int64_t stride, int64_t window, int64_t pad, int64_t outputs) {
-  const int64_t first = ((offset - pad) % stride + stride) % stride;
-  const int64_t count = first < outputs ? ratio_up(outputs - first, stride) : 0;
-  const int64_t taps = offset < window ? ratio_up(window - offset, stride) : 0;
-  return {first, count, (first + pad - offset) / stride, offset, taps};
-}
-
 /* The places of two phases, row after row. */
 struct Places {
   int64_t columns, rows;
@@ -64,18 +46,15 @@ class TransposedConvolution final : public WithEpilogue {
  public:
   TransposedConvolution(const WeightedTensors &tensors, const Windows &w, const Window &window)
       : WithEpilogue(tensors), windows_(w), window_(window) {
-    const bool is_tiling = w.window_height == w.stride_y && w.window_width == w.stride_x && w.pad_top == 0 &&
-                           w.pad_left == 0 && w.output_height == w.height * w.stride_y &&
-                           w.output_width == w.width * w.stride_x;
-    if (is_tiling) {
+    if (blocks_tile(w)) {
       const int64_t taps = w.window_height * w.window_width;
       add_part({0, w.height, 0, 0, 1}, {0, w.width, 0, 0, 1}, w.window_height, w.window_width, taps);
       return;
     }
     for (int64_t i = 0; i < w.stride_y; ++i) {
-      const Phase y = phase_of(i, w.stride_y, w.window_height, w.pad_top, w.output_height);
+      const Phase y = row_phase(w, i);
       for (int64_t j = 0; j < w.stride_x; ++j) {
-        const Phase x = phase_of(j, w.stride_x, w.window_width, w.pad_left, w.output_width);
+        const Phase x = column_phase(w, j);
         if (y.count > 0 && x.count > 0) add_part(y, x, 1, 1, 1);
       }
     }
@@ -231,7 +210,27 @@ class TransposedConvolution final : public WithEpilogue {
   std::shared_ptr<const void> zeros_;
 };
 
+Phase phase_of(int64_t offset, int64_t stride, int64_t window, int64_t pad, int64_t outputs) {
+  const int64_t first = ((offset - pad) % stride + stride) % stride;
+  const int64_t count = first < outputs ? ratio_up(outputs - first, stride) : 0;
+  const int64_t taps = offset < window ? ratio_up(window - offset, stride) : 0;
+  return {first, count, (first + pad - offset) / stride, offset, taps};
+}
+
 }  // namespace
+
+Phase row_phase(const Windows &w, int64_t offset) {
+  return phase_of(offset, w.stride_y, w.window_height, w.pad_top, w.output_height);
+}
+
+Phase column_phase(const Windows &w, int64_t offset) {
+  return phase_of(offset, w.stride_x, w.window_width, w.pad_left, w.output_width);
+}
+
+bool blocks_tile(const Windows &w) {
+  return w.window_height == w.stride_y && w.window_width == w.stride_x && w.pad_top == 0 && w.pad_left == 0 &&
+         w.output_height == w.height * w.stride_y && w.output_width == w.width * w.stride_x;
+}
 
 OperationPtr transposed_convolution(const WeightedTensors &tensors, const Windows &windows, const Window &window) {
   return std::make_unique<TransposedConvolution>(tensors, windows, window);

@@ -158,6 +158,29 @@ void copy_box(const Kernels *kernels, const CopyBox &box, const Split &split, co
   }
 }
 
+/* How many elements side by side a box copies together, if they fit into a register; it is simplified. */
+int64_t elements_together(const CopyBox &box, size_t bytes) {
+  const size_t rank = box.shape.size();
+  const int64_t size = box.shape.back();
+  const int64_t wide = size * static_cast<int64_t>(bytes);
+  if (rank < 2 || box.from.back() != 1 || box.to.back() != 1 || (wide != 2 && wide != 4 && wide != 8)) return 1;
+  bool fits = box.from_offset % size == 0 && box.to_offset % size == 0;
+  for (size_t i = 0; i + 1 < rank; ++i) fits = fits && box.from[i] % size == 0 && box.to[i] % size == 0;
+  return fits ? size : 1;
+}
+
+/* The same box of elements so many times as wide, which are its last axis. */
+CopyBox widened(CopyBox box, int64_t times) {
+  box.shape.pop_back();
+  box.from.pop_back();
+  box.to.pop_back();
+  for (int64_t &step : box.from) step /= times;
+  for (int64_t &step : box.to) step /= times;
+  box.from_offset /= times;
+  box.to_offset /= times;
+  return simplified(std::move(box));
+}
+
 }  // namespace
 
 bool is_fast(const CopyBox &box) {
@@ -221,6 +244,14 @@ size_t CopyBoxes::prepare(const Setup &setup) {
   element_bytes_ = element_bytes(setup[outputs[0]].type);
   output_count_ = static_cast<size_t>(setup[outputs[0]].count());
   for (CopyBox &box : boxes_) box = simplified(std::move(box));
+  if (!filler_.empty() || boxes_.empty()) return 0;
+  const int64_t together = elements_together(boxes_[0], element_bytes_);
+  const bool fit = std::all_of(boxes_.begin(), boxes_.end(), [&](const CopyBox &box) {
+    return elements_together(box, element_bytes_) == together;
+  });
+  if (!fit || together == 1) return 0;
+  for (CopyBox &box : boxes_) box = widened(std::move(box), together);
+  element_bytes_ *= static_cast<size_t>(together);
   return 0;
 }
 

@@ -35,7 +35,7 @@ class CopyBoxes : public Operation {
   void fill(const Frame &frame, std::byte *to) const;
 
   std::vector<std::byte> filler_; /* one element; empty: the boxes cover the output */
-  size_t element_bytes_ = 0;
+  size_t element_bytes_ = 0; /* or of several that are always copied together */
   size_t output_count_ = 0;
 };
 

@@ -97,7 +97,10 @@ void compute_int8(const Int8Kernels &kernels, const Int8Operation &operation, co
   if (const auto *addition = std::get_if<Int8Addition>(&operation)) {
     return kernels.add(*addition, left, x_step, right, y_step, to, n);
   }
-  kernels.multiply(std::get<Int8Multiplication>(operation), left, x_step, right, y_step, to, n);
+  if (const auto *multiplication = std::get_if<Int8Multiplication>(&operation)) {
+    return kernels.multiply(*multiplication, left, x_step, right, y_step, to, n);
+  }
+  kernels.prelu(std::get<Int8Prelu>(operation), left, x_step, right, y_step, to, n);
 }
 
 OperationPtr int8_lookup(Ends ends, const ByteFunction &function) { return std::make_unique<LookUp>(ends, function); }
