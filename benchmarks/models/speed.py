@@ -40,14 +40,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from armnn_backend_neon.backend import LIBRARY
 from benchmarks.budgets import machine
 from benchmarks.layers import kernel_speed
+from benchmarks.models.exact_outputs import exact_outputs
 from benchmarks.models.generate_speed_pages import write_pages
 from benchmarks.models.other_cores import OtherCores
 from benchmarks.models.runtimes import CACHING, runtimes_for
@@ -55,6 +57,8 @@ from benchmarks.models.speed_records import RECORDS, slug_of
 from tools import ROOT
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
+
+Arrays: TypeAlias = "Sequence[np.ndarray[Any, Any]]"
 
 PROCESS = "benchmarks.models.runtime_process"
 THREADS = (1, 2)
@@ -185,7 +189,9 @@ def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
         for process in processes.values():
             process.close()
         rows = [_row(*pair, process) for pair, process in processes.items()]
-        _compare(rows, processes)
+        outputs = {pair: _outputs(process) for pair, process in processes.items() if process.times}
+        _compare(rows, outputs)
+        _add_errors(rows, outputs, path, inputs)
         for row in rows:
             if row["threads"] == 1 and "error" not in row and row["runtime"] in CACHING:
                 row["cached_load_ms"] = cached_load(row["runtime"], path, inputs, folder)
@@ -200,24 +206,43 @@ def _row(runtime: str, threads: int, process: RuntimeProcess) -> dict[str, Any]:
     return row
 
 
-def _compare(rows: list[dict[str, Any]], processes: dict[tuple[str, int], RuntimeProcess]) -> None:
+def _compare(rows: list[dict[str, Any]], outputs: Mapping[tuple[str, int], Arrays]) -> None:
     """Add each row's distance from the first peer's outputs.
 
     It is a share of their range.
     """
-    peers = [row for row in rows if row["runtime"] in ("onnxruntime", "LiteRT") and "runs" in row]
-    if not peers:
-        return
-    right = _outputs(processes[peers[0]["runtime"], peers[0]["threads"]])
+    peers = [pair for pair in outputs if pair[0] in ("onnxruntime", "LiteRT")]
+    if peers:
+        _add_distances(rows, outputs, outputs[peers[0]], "distance")
+
+
+def _add_errors(
+    rows: list[dict[str, Any]],
+    outputs: Mapping[tuple[str, int], Arrays],
+    path: Path,
+    inputs: Path,
+) -> None:
+    """Add each row's known error against float64."""
+    with np.load(inputs) as stored:
+        truth = exact_outputs(path, {name: stored[name] for name in stored.files})
+    if truth is not None:
+        _add_distances(rows, outputs, truth, "error_of_range")
+
+
+def _add_distances(
+    rows: list[dict[str, Any]],
+    outputs: Mapping[tuple[str, int], Arrays],
+    right: Arrays,
+    field: str,
+) -> None:
     for row in rows:
-        if "runs" in row:
-            made = _outputs(processes[row["runtime"], row["threads"]])
-            row["distance"] = max(
-                (_distance(a, b) for a, b in zip(made, right, strict=True)), default=0.0
-            )
+        made = outputs.get((row["runtime"], row["threads"]))
+        if made is not None:
+            pairs = zip(made, right, strict=True)
+            row[field] = max((_distance(a, b) for a, b in pairs), default=0.0)
 
 
-def _outputs(process: RuntimeProcess) -> list[np.ndarray[Any, Any]]:
+def _outputs(process: RuntimeProcess) -> Arrays:
     with np.load(process.outputs) as stored:
         return [stored[name].astype(np.float64) for name in stored.files]
 

@@ -23,8 +23,10 @@ at defaults lets OpenVINO choose its precision, bfloat16 where the processor has
 fast math is that of CpuAcc with `FastMathEnabled`, so in bfloat16 as well, over the fastest of
 these. Layers that CpuAcc refuses run on CpuRef; their number is in the table. **Others** are the
 cores that other processes kept busy; a figure beside more than 0.15 is provisional, above all at
-two threads. Peak memory is that of the process, Python and the imported runtime included. A dash:
-the runtime does not read the format, or cannot run the model.
+two threads. In parentheses is the **error** of the outputs against float64, as a share of their
+range; quantised models and those whose layers data decides about have none. Peak memory is that of
+the process, Python and the imported runtime included. A dash: the runtime does not read the format,
+or cannot run the model.
 """
 
 DIFFERENCES = """\
@@ -40,6 +42,12 @@ def _cell(row: Mapping[str, Any] | None, field: str, form: str = ".3g") -> str:
     return "-" if value is None else format(value, form)
 
 
+def _timed(row: Mapping[str, Any] | None) -> str:
+    """Return a time, beside it the known error."""
+    error = _cell(row, "error_of_range", ".0e")
+    return _cell(row, "median_ms") + ("" if error == "-" else f" ({error})")
+
+
 def latencies(models: Models, threads: int) -> Iterator[str]:
     """Yield the lines of a table of latencies."""
     runtimes = (OURS, "onnxruntime", "OpenVINO", "LiteRT", AT_ITS_DEFAULTS, WITH_FAST_MATH)
@@ -49,7 +57,7 @@ def latencies(models: Models, threads: int) -> Iterator[str]:
     for name, record in models.items():
         figures = Figures(record, threads)
         ours = figures.rows[OURS]
-        cells = [_cell(figures.rows.get(at), "median_ms") for at in runtimes]
+        cells = [_timed(figures.rows.get(at)) for at in runtimes]
         for at_defaults, fast_math in ((False, False), (True, False), (True, True)):
             ratio = figures.ratio(at_defaults=at_defaults, fast_math=fast_math)
             cells.append("-" if ratio is None else f"{ratio:.2f}")
