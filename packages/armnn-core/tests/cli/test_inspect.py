@@ -191,6 +191,10 @@ def test_with_shapes_multiply_adds_are_known(document: Callable[..., dict[str, A
         "outputs": [{"name": "dense", "data_type": "Float32", "shape": [5, 3]}],
         "parameters": 15,
         "multiply_adds": 60,
+        "time": None,
+        "verdict": None,
+        "refusals": [],
+        "conversion": "",
     }
 
 

@@ -11,6 +11,8 @@ from armnn._installing import FAST, REFERENCE
 from armnn.cli.arguments import add_command
 from armnn.cli.assigned_layers import assigned, with_sizes
 from armnn.cli.inspection import Inspection
+from armnn.cli.layer_facts import facts_of
+from armnn.cli.measured import add_measured_arguments, measured
 from armnn.cli.model_options import (
     add_model_arguments,
     backend_options,
@@ -27,10 +29,12 @@ from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn.graph import Network
 from armnn.graph.dot import to_dot
 from armnn.graph.statistics import statistics_of
+from armnn.optimizer import Report
 from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import survey
 from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo
+from armnn.viewing import described
 
 if TYPE_CHECKING:
     from armnn.graph import Survey
@@ -42,6 +46,7 @@ examples:
   armnn inspect model.onnx --shape x=1x3x224x224 --layers
   armnn inspect model.tflite --backends {FAST},{REFERENCE} --reasons
   armnn inspect model.onnx --backends {REFERENCE} --dot model.dot
+  armnn inspect model.onnx --backends {REFERENCE} --layer Conv.0 --profile trace.json
 """
 
 
@@ -62,6 +67,14 @@ def add_parser(
     add_optimizer_arguments(parser)
     add_shape_argument(parser)
     parser.add_argument("--layers", action="store_true", help="list every layer with its shapes")
+    parser.add_argument(
+        "--layer",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="show all that is known about a layer, as 'armnn view' does (may be repeated)",
+    )
+    add_measured_arguments(parser)
     parser.add_argument(
         "--reasons",
         action="store_true",
@@ -86,6 +99,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         ArmnnError: The model, a backend or an option is not usable.
     """
     with Runtime(creation_options(arguments)) as runtime:
+        report = Report()
         with progress(f"Reading {arguments.model}"):
             network, found = survey(arguments.model, parser_options(arguments))
             sized = with_sizes(network, arguments.shape)
@@ -98,10 +112,13 @@ def inspect(arguments: argparse.Namespace) -> int:
                 if arguments.shape and not sized.is_open:
                     shown = specialise(network, sized.assumed.shapes, {}, reference_evaluator())
                     layers = OptimizedLayers(shown)
-                if arguments.backends is not None:
-                    layers = OptimizedLayers.of(*assigned(network, sized, runtime, arguments))
+                if arguments.backends or arguments.profile or arguments.compare:
+                    segments, report = assigned(network, sized, runtime, arguments)
+                    layers = OptimizedLayers.of(segments, report)
         if arguments.dot is not None:
             _write_dot(layers, Path(arguments.dot))
+    times, verdicts = measured(arguments, report)
+    document = described(layers.network, report, times, verdicts)
     inspection = Inspection(
         arguments.model,
         shown,
@@ -111,6 +128,8 @@ def inspect(arguments: argparse.Namespace) -> int:
         sized.assumed,
         operators,
         arguments.reasons,
+        document,
+        facts_of(arguments.layer, document),
     )
     if arguments.json:
         print_json(inspection.as_dict())

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armnn.cli.assumed_shapes import AssumedShapes, example_of
+from armnn.cli.layer_facts import Facts, show_facts, time_facts, verdict_text
 from armnn.cli.operators import OperatorTable
 from armnn.cli.output import print_table, printable
 from armnn.tensor import completed_shape
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.graph.statistics import LayerStatistics, NetworkStatistics
     from armnn.tensor import TensorInfo
+
+_MEASURED = ("time", "verdict", "refusals", "conversion")
+"""What a layer of the list has beside its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Inspection:
         assumed: The shapes of its inputs that backends were asked for.
         operators: The operators of its file.
         show_reasons: Whether it was asked why backends do not run some of them.
+        document: All about every layer, of :func:`armnn.viewing.described`.
+        facts: Of the layers that were asked for by name.
     """
 
     model: str
@@ -59,6 +65,8 @@ class Inspection:
     assumed: AssumedShapes
     operators: OperatorTable = field(default_factory=OperatorTable)
     show_reasons: bool = False
+    document: Facts = field(default_factory=dict)
+    facts: Sequence[Facts] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON can hold it."""
@@ -89,10 +97,19 @@ class Inspection:
             "waiting_layers": self.layers.waiting,
         }
         if self.show_layers:
+            nodes = self._nodes()
             found["layer_list"] = [
-                _layer_as_dict(row, self.layers.part_of) for row in self.statistics.layers
+                _layer_as_dict(row, self.layers.part_of)
+                | {key: nodes.get(printable(row.layer.name), {}).get(key) for key in _MEASURED}
+                for row in self.statistics.layers
             ]
+        if self.facts:
+            found["layer_facts"] = list(self.facts)
         return found
+
+    def _nodes(self) -> dict[str, Facts]:
+        """Return the facts of layers by their names."""
+        return {str(node["name"]): node for node in self.document.get("nodes", ())}
 
     def _assumed_as_dict(self) -> dict[str, Any]:
         """Return the assumed sizes, with the layers' disagreement if any."""
@@ -118,6 +135,8 @@ class Inspection:
         self.layers.show_parts()
         if self.show_layers:
             self._show_layers()
+        for node in self.facts:
+            show_facts(node, self.document)
         if self.network.metadata:
             print_table("Metadata", ["key", "value"], list(self.network.metadata.items()))
         self._show_totals()
@@ -125,6 +144,9 @@ class Inspection:
     def _show_layers(self) -> None:
         assigned = any(row.layer.backend is not None for row in self.statistics.layers)
         part_of = self.layers.part_of
+        nodes = self._nodes()
+        is_timed, is_compared = (self.document.get(key) for key in ("is_timed", "is_compared"))
+        is_refused = any(node["refusals"] for node in nodes.values())
         rows = [
             (
                 row.layer.name,
@@ -134,12 +156,20 @@ class Inspection:
                 ", ".join(map(str, row.layer.output_infos)),
                 _amount(row.parameters),
                 _amount(row.multiply_adds),
+                *(_times(node) if is_timed else []),
+                *([verdict_text(node.get("verdict"))] if is_compared else []),
+                *([_refusals(node)] if is_refused else []),
             )
             for row in self.statistics.layers
+            for node in [nodes.get(printable(row.layer.name), {})]
         ]
         columns = ["layer", "type", *(["backend"] if assigned else [])]
         columns += ["compiled into"] if part_of else []
-        print_table("Layers", [*columns, "output", "parameters", "multiply-adds"], rows)
+        columns += ["output", "parameters", "multiply-adds"]
+        columns += ["time", "share"] if is_timed else []
+        columns += ["verdict"] if is_compared else []
+        columns += ["refused by, and why"] if is_refused else []
+        print_table("Layers", columns, rows)
 
     def _show_totals(self) -> None:
         statistics = self.statistics
@@ -214,6 +244,15 @@ def _layer_as_dict(row: LayerStatistics, part_of: Mapping[str, str]) -> dict[str
         "parameters": row.parameters,
         "multiply_adds": row.multiply_adds,
     }
+
+
+def _times(node: Facts) -> tuple[str, str]:
+    times = time_facts(node.get("time"))
+    return times.get("time", ""), times.get("share", "")
+
+
+def _refusals(node: Facts) -> str:
+    return "; ".join(f"{backend}: {reason}" for backend, reason in node.get("refusals", ()))
 
 
 def _amount(number: int | None) -> str:

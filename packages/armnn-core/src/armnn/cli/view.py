@@ -8,6 +8,7 @@ from pathlib import Path
 
 from armnn._installing import FAST, REFERENCE
 from armnn.cli.assigned_layers import assigned, with_sizes
+from armnn.cli.measured import add_measured_arguments, measured
 from armnn.cli.model_options import add_model_arguments, creation_options, parser_options
 from armnn.cli.optimized_layers import OptimizedLayers
 from armnn.cli.optimizer_options import add_optimizer_arguments
@@ -17,13 +18,7 @@ from armnn.cli.run_options import add_shape_argument
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 from armnn.runtime import Runtime
-from armnn.viewing import (
-    described,
-    page,
-    times_in_trace,
-    trace_for_page,
-    verdicts_in_comparison,
-)
+from armnn.viewing import described, page, trace_for_page
 
 _EXAMPLES = f"""\
 examples:
@@ -58,17 +53,7 @@ def add_parser(
         metavar="FILE.html",
         help="the file to write (default: the model's name with .html, in this folder)",
     )
-    measured = parser.add_mutually_exclusive_group()
-    measured.add_argument(
-        "--profile",
-        metavar="FILE",
-        help="show the times in a file of 'armnn run --profile FILE', for the same backends",
-    )
-    measured.add_argument(
-        "--compare",
-        metavar="FILE",
-        help="show the verdicts in the output of 'armnn compare --json'",
-    )
+    add_measured_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the graph as one JSON object")
 
 
@@ -83,14 +68,12 @@ def view(arguments: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"--output got {str(path)!r}, expected a file ending in .html")
     if not arguments.json:
         check_writable("--output", path)
-    verdicts = None if arguments.compare is None else verdicts_in_comparison(arguments.compare)
     with Runtime(creation_options(arguments)) as runtime, progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
         sized = with_sizes(network, arguments.shape)
         segments, report = assigned(network, sized, runtime, arguments)
         waiting = OptimizedLayers.of(segments, report).waiting
-    times = () if arguments.profile is None else times_in_trace(arguments.profile, report)
-    document = described(segments.head, report, times, verdicts)
+    document = described(segments.head, report, *measured(arguments, report))
     if arguments.json:
         print_json(document)
         return 0
