@@ -73,6 +73,16 @@ def test_a_long_cell_is_wrapped_in_its_column() -> None:
     ]
 
 
+def test_columns_without_text_go_first() -> None:
+    rows = [("one two", "", "three"), ("four", "", "five")]
+    assert table_lines(["id", "reason", "words"], rows, 17) == [
+        " id        words",
+        " ───────────────",
+        " one two   three",
+        " four      five",
+    ]
+
+
 def test_where_columns_do_not_fit_each_row_is_a_paragraph() -> None:
     rows = [("Softmax", "yes", "Float16 Float32"), ("Floor", "", "Float32")]
     assert table_lines(["layer", "here", "data types"], rows, 24) == [

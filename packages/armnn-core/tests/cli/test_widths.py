@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from armnn.cli import tune, varying
 from armnn.cli.main import main
+from armnn.verdicts import Trial, Verdict
 from armnn_conformance import Plugin, installed
 from armnn_conformance.card import make_card, write_card
 
@@ -169,3 +171,78 @@ def test_no_word_is_split(
         expected -= {"not", "supported"}
     assert {word for word in expected - words(shown) if len(word) < width - 3} == set()
     assert [line for line in shown.splitlines() if len(line) > width] == []
+
+
+SHAPE = "--shape 2x8x8x5 --backends"
+LAYER = "model/block_1/expanded/depthwise/convolution.quantized"
+OTHERS = {
+    f"run model.wide {SHAPE} Maker --profile --times --compare-output-with-backend Fussy,Maker": [
+        "layer",
+        "stage",
+        "output",
+    ],
+    f"bench model.wide {SHAPE} Fussy,Maker --duration 0.02": ["runtime"],
+    f"compare model.wide {SHAPE} Fussy,Maker --reference Maker --every-layer --repeats 2": [
+        "layer"
+    ],
+    f"inspect model.wide {SHAPE} Fussy,Maker --layers --layer {LAYER}": [
+        "layer",
+        "fact",
+        "input",
+        "output",
+    ],
+    "backends --layers Fussy": ["layer"],
+    "backends --verbose": ["id", "capability"],
+    "cache cached": ["prepared model"],
+}
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("command", OTHERS)
+def test_tables_fit_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, width: int
+) -> None:
+    Path("cached").mkdir()
+    Path("cached/a-long-name-of-a-prepared-model-0123456789abcdef.armnn-prepared").touch()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    main(command.split())  # compare finds the values that Maker makes up wrong
+    printed = capsys.readouterr()
+    assert "error: " not in printed.err
+    check_tables(printed.out, width, OTHERS[command])
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_tables_of_measurements_in_other_processes_fit_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    trials = [
+        Trial(("CpuAcc", "CpuRef"), {"CpuAcc": {"NumberOfThreads": 2}}, 1234567.0, 1.5, 123.0),
+        Trial(("Fussy", "CpuRef"), fault="the output 'probabilities' differs by 12 of the allowed"),
+    ]
+    verdict = Verdict(("a",), "machine", {}, "2026-11-23", tuple(trials))
+    tune._show(verdict, Path("model.onnx.verdicts.json"))
+    check_tables(capsys.readouterr().out, width, ["backends"])
+    found = {
+        "agrees": False,
+        "verdicts": [{"layers": [f"layer/number/{n}"], "wrong": True} for n in range(9)],
+    }
+    monkeypatch.setattr(varying, "_compared", lambda *_: found)
+    main(["compare", "model.wide", "--backends", "Maker", "--vary", "OMP_NUM_THREADS=1,2"])
+    check_tables(capsys.readouterr().out, width, ["OMP_NUM_THREADS"])
+
+
+def check_tables(printed: str, width: int, columns: list[str]) -> None:
+    """Check that tables are there, and no line of theirs too long.
+
+    Args:
+        printed: What a command printed.
+        width: Of the terminal.
+        columns: The first column of each table.
+    """
+    shown = tables(re.sub(r"\x1b\[\d*m", "", printed))
+    assert [line for line in shown.splitlines() if len(line) > width] == []
+    first = {re.split(r"\s{2,}", line.strip())[0] for line in shown.splitlines()}
+    assert set(columns) <= first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The facts about one layer that ``armnn view`` shows, as tables."""
+"""One layer's facts of ``armnn view`` as tables."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _facts(node: Facts, document: Facts) -> list[tuple[str, str]]:
 
 
 def time_facts(time: Facts | None) -> dict[str, str]:
-    """Return a layer's time, its share of a run, and its speed."""
+    """Return a layer's time, its share and its speed."""
     if time is None:
         return {}
     speed = f"{time['gflops']:.2f} GFLOP/s" if time["gflops"] else ""
@@ -110,7 +110,7 @@ def _verdict(verdict: Facts | None) -> dict[str, str]:
 
 
 def tensor_text(tensor: Facts) -> str:
-    """Return a tensor with the scales and zero points of its channels."""
+    """Return a tensor with its channels' scales and zero points."""
     scales, points = tensor.get("scales", ()), tensor.get("zero_points", ())
     if len(scales) < 2:
         return str(tensor["text"])

@@ -17,7 +17,7 @@ Begin with
   armnn bench model.onnx --against onnxruntime           its speed, beside another runtime
   armnn doctor                                           why a backend or a format is missing
 
-All commands: armnn --help. The options of one, with examples: armnn COMMAND --help."""
+All commands: armnn --help. Options and examples: armnn COMMAND --help."""
 
 
 def overview() -> str:

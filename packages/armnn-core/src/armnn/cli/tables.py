@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import compress
 
 RULE = "─"
 ELLIPSIS = "…"
@@ -34,9 +35,10 @@ def table_lines(
 ) -> list[str]:
     """Return a table as lines: headings, a rule and rows.
 
-    Cells that are too long are wrapped between words. Where that makes more lines than a paragraph
-    per row, with a line for each cell that is not empty, the rows become paragraphs. A word that is
-    longer than a whole line is shortened in its middle.
+    Where lines are too long, columns without any text are left out and cells are wrapped between
+    words. Where that makes more lines than a paragraph per row, with a line for each cell that is
+    not empty, the rows become paragraphs. A word that is longer than a whole line is shortened in
+    its middle.
 
     Args:
         columns: The headings.
@@ -48,6 +50,10 @@ def table_lines(
     available = None if width is None else width - 1 - len(_SEPARATOR) * (len(columns) - 1)
     if available is None or sum(natural) <= available:
         return _table(columns, rows, natural, paint)
+    filled = [any(cells) for cells in zip(*rows, strict=True)]
+    if any(filled) and not all(filled):
+        headings, *others = (list(compress(row, filled)) for row in (columns, *rows))
+        return table_lines(headings, others, width, paint)
     least = [max(map(_longest_piece, cells)) for cells in zip(columns, *rows, strict=True)]
     if not rows:
         return _table(columns, rows, least, paint)
