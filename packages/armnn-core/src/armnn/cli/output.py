@@ -110,15 +110,35 @@ def progress(description: str, total: int | None = None) -> Iterator[Callable[[]
     Yields:
         What is to be called after each step.
     """
+    with _shown(description, total) as display:
+        yield display.advance
+
+
+@contextmanager
+def stages(description: str) -> Iterator[Callable[[str], None]]:
+    """Show the stage of what takes a while, as :func:`progress` does.
+
+    Args:
+        description: The first stage.
+
+    Yields:
+        What is to be called with the description of each further stage.
+    """
+    with _shown(description, None) as display:
+        yield display.describe
+
+
+@contextmanager
+def _shown(description: str, total: int | None) -> Iterator[_Display]:
+    display = _Display(printable(description), total)
     if not sys.stderr.isatty():
-        yield lambda: None
+        yield display
         return
-    display = _Display(description, total)
     timer = threading.Timer(PROGRESS_DELAY_SECONDS, display.show)
     timer.daemon = True
     timer.start()
     try:
-        yield display.advance
+        yield display
     finally:
         timer.cancel()
         display.close()
@@ -137,12 +157,14 @@ class _Display:
 
     def show(self) -> None:
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import Progress
 
         with self._lock:
             if not self._is_closed:
-                bar = Progress(console=Console(stderr=True), transient=True)
-                task = bar.add_task(self._description, total=self._total)
+                # Drawn seldom, as it may be beside what is measured.
+                bar = Progress(console=Console(stderr=True), transient=True, refresh_per_second=4)
+                task = bar.add_task(escape(self._description), total=self._total)
                 self._bar = bar
                 # Read after the bar was published: no step falls between the two threads.
                 bar.update(task, completed=self._steps_done)
@@ -153,6 +175,14 @@ class _Display:
         bar = self._bar
         if bar is not None:
             bar.update(bar.task_ids[0], completed=self._steps_done)
+
+    def describe(self, description: str) -> None:
+        from rich.markup import escape
+
+        with self._lock:
+            self._description = printable(description)
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], description=escape(self._description))
 
     def close(self) -> None:
         with self._lock:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from armnn.cli.model_options import (
     parser_options,
 )
 from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
-from armnn.cli.output import print_json, print_table, printable
+from armnn.cli.output import print_json, print_table, printable, stages
 from armnn.cli.run_options import add_data_arguments
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
@@ -82,20 +81,21 @@ def run(arguments: argparse.Namespace) -> int:
             "a file, as in -o verdicts.json"
         )
     parsing = parser_options(arguments)
-    network = parse(arguments.model, parser_options=parsing)
-    infos = {layer.name: layer.output.info for layer in network.inputs}
-    wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
-    feeds = make_feeds(infos, wanted, network.metadata, None)
-    verdict = tune(
-        arguments.model,
-        arguments.backends,
-        budget=arguments.budget,
-        inputs={feed.name: feed.array for feed in feeds},
-        options=prepared_as(arguments),
-        creation_options=creation_options(arguments),
-        parser_options=parsing,
-        tell=_tell,
-    )
+    with stages(f"Reading {arguments.model}") as tell:
+        network = parse(arguments.model, parser_options=parsing)
+        infos = {layer.name: layer.output.info for layer in network.inputs}
+        wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
+        feeds = make_feeds(infos, wanted, network.metadata, None)
+        verdict = tune(
+            arguments.model,
+            arguments.backends,
+            budget=arguments.budget,
+            inputs={feed.name: feed.array for feed in feeds},
+            options=prepared_as(arguments),
+            creation_options=creation_options(arguments),
+            parser_options=parsing,
+            tell=lambda what: tell(f"Measuring {what}"),
+        )
     write_verdict(file, verdict)
     if arguments.json:
         rows = [asdict(each) for each in verdict.trials]
@@ -104,11 +104,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _show(verdict, file)
     return 0
-
-
-def _tell(what: str) -> None:
-    if sys.stderr.isatty():
-        print(printable(f"Measuring {what}"), file=sys.stderr)
 
 
 def _show(verdict: Verdict, file: Path) -> None:
