@@ -123,6 +123,28 @@ def test_the_plot_has_a_dot_for_each_ratio(docs: Path, monkeypatch: pytest.Monke
         assert (colour == "#c2410c") == (float(ratio) > 1)
 
 
+def test_the_plot_of_models_has_a_dot_per_thread_count_and_cpu_worst_on_top(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(monkeypatch)
+    plot = (docs / "speed-models.svg").read_text()
+    place, title = (
+        r'cx="([\d.]+)" cy="([\d.]+)" r="\d" fill="(#\w+)"',
+        r"(\w+) ([\d.]+) threads (\d)",
+    )
+    dots = re.findall(rf'<circle {place} stroke="white"><title>{title}<', plot)
+    assert len(dots) == 2 * 2 * 5  # CPUs, thread counts, models with a peer
+    for _, _, colour, _, ratio, _ in dots:
+        assert (colour == "#c2410c") == (float(ratio) > 1)
+    worst: dict[str, float] = {}
+    for *_, name, ratio, _ in sorted(dots, key=lambda dot: float(dot[1])):
+        worst[name] = max(worst.get(name, 0), float(ratio))
+    assert list(worst.values()) == sorted(worst.values(), reverse=True)
+    # One CPU beside the other, and in each of them what is faster to the left.
+    by_cpu = sorted((float(x), float(ratio)) for x, _, _, name, ratio, _ in dots if name == "call")
+    assert [ratio for _, ratio in by_cpu] == [4.0, 4.0, 1.0, 1.0]
+
+
 def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
     docs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +154,9 @@ def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
     (docs / "speed/b.json").unlink()
     assert run(monkeypatch, "--check") == 1
     stale = re.findall(r"^(\S+) is stale: run python", capsys.readouterr().out, re.MULTILINE)
-    assert sorted(stale) == ["README.md", "docs/speed-b.md", "docs/speed.md", "docs/speed.svg"]
+    assert sorted(stale) == [
+        *("README.md", "docs/speed-b.md", "docs/speed-models.svg"),
+        *("docs/speed.md", "docs/speed.svg"),
+    ]
     run(monkeypatch)
     assert not (docs / "speed-b.md").exists()

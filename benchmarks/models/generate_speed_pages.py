@@ -4,9 +4,9 @@
     python -m benchmarks.models.generate_speed_pages           # writes them
     python -m benchmarks.models.generate_speed_pages --check   # names what is stale, and fails
 
-The overview is docs/speed.md with docs/speed.svg; docs/speed-<CPU>.md has the tables of one CPU.
-The sentence in the README is written, too. A record is one JSON file; a CPU whose record goes has
-no page any more.
+The overview is docs/speed.md with docs/speed.svg and docs/speed-models.svg; docs/speed-<CPU>.md
+has the tables of one CPU. The sentence in the README is written, too. A record is one JSON file; a
+CPU whose record goes has no page any more.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.models import speed_tables
+from benchmarks.models.speed_models_plot import draw_models
 from benchmarks.models.speed_plot import draw
 from benchmarks.models.speed_records import (
     DOCS,
@@ -90,6 +91,7 @@ def pages(records: Sequence[Measured]) -> dict[Path, str]:
     files = {
         DOCS / "speed.md": overview(records, groups),
         DOCS / "speed.svg": draw(records, groups),
+        DOCS / "speed-models.svg": draw_models(records),
         README: _with_sentence(README.read_text(encoding="utf-8"), sentence(records, groups)),
     }
     for measured in records:
@@ -101,6 +103,12 @@ def overview(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -
     """Return the page that is taken in at a glance."""
     lines = [INTRODUCTION, "![every model as a dot, by CPU](speed.svg)", ""]
     lines += [*_comparison(records, groups), "", METHOD, *_machines(records), ""]
+    lines += [
+        "## Every model",
+        "",
+        "![a row per model, a dot per thread count](speed-models.svg)",
+        "",
+    ]
     lines += ["All figures: " + ", ".join(_link(each) for each in records) + "."]
     return "\n".join(lines) + "\n"
 

@@ -36,13 +36,13 @@ def draw(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> st
         f' viewBox="0 0 {WIDTH} {bottom + BOTTOM}">',
         "<title>Time of CpuAcc over that of the fastest peer, one thread</title>",
         f'<rect width="{WIDTH}" height="{bottom + BOTTOM}" fill="white"/>',
-        _text(_x(1.0) - 8, 24, "← CpuAcc is faster", anchor="end", colour=FASTER, bold=True),
-        _text(_x(1.0) + 8, 24, "CpuAcc is slower →", colour=SLOWER, bold=True),
+        text(_x(1.0) - 8, 24, "← CpuAcc is faster", anchor="end", colour=FASTER, bold=True),
+        text(_x(1.0) + 8, 24, "CpuAcc is slower →", colour=SLOWER, bold=True),
         *_axis(bottom),
     ]
     for place, measured in enumerate(records):
         top = TOP + place * panel
-        lines.append(_text(12, top + 22, measured.cpu, bold=True, size=14))
+        lines.append(text(12, top + 22, measured.cpu, bold=True, size=14))
         for row, (group, names) in enumerate(groups.items()):
             lines += _row(measured, group, names, top + HEAD + ROW * row + ROW / 2)
     return "\n".join([*lines, "</svg>"]) + "\n"
@@ -56,17 +56,17 @@ def _axis(bottom: float) -> Iterator[str]:
             f'stroke="{colour}" stroke-width="{width}"/>'
         )
         beyond = "≤ " if tick == LEAST else "≥ " if tick == MOST else ""
-        yield _text(_x(tick), bottom + 16, f"{beyond}{tick:g}", anchor="middle")
+        yield text(_x(tick), bottom + 16, f"{beyond}{tick:g}", anchor="middle")
     label = (
         "time of CpuAcc over that of the fastest peer, one thread; the bar is the geometric mean"
     )
-    yield _text((LEFT + RIGHT) / 2, bottom + 36, label, anchor="middle")
+    yield text((LEFT + RIGHT) / 2, bottom + 36, label, anchor="middle")
 
 
 def _row(measured: Measured, group: str, names: Sequence[str], y: float) -> Iterator[str]:
     """Yield a row of dots, mean and slowest model's name."""
     ratios = sorted((ratio, name) for name, ratio in measured.ratios(names, 1).items())
-    yield _text(LEFT - 12, y + 4, f"{group} ({len(ratios)})", anchor="end")
+    yield text(LEFT - 12, y + 4, f"{group} ({len(ratios)})", anchor="end")
     for place, (ratio, name) in enumerate(ratios):
         colour = FASTER if ratio <= 1 else SLOWER
         yield (
@@ -81,7 +81,7 @@ def _row(measured: Measured, group: str, names: Sequence[str], y: float) -> Iter
         )
         worst, name = ratios[-1]
         if worst > 1:
-            yield _text(_x(worst) + 8, y + 4, f"{name} {worst:.2f}", colour="#555")
+            yield text(_x(worst) + 8, y + 4, f"{name} {worst:.2f}", colour="#555")
 
 
 def _x(ratio: float) -> float:
@@ -90,18 +90,19 @@ def _x(ratio: float) -> float:
     return LEFT + (RIGHT - LEFT) * share
 
 
-def _text(
+def text(
     x: float,
     y: float,
-    text: str,
+    said: str,
     *,
     anchor: str = "start",
     colour: str = "#222",
     bold: bool = False,
     size: int = 12,
 ) -> str:
+    """Return a line of text."""
     weight = ' font-weight="bold"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
-        f'font-size="{size}"{weight}>{escape(text)}</text>'
+        f'font-size="{size}"{weight}>{escape(said)}</text>'
     )

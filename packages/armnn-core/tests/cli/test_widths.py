@@ -235,7 +235,7 @@ def test_tables_of_measurements_in_other_processes_fit_a_terminal(
 
 
 def check_tables(printed: str, width: int, columns: list[str]) -> None:
-    """Check that tables are there, and no line of theirs too long.
+    """Check that tables are there and fit.
 
     Args:
         printed: What a command printed.

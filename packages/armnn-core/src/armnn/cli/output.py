@@ -116,7 +116,7 @@ def progress(description: str, total: int | None = None) -> Iterator[Callable[[]
 
 @contextmanager
 def stages(description: str) -> Iterator[Callable[[str], None]]:
-    """Show the stage of what takes a while, as :func:`progress` does.
+    """Show stages on stderr, as :func:`progress` does.
 
     Args:
         description: The first stage.
