@@ -123,6 +123,62 @@ def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> Non
     assert not model.faults[1:], "the other backend has answered"
 
 
+def test_arrays_that_a_bound_call_makes_are_shared_with_the_worker(
+    runtime: Runtime, model: LoadedNetwork
+) -> None:
+    recovered(runtime)
+    faults = len(model.faults)
+    with model.bind({"x": SHAPE}) as call:
+        assert call.copied == ()
+        for given, expected in ((GOOD, EXPECTED), (GOOD + 1, np.maximum(GOOD + 1, 0))):
+            call.inputs["x"][...] = given
+            np.testing.assert_array_equal(call()["y"], expected)
+        assert len(model.faults) == faults, "the other backend has answered"
+
+
+@pytest.mark.parametrize("fault", samples.ENDING)
+def test_a_fault_in_a_bound_call_is_answered_from_its_shared_arrays(
+    runtime: Runtime, model: LoadedNetwork, fault: str
+) -> None:
+    recovered(runtime)
+    with model.bind({"x": SHAPE}) as call:
+        call.inputs["x"][...] = fed(fault)["x"]
+        made = call()["y"]
+        assert made is call.outputs["y"]
+        np.testing.assert_array_equal(made, np.maximum(fed(fault)["x"], 0))
+        recovered(runtime)
+        faults = len(model.faults)
+        call.inputs["x"][...] = GOOD
+        np.testing.assert_array_equal(call()["y"], EXPECTED)
+        assert call.copied == ()
+        assert len(model.faults) == faults, "the other backend has answered"
+
+
+def test_a_bound_call_that_writes_over_its_input_computes_from_what_it_was(
+    runtime: Runtime, model: LoadedNetwork
+) -> None:
+    recovered(runtime)
+    given = fed("SIGSEGV")
+    expected = np.maximum(given["x"], 0)
+    with model.bind(given, {"y": given["x"]}) as call:
+        np.testing.assert_array_equal(call()["y"], expected)
+
+
+def test_a_call_can_be_bound_while_no_worker_runs(
+    runtime: Runtime, model: LoadedNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_link(self: Supervisor, *, wait: bool = True) -> Link:
+        raise WorkerLostError("is not there", "Hostile")
+
+    recovered(runtime)
+    with monkeypatch.context() as patch:
+        patch.setattr(Supervisor, "link", no_link)
+        call = model.bind({"x": SHAPE})
+    call.inputs["x"][...] = GOOD
+    np.testing.assert_array_equal(call()["y"], EXPECTED)
+    assert call.copied == ("x", "y")
+
+
 def test_a_frames_transport_computes_the_same() -> None:
     command = [sys.executable, "-m", "armnn.isolation.worker"]
     folders = os.pathsep.join([str(Path(samples.__file__).parent), *sys.path])

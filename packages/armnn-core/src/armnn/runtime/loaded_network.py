@@ -221,7 +221,7 @@ class LoadedNetwork(NetworkFacts):
 
     def bind(
         self,
-        inputs: Mapping[str, NDArray[Any]],
+        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
         outputs: Targets | None = None,
         *,
         states: Mapping[str, str] | None = None,
@@ -236,7 +236,9 @@ class LoadedNetwork(NetworkFacts):
 
         Args:
             inputs: One array per input, of its data type and contiguous. Its content is read in
-                each call; its shape is that of all calls.
+                each call; its shape is that of all calls. In its place a shape, as a tuple: then
+                ``call.inputs`` has an array that the backend reads without a copy, also where it
+                runs in a process of its own.
             outputs: Arrays that are written in each call; of other outputs they are made. The array
                 of an input is allowed: it is written when it was read.
             states: The inputs that the call keeps, each with the output that is its next value,
@@ -368,7 +370,7 @@ class LoadedNetwork(NetworkFacts):
 
     def _bind(
         self,
-        inputs: Mapping[str, NDArray[Any]],
+        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
         targets: Targets,
         states: Mapping[str, str] | None,
         sources: Mapping[str, MemorySource],

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.backends import ALIGNMENT, HostAllocator
-from armnn.errors import InvalidArgumentError
+from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.graph import Aliased
 from armnn.quantization import dequantize
-from armnn.runtime.calls.bound_call import BoundCall, Replay, Turn
+from armnn.runtime.calls.bound_call import BoundCall, Replay, Survivor, Turn
+from armnn.runtime.calls.inputs import checked_shape
 from armnn.runtime.plans.binding import Binding
 from armnn.runtime.plans.outputs import check_shapes, checked_array
 from armnn.tensor import TensorInfo, format_shape
@@ -55,13 +56,13 @@ class Binder:
 
     def bind(
         self,
-        inputs: Mapping[str, NDArray[Any]],
+        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
         targets: Targets,
         states: Mapping[str, str] | None,
     ) -> BoundCall:
         """Return a call; see :meth:`LoadedNetwork.bind`."""
-        arrays = dict(inputs)
-        self.expected.check_known(arrays)
+        self.expected.check_known(inputs)
+        arrays, free = self._arrays(inputs)
         targets = dict(targets)
         pairs = self._pairs(arrays, targets, states)
         initial = {name: self._initial(name, arrays.pop(name, None)) for name in pairs}
@@ -72,14 +73,20 @@ class Binder:
         _check_overlaps(arrays, targets)
         given = {**arrays, **initial}
         self.expected.check_names(given)
-        is_alone = self.real is None and not self.may_move
+        is_again = not (self.may_move and (pairs or _overlap(arrays, targets)))
+        is_alone = self.real is None and is_again
         plan = self.plans.lone_plan(self.expected.checked(given)) if is_alone else None
         shapes = {} if plan is None else plan.output_shapes
         if plan is None or None in shapes.values():
             return self._replayed(arrays, targets, pairs, initial)
         known = {name: shape for name, shape in shapes.items() if shape is not None}
         check_shapes(targets, known)
-        return self._made(plan, arrays, targets, pairs, initial, known)
+        try:
+            return self._made(plan, arrays, targets, pairs, initial, known, free)
+        except WorkerLostError:
+            if not self.may_move:
+                raise
+            return self._replayed(arrays, targets, pairs, initial)
 
     def _made(
         self,
@@ -89,8 +96,12 @@ class Binder:
         pairs: Mapping[str, str],
         initial: Mapping[str, NDArray[Any]],
         shapes: Mapping[str, tuple[int, ...]],
+        free: Iterable[str],
     ) -> BoundCall:
-        """Return a call whose plan stands on the arrays."""
+        """Return a call whose plan stands on the arrays.
+
+        Where no states alternate, arrays that are made here are in the memory of the backend.
+        """
         self._check_state_shapes(pairs, initial, shapes)
         infos, kept = self.plans.optimized.outputs, set(pairs.values())
         made = {
@@ -106,15 +117,25 @@ class Binder:
         ]
         turns = []
         copied: dict[str, None] = {}
+        own = {*free, *(name for name in made if name not in targets)} if not pairs else set()
+        own -= {name for name in inputs if name in made}
         for read, written in zip(sides, sides[::-1], strict=True):
             after = {pairs[name]: array for name, array in written.items()}
-            context, names = plan.bound(
-                Binding({**inputs, **read}, {**outputs, **after}, self.sources)
+            binding = Binding(
+                {**inputs, **read}, {**outputs, **after}, self.sources, frozenset(own)
             )
+            context, names = plan.bound(binding)
+            inputs = {name: binding.chosen.get(name, array) for name, array in inputs.items()}
+            outputs.update({name: a for name, a in binding.chosen.items() if name in made})
             turns.append(Turn(context.bound_run, read, context, context.submit))
             copied.update(dict.fromkeys(names))
         title = f"the network {self.plans.optimized.name!r}"
-        return BoundCall(title, inputs, outputs, tuple(copied), turns, initial, self.after)
+        if not self.may_move:
+            return BoundCall(title, inputs, outputs, tuple(copied), turns, initial, self.after)
+        (turn,) = turns
+        survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}, {}), self.after)
+        turns = [replace(turn, run=survivor, submit=None)]
+        return BoundCall(title, inputs, outputs, tuple(copied), turns, initial, None)
 
     def _replayed(
         self,
@@ -132,6 +153,17 @@ class Binder:
         turns = [Turn(replay, states, None)]
         title = f"the network {optimized.name!r}"
         return BoundCall(title, inputs, outputs, copied, turns, initial, None)
+
+    def _arrays(self, inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
+        """Return the inputs, and the names of those made here."""
+        free = [name for name, given in inputs.items() if isinstance(given, tuple)]
+        infos = self.plans.optimized.inputs
+        made = {
+            name: zeros(self._dtype(name), checked_shape(inputs[name], name))
+            for name in free
+            if name in infos
+        }
+        return {**inputs, **made}, [*made]
 
     def _pairs(
         self, inputs: Mapping[str, Any], targets: Targets, states: Mapping[str, str] | None
@@ -206,8 +238,12 @@ class Binder:
 
 
 def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
+    """Return zeros of a tensor, aligned as working memory is."""
+    return zeros(info.data_type.numpy_dtype, shape)
+
+
+def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
     """Return zeros, aligned as working memory is."""
-    dtype = info.data_type.numpy_dtype
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     block = HostAllocator().allocate(size, ALIGNMENT)
     block[...] = 0
@@ -229,6 +265,11 @@ def check_usable(array: NDArray[Any], what: str) -> None:
             f"{what} begins at an address that is no multiple of its elements' {array.itemsize} "
             "bytes: a copy() begins at one"
         )
+
+
+def _overlap(inputs: Mapping[str, NDArray[Any]], outputs: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether a call overwrites what it reads."""
+    return any(np.may_share_memory(a, b) for a in inputs.values() for b in outputs.values())
 
 
 def _check_overlaps(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.errors import ClosedError, ExecutionError
+from armnn.errors import ClosedError, ExecutionError, WorkerLostError
 from armnn.runtime.calls.deadlines import deadline_of
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
 from armnn.runtime.plans.closing import Closable, Closing
@@ -263,3 +263,33 @@ class Replay:
         for name, source in self._pairs.items():
             np.copyto(self._states[name], made.pop(source))
         self._outputs.update(made)
+
+
+class Survivor:
+    """Runs a call, on other backends if one is lost.
+
+    Args:
+        run: Runs the network once, on the call's arrays.
+        instead: Computes the same from the same arrays, wherever it can be.
+        after: Called after each run of ``run``, if there is anything to call.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[], None],
+        instead: Callable[[], None],
+        after: Callable[[], None] | None,
+    ) -> None:
+        self._run = run
+        self._instead = instead
+        self._after = after
+
+    def __call__(self) -> None:
+        """Run the network once."""
+        try:
+            self._run()
+        except WorkerLostError:
+            self._instead()
+        else:
+            if self._after is not None:
+                self._after()

@@ -66,7 +66,7 @@ class Imported:
 
 Bind = Callable[
     [
-        "Mapping[str, NDArray[Any]]",
+        "Mapping[str, NDArray[Any] | tuple[int, ...]]",
         "Targets",
         "Mapping[str, str] | None",
         "Mapping[str, MemorySource]",

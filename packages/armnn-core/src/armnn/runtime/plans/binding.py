@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,15 @@ class Binding:
         outputs: One array per output.
         sources: Where the memory of an array comes from, if it is not plain memory, by the name of
             the input or output.
+        free: The inputs and outputs that may have other arrays instead.
+        chosen: The arrays that these have, if they are other ones, once the context is made.
     """
 
     inputs: Mapping[str, NDArray[Any]]
     outputs: Mapping[str, NDArray[Any]]
     sources: Mapping[str, MemorySource] = field(default_factory=dict)
+    free: frozenset[str] = frozenset()
+    chosen: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def source(self, name: str) -> MemorySource:
         """Return the memory source of an input or output."""
@@ -110,11 +114,19 @@ def steps_after(
     arrays: Mapping[str, NDArray[Any]],
     made: Mapping[Layer, TensorHandle | None],
     direct: frozenset[str],
+    chosen: Collection[str],
 ) -> list[tuple[Layer, Step]]:
-    """Return steps that bring outputs into a caller's arrays."""
+    """Return steps that bring outputs into a caller's arrays.
+
+    Args:
+        arrays: The arrays by output.
+        made: The tensors of the outputs.
+        direct: The outputs that stand on their arrays.
+        chosen: The outputs whose arrays are those of their tensors.
+    """
     steps: list[tuple[Layer, Step]] = []
     for layer, handle in made.items():
-        if handle is None:
+        if handle is None or layer.name in chosen:
             continue
         if layer.name not in direct:
             steps.append((layer, partial(handle.copy_to, arrays[layer.name])))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import (
     ASYNC_EXECUTION,
+    ArrayHandle,
     AsyncExecution,
     HostAllocator,
     TensorHandle,
@@ -139,7 +140,8 @@ class Plan:
         """
         network = self.prepared.network
         direct = direct_tensors(network, binding, self._lifetimes, self._handles.on_array)
-        return self._make_context(binding, direct), direct.copied(network)
+        context = self._make_context(binding, direct)
+        return context, tuple(n for n in direct.copied(network) if n not in binding.chosen)
 
     def imports(self, name: str, source: MemorySource) -> bool:
         """Return whether an input or output imports from a source.
@@ -259,7 +261,10 @@ class Plan:
             for layer in network.outputs
         }
         if binding is not None and direct is not None:
-            steps += steps_after(binding.outputs, made, direct.outputs)
+            self._choose_arrays(binding, handles)
+            given = [layer for layer in network.inputs if layer.name in binding.chosen]
+            steps = [(layer, step) for layer, step in steps if layer not in given]
+            steps += steps_after(binding.outputs, made, direct.outputs, binding.chosen)
         return ExecutionContext(
             inputs=[(layer.name, handles[layer.output]) for layer in network.inputs],
             outputs=[(layer.name, handle) for layer, handle in made.items()],
@@ -278,6 +283,21 @@ class Plan:
         if not isinstance(extension, AsyncExecution):
             return None
         return lambda deadline: extension.submit(step, deadline_ns=deadline)
+
+    def _choose_arrays(self, binding: Binding, handles: Mapping[Value, TensorHandle]) -> None:
+        """Give free inputs and outputs the arrays of their tensors."""
+        network = self.prepared.network
+        values = {layer.name: layer.output for layer in network.inputs}
+        values |= {
+            layer.name: v for layer in network.outputs for v in layer.inputs if v is not None
+        }
+        arrays = {**binding.inputs, **binding.outputs}
+        for name in binding.free:
+            value = values[name]
+            handle = handles.get(value)
+            is_fixed = isinstance(handle, ArrayHandle) and not self._handles.is_in_arena(value)
+            if is_fixed and handle is not None and handle.map() is not arrays[name]:
+                binding.chosen[name] = handle.map()
 
     def _steps_before(
         self,
