@@ -21,7 +21,7 @@ myst_heading_anchors = 3
 highlight_language = "text"
 nitpicky = True
 
-_PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
+_PAGE = re.compile(r"\]\(([\w/-]+)\.md\)")
 _GROUP = re.compile(r"^## (.+)$", re.MULTILINE)
 
 

@@ -150,13 +150,13 @@ def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
 ) -> None:
     run(monkeypatch)
     assert run(monkeypatch, "--check") == 0
-    assert "| net | 2 |" in (docs / "speed-b.md").read_text()
+    assert "| net | 2 |" in (docs / "speed/b.md").read_text()
     (docs / "speed/b.json").unlink()
     assert run(monkeypatch, "--check") == 1
     stale = re.findall(r"^(\S+) is stale: run python", capsys.readouterr().out, re.MULTILINE)
     assert sorted(stale) == [
-        *("README.md", "docs/speed-b.md", "docs/speed-models.svg"),
-        *("docs/speed.md", "docs/speed.svg"),
+        *("README.md", "docs/speed-models.svg", "docs/speed.md", "docs/speed.svg"),
+        "docs/speed/b.md",
     ]
     run(monkeypatch)
-    assert not (docs / "speed-b.md").exists()
+    assert not (docs / "speed/b.md").exists()

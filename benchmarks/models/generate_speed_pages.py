@@ -4,7 +4,7 @@
     python -m benchmarks.models.generate_speed_pages           # writes them
     python -m benchmarks.models.generate_speed_pages --check   # names what is stale, and fails
 
-The overview is docs/speed.md with docs/speed.svg and docs/speed-models.svg; docs/speed-<CPU>.md
+The overview is docs/speed.md with docs/speed.svg and docs/speed-models.svg; docs/speed/<CPU>.md
 has the tables of one CPU. The sentence in the README is written, too. A record is one JSON file; a
 CPU whose record goes has no page any more.
 """
@@ -69,7 +69,7 @@ def main() -> int:
         return 0
     files = pages(read_records())
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
-    gone = [path for path in DOCS.glob("speed-*.md") if path not in files]
+    gone = [path for path in DOCS.glob("speed/*.md") if path not in files]
     for path in (*stale, *gone):
         print(f"{path.relative_to(DOCS.parent)} is stale: run python -m {GENERATOR}")
     return int(bool(stale or gone))
@@ -80,7 +80,7 @@ def write_pages() -> None:
     files = pages(read_records())
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
-    for path in DOCS.glob("speed-*.md"):
+    for path in DOCS.glob("speed/*.md"):
         if path not in files:
             path.unlink()
 
@@ -95,7 +95,8 @@ def pages(records: Sequence[Measured]) -> dict[Path, str]:
         README: _with_sentence(README.read_text(encoding="utf-8"), sentence(records, groups)),
     }
     for measured in records:
-        files[DOCS / f"speed-{measured.slug}.md"] = speed_tables.page(measured, groups[OVERHEAD])
+        path = DOCS / "speed" / f"{measured.slug}.md"
+        files[path] = speed_tables.page(measured, groups[OVERHEAD])
     return files
 
 
@@ -182,7 +183,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _link(measured: Measured) -> str:
-    return f"[{measured.cpu}](speed-{measured.slug}.md)"
+    return f"[{measured.cpu}](speed/{measured.slug}.md)"
 
 
 def _article(cpu: str) -> str:

@@ -16,7 +16,7 @@ INTRODUCTION = """\
 Not affiliated with Arm.
 
 After reading this page you can compare every model on this CPU with every runtime.
-[Speed of CpuAcc](speed.md) has the overview, the versions of all runtimes, and the method.
+[Speed of CpuAcc](../speed.md) has the overview, the versions of all runtimes, and the method.
 
 **Ratio** is the time of CpuAcc over that of the fastest peer: below 1 CpuAcc is faster. The ratio
 at defaults lets OpenVINO choose its precision, bfloat16 where the processor has it. The ratio with
@@ -31,7 +31,7 @@ or cannot run the model.
 
 DIFFERENCES = """\
 Outputs are compared with those of onnxruntime or, for TFLite, of LiteRT with XNNPACK, from 1 % on.
-Of quantised models LiteRT's own kernels differ as well: [Public models](models.md) has the
+Of quantised models LiteRT's own kernels differ as well: [Public models](../models.md) has the
 distances from its reference kernels.
 """
 

@@ -26,7 +26,6 @@ CODE = {".cpp", ".h", ".py"}
 NAMED_ON_PURPOSE = {
     "test_levels.py": "this list is what the others are compared with",
     "emulated_arm.py": "which level each CPU of the emulator gets is compared with literals",
-    "arm_instructions.py": "the page that it writes explains one instruction of each level",
 }
 
 
