@@ -115,7 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
         first = first_states(network)
         samples = [{**sample, **first} for sample in samples]
     tool = _compared_with_tool(samples, arguments) if arguments.tools else None
-    findings = _compared(network, samples, arguments) if arguments.backends else None
+    network.clear()  # the weights are read again when they are needed
+    findings = _compared(samples, arguments) if arguments.backends else None
     if arguments.json:
         found = {} if findings is None else findings.as_dict()
         by_tool = {} if tool is None else {"tools": {_name(arguments): tool.as_dict()}}
@@ -147,17 +148,18 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _compared(
-    network: Network, samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
+    samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
 ) -> Findings:
     with progress(f"Comparing {arguments.model}"):
         return compare(
-            network,
+            arguments.model,
             arguments.backends,
             reference=arguments.reference,
             inputs=samples,
             options=prepared_as(arguments),
             creation_options=creation_options(arguments),
             thoroughness=CompareOptions(arguments.every_layer, arguments.repeats),
+            parser_options=parser_options(arguments),
         )
 
 

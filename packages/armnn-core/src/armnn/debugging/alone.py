@@ -101,7 +101,7 @@ class Examiner:
         found: list[Figures] = []
         try:
             for negated in (False, True):
-                others = disturbed(network, inputs, negated=negated)
+                others = disturbed(loaded.inputs, inputs, negated=negated)
                 _run(loaded.run, others, lambda _: Figures())
                 found.append(_run(loaded.run, inputs, judged))
             while len(found) < runs or (len(found) < self.repeats and _any_wrong(found)):

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._process_memory import trim_memory
 from armnn.debugging.reference import is_real
 from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
-from armnn.optimizer.phases import prepare_network, prepare_specialisation
+from armnn.optimizer.phases import (
+    layers_before_backends,
+    prepare_network,
+    prepare_specialisation,
+)
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
@@ -28,12 +34,23 @@ if TYPE_CHECKING:
     from armnn.backends import CreationOptions, TensorHandle
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared, ReportRow
+    from armnn.optimizer.prepared import Segments
     from armnn.tensor import TensorInfo
+    from armnn.types import DataType
 
     Arrays = Mapping[str, NDArray[Any]]
 
-Observer = Callable[["Value", "NDArray[Any]"], object]
-"""Is called with each value that a step has computed, and its data."""
+COLLECTED_BYTES = 2 * 2**20
+"""Weights of a closed part from which on its memory is asked for at once."""
+
+Place = tuple[str, int]
+"""The name of the layer that makes a value, and which of its outputs it is."""
+
+Observer = Callable[[Place, "DataType", "NDArray[Any]"], object]
+"""Is called with the place of each value that a step has computed, its type and its data."""
+
+Source = Callable[[], "Network"]
+"""Makes the network; the caller may change it."""
 
 
 class Bench:
@@ -63,13 +80,30 @@ class Bench:
         """
         return self._participants([backend], OptimizerOptions(), network).candidates[0]
 
-    def load(self, network: Network, inputs: Arrays) -> LoadedPart:
+    def load(self, source: Source, inputs: Arrays) -> LoadedPart:
         """Load a network as its user would.
+
+        Its constants are let go while they are compiled.
 
         Raises:
             ArmnnError: It cannot be prepared for these inputs.
         """
-        return self._load(network, inputs, self._backends, self.options)
+        return self._load(source, inputs, self._backends, self.options)
+
+    def layers(self, source: Source, inputs: Arrays) -> Segments[Network]:
+        """Return a network's layers as backends get them.
+
+        Raises:
+            ArmnnError: It cannot be prepared for these inputs.
+        """
+        network = source()
+        participants = self._participants(self._backends, self.options, network)
+        shapes = {layer.name: inputs[layer.name].shape for layer in network.inputs}
+        values = _deciding_values(network, inputs)
+        try:
+            return layers_before_backends(network, shapes, participants, self.options, values)
+        finally:
+            network.clear()  # its layers refer to each other, and to the weights
 
     def load_alone(self, network: Network, inputs: Arrays, backend: str) -> LoadedPart:
         """Load layers that were prepared before, on one backend only.
@@ -81,7 +115,7 @@ class Bench:
         options = OptimizerOptions(
             rewrite=False, model_options={} if chosen is None else {backend: chosen}
         )
-        return self._load(network, inputs, (backend,), options)
+        return self._load(network.clone, inputs, (backend,), options)
 
     def close(self) -> None:
         """Close the backends."""
@@ -94,26 +128,27 @@ class Bench:
         return self._in_use.participants(network, request, None, None)
 
     def _load(
-        self, network: Network, inputs: Arrays, backends: Sequence[str], options: OptimizerOptions
+        self, source: Source, inputs: Arrays, backends: Sequence[str], options: OptimizerOptions
     ) -> LoadedPart:
+        network = source()
         participants = self._participants(backends, options, network)
         self._loads += 1
         events = BackendEvents(self._loads, self._in_use.contexts_of(participants))
-        shown: list[Network] = []
-        source = prepare_network(network.clone(), participants, options)
-        arrays = {layer.name: inputs[layer.name] for layer in source.inputs}
-        limits = value_inputs(source)
+        network = prepare_network(network, participants, options)
+        infos = {layer.name: layer.output.info for layer in network.inputs}
+        weighs = sum(0 if layer.data is None else layer.data.nbytes for layer in network.layers)
         prepared = prepare_specialisation(
-            source,
-            {name: array.shape for name, array in arrays.items()},
-            {name: arrays[name] for name, most in limits.items() if arrays[name].size <= most},
+            network,
+            {name: inputs[name].shape for name in infos},
+            _deciding_values(network, inputs),
             participants,
             options,
             SharedConstants(),
             "",
-            before_backends=lambda head: shown.append(head.clone()),
+            may_change=True,
+            before_backends=_unseen,
         )
-        return LoadedPart(self, prepared, shown[0], participants, events)
+        return LoadedPart(self, prepared, infos, weighs, participants, events)
 
     def _plan(self, prepared: Prepared, participants: Participants, loaded: LoadedPart) -> Plan:
         allocators = self._creation.custom_allocators
@@ -124,36 +159,27 @@ class LoadedPart:
     """A network, or its first segment, on its backends.
 
     Attributes:
-        layers: The network as backends got it; its layers have their backends.
+        inputs: Its inputs by name.
         rows: The report's row of each layer by name.
-        rest: What can only be prepared when this part has run, if anything.
-        crossing: The names of this part's outputs that the rest reads.
-        observer: Gets the values at the borders of compiled parts, as those of ``layers``.
+        observer: Gets the values at the borders of compiled parts, by their places.
     """
 
     def __init__(
         self,
         bench: Bench,
         prepared: Prepared,
-        layers: Network,
+        inputs: Mapping[str, TensorInfo],
+        weighs: int,
         participants: Participants,
         events: BackendEvents,
     ) -> None:
-        self.layers = layers
+        self.inputs = inputs
         self.rows: dict[str, ReportRow] = {row.layer: row for row in prepared.report}
-        self.rest = prepared.segments.rest
-        self.crossing = prepared.segments.crossing
         self.observer: Observer | None = None
         self._bench = bench
-        self._network = prepared.network
+        self._weighs = weighs
         self._inputs = [layer.name for layer in prepared.network.inputs]
         self._stands_for = dict(prepared.borders)
-        self._values = {
-            (layer.name, value.index): value
-            for layer in layers.layers
-            if layer.type not in ("Input", "Output")
-            for value in layer.outputs
-        }
         self._events = events
         events.before_load()
         self._plan = bench._plan(prepared, participants, self)
@@ -185,11 +211,10 @@ class LoadedPart:
             return
         for value, handle in zip(layer.outputs, outputs, strict=True):
             place = self._stands_for.get(value, (layer.name, value.index))
-            known = self._values.get(place)
-            if known is None or known.info.data_type is not value.info.data_type:
+            if place[0] not in self.rows:
                 continue  # a copy between memories, or a layer that only the backend knows
             try:
-                self.observer(known, handle.map())
+                self.observer(place, value.info.data_type, handle.map())
             finally:
                 handle.unmap()
 
@@ -198,6 +223,12 @@ class LoadedPart:
         closing = Closing("a compared network")
         self._events.unload(self._plan.close, closing)
         closing.end()
+        del self._plan  # which refers to this object
+        self._stands_for.clear()  # it refers to compiled layers
+        if self._weighs > COLLECTED_BYTES:
+            # Compiled layers refer to each other: without this their programs would stay.
+            gc.collect()
+            trim_memory()
 
 
 def fragment(source: Network, layers: Sequence[Layer]) -> tuple[Network, dict[str, Value]]:
@@ -250,19 +281,28 @@ def border_values(layers: Sequence[Layer]) -> list[Value]:
     ]
 
 
-def disturbed(network: Network, inputs: Arrays, *, negated: bool = False) -> Arrays:
+def disturbed(infos: Mapping[str, TensorInfo], inputs: Arrays, *, negated: bool = False) -> Arrays:
     """Return inputs with other real values: a stale result shows.
 
     Args:
-        network: Says which inputs are real values; indices and shapes stay as they are.
+        infos: Say which inputs are real values; indices and shapes stay as they are.
         inputs: One array per input.
         negated: Whether the values have the other sign, rather than the reverse order.
     """
-    infos = {layer.name: layer.output.info for layer in network.inputs}
     return {
         name: _disturbed(inputs[name], info, negated) if is_real(info) else inputs[name]
         for name, info in infos.items()
     }
+
+
+def _deciding_values(network: Network, inputs: Arrays) -> Arrays:
+    """Return the data of small inputs that decide about shapes."""
+    limits = value_inputs(network)
+    return {name: inputs[name] for name, most in limits.items() if inputs[name].size <= most}
+
+
+def _unseen(_: Network) -> None:
+    """Ignore the layers: only the places of borders are wanted."""
 
 
 def _disturbed(array: NDArray[Any], info: TensorInfo, negated: bool) -> NDArray[Any]:

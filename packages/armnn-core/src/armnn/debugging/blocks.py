@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Reals = NDArray[np.float64]
 
-ELEMENTS: Final = 1 << 16
+ELEMENTS: Final = 1 << 14
 """Of a block."""
 
 

@@ -1,35 +1,42 @@
 # SPDX-License-Identifier: MIT
 """Stage 1: an unchanged network, compared where compiled parts border.
 
-Nothing of the network is changed, so backends fuse as always. The reference computes in step, so
-that no more of its values are in memory than its own run needs.
+Nothing of the network is changed, so backends fuse as always. Their values at the borders are kept
+(large ones in a file) until they are closed, so that their weights and those of the reference are
+never in memory together.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import zlib
 from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.debugging.bench import disturbed
+from armnn.debugging.bench import border_values, disturbed
 from armnn.debugging.blocks import blocks_of
-from armnn.debugging.clean_values import NOT_COMPUTED, CleanValues
+from armnn.debugging.clean_values import KEPT_BYTES, NOT_COMPUTED
 from armnn.debugging.noise import UNITS, unit_of
-from armnn.errors import ArmnnError, ExecutionError
+from armnn.errors import ExecutionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from armnn.debugging.bench import LoadedPart
-    from armnn.debugging.reference import Reference
-    from armnn.graph import Layer, Value
+    from armnn.debugging.bench import LoadedPart, Place
+    from armnn.debugging.clean_values import CleanValues
+    from armnn.graph import Layer, Network, Value
+    from armnn.optimizer import ReportRow
     from armnn.tensor import TensorInfo
+    from armnn.types import DataType
 
-    Arrays = Mapping[str, NDArray[Any]]
+    Array = NDArray[Any]
+    Arrays = Mapping[str, Array]
 
 SUSPICIOUS_UNITS = 64.0
 """Units in the last place between two right networks; more lets stage 2 look at the layers."""
@@ -45,105 +52,123 @@ class Suspicion:
     Attributes:
         parts: The layers of each compiled part with a suspicious border, in graph order.
         flaky: The names of layers in parts that computed other bits of the same inputs.
-        failure: What a backend said when it failed while it ran; "" if it did not.
-        failed: The names of the layers of the part that failed.
         largest: The largest difference at a border, as a part of the largest number there.
     """
 
     parts: list[tuple[Layer, ...]] = field(default_factory=list)
     flaky: set[str] = field(default_factory=set)
-    failure: str = ""
-    failed: set[str] = field(default_factory=set)
     largest: float = 0.0
 
 
-class BorderCheck:
-    """Runs a loaded part beside the reference.
+class Observations:
+    """What a loaded part computes at its borders.
 
-    Args:
-        loaded: The part.
-        inputs: One array per input.
-        reference: Computes the clean values.
+    Attributes:
+        failure: What a backend said when it failed while it ran; "" if it did not.
+        changed: The places of values that were other bits in a later run.
     """
 
-    def __init__(self, loaded: LoadedPart, inputs: Arrays, reference: Reference) -> None:
-        self._loaded, self._inputs = loaded, inputs
-        self._borders = _border_values(loaded)
-        self.clean = CleanValues(loaded.layers, inputs, reference, held=self._borders)
-        self._digests: dict[Value, int] = {}
-        self._suspicious: dict[Value, None] = {}
-        self._changed: dict[Value, None] = {}
-        self._largest = 0.0
-        self._error: ArmnnError | None = None
+    def __init__(self) -> None:
+        self.failure = ""
+        self.changed: set[Place] = set()
+        self._digests: dict[Place, int] = {}
+        self._stored: dict[Place, tuple[int, DataType, np.dtype[Any], tuple[int, ...]]] = {}
+        self._file = SpooledTemporaryFile(KEPT_BYTES)  # noqa: SIM115 - closed by close()
 
-    def run(self, repeats: int) -> Suspicion:
-        """Compare one run; look for other bits in further ones.
+    def run(self, loaded: LoadedPart, inputs: Arrays, repeats: int) -> None:
+        """Keep the values of one run; compare further ones' bits.
 
         Runs with other inputs come before the first two, so that a result that was left behind
         shows.
         """
-        loaded, found = self._loaded, Suspicion()
         try:
-            loaded.run(disturbed(loaded.layers, self._inputs))
-            loaded.observer = self._compare
-            loaded.run(self._inputs)
+            loaded.run(disturbed(loaded.inputs, inputs))
+            loaded.observer = self._keep
+            loaded.run(inputs)
             loaded.observer = None
-            loaded.run(disturbed(loaded.layers, self._inputs, negated=True))
+            loaded.run(disturbed(loaded.inputs, inputs, negated=True))
             loaded.observer = self._watch_bits
             for _ in range(repeats):
-                loaded.run(self._inputs)
+                loaded.run(inputs)
         except ExecutionError as error:
-            if self._error is not None:
-                raise self._error from None  # the reference failed, not the backend
-            found.failure = str(error)
+            self.failure = str(error)
         finally:
             loaded.observer = None
-        for _ in self.clean:
-            pass  # what the backend did not come to: the next segment may read it
-        found.largest = self._largest
-        parts = parts_of(loaded)
-        found.parts = [
-            layers
-            for layers in parts
-            if found.failure or _makes(layers, {**self._suspicious, **self._changed})
-        ]
-        found.flaky = {
-            layer.name for layers in parts if _makes(layers, self._changed) for layer in layers
-        }
-        return found
 
-    def _compare(self, value: Value, got: NDArray[Any]) -> None:
-        if value not in self._borders:
-            return
-        self._digests[value] = _digest(got)
-        try:
-            clean = self.clean.until(value)
-        except ArmnnError as error:
-            self._error = error
-            raise
-        distance = _distance(got, clean, value.info)
-        self._largest = max(self._largest, distance if np.isfinite(distance) else 1.0)
-        if not is_near(got, clean, value.info):
-            self._suspicious[value] = None
-        self.clean.let_go(value)
+    def of(self, value: Value) -> Array | None:
+        """Return what was computed, None if it was not observed."""
+        place = (value.producer.name, value.index)
+        if place not in self._stored:
+            return None
+        start, data_type, dtype, shape = self._stored[place]
+        if data_type is not value.info.data_type:
+            return None  # a backend of other types was handed a conversion of it
+        self._file.seek(start)
+        size = math.prod(shape) * dtype.itemsize
+        return np.frombuffer(self._file.read(size), dtype).reshape(shape)
 
-    def _watch_bits(self, value: Value, got: NDArray[Any]) -> None:
-        if value in self._borders and self._digests.get(value) != _digest(got):
-            self._changed[value] = None
+    def close(self) -> None:
+        """Drop the values."""
+        self._file.close()
+
+    def _keep(self, place: Place, data_type: DataType, got: Array) -> None:
+        self._digests[place] = _digest(got)
+        start = self._file.seek(0, os.SEEK_END)
+        self._stored[place] = start, data_type, got.dtype, got.shape
+        self._file.write(np.ascontiguousarray(got).reshape(-1).view(np.uint8).data)
+
+    def _watch_bits(self, place: Place, _: DataType, got: Array) -> None:
+        if self._digests.get(place) != _digest(got):
+            self.changed.add(place)
 
 
-def parts_of(loaded: LoadedPart) -> list[tuple[Layer, ...]]:
+def suspicion_of(
+    observed: Observations, rows: Mapping[str, ReportRow], layers: Network, clean: CleanValues
+) -> Suspicion:
+    """Compare observations with clean values, which all are computed.
+
+    Args:
+        observed: What the backends computed.
+        rows: The report's row of each layer by name.
+        layers: The network as backends got it.
+        clean: Its values by the reference.
+    """
+    parts = parts_of(rows, layers)
+    borders = _border_values(parts)
+    suspicious: dict[Value, None] = {}
+    changed: dict[Value, None] = {}
+    largest = 0.0
+    for visit in clean:
+        for value, right in zip(visit.layer.outputs, visit.outputs, strict=True):
+            got = observed.of(value) if value in borders else None
+            if got is None:
+                continue
+            distance = _distance(got, right, value.info)
+            largest = max(largest, distance if np.isfinite(distance) else 1.0)
+            if not distance <= _allowed(value.info):
+                suspicious[value] = None
+            if (value.producer.name, value.index) in observed.changed:
+                changed[value] = None
+    failed = bool(observed.failure)
+    return Suspicion(
+        parts=[part for part in parts if failed or _makes(part, {**suspicious, **changed})],
+        flaky={layer.name for part in parts if _makes(part, changed) for layer in part},
+        largest=largest,
+    )
+
+
+def parts_of(rows: Mapping[str, ReportRow], layers: Network) -> list[tuple[Layer, ...]]:
     """Return the layers of each compiled part, or one alone.
 
     Parts are in the order of their first layers.
     """
     parts: dict[tuple[str, str], list[Layer]] = {}
-    for layer in loaded.layers.topological_order():
-        row = loaded.rows.get(layer.name)
+    for layer in layers.topological_order():
+        row = rows.get(layer.name)
         if row is not None and layer.type not in NOT_COMPUTED:
             key = ("part", row.compiled_into) if row.compiled_into else ("layer", layer.name)
             parts.setdefault(key, []).append(layer)
-    return [tuple(layers) for layers in parts.values()]
+    return [tuple(part) for part in parts.values()]
 
 
 def is_near(got: NDArray[Any], clean: NDArray[Any], info: TensorInfo) -> bool:
@@ -151,15 +176,8 @@ def is_near(got: NDArray[Any], clean: NDArray[Any], info: TensorInfo) -> bool:
     return _distance(got, clean, info) <= _allowed(info)
 
 
-def _border_values(loaded: LoadedPart) -> dict[Value, None]:
-    found: dict[Value, None] = {}
-    for layers in parts_of(loaded):
-        inside = dict.fromkeys(layers)
-        for layer in layers:
-            for value in layer.outputs:
-                if any(reader not in inside for reader, _ in value.uses):
-                    found[value] = None
-    return found
+def _border_values(parts: Sequence[tuple[Layer, ...]]) -> dict[Value, None]:
+    return {value: None for layers in parts for value in border_values(layers)}
 
 
 def _makes(layers: tuple[Layer, ...], values: Mapping[Value, None]) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-KEPT_BYTES = 16 * 2**20
+KEPT_BYTES = 2**19
 """Values of a network that are kept for later stages rather than computed again."""
 
 NOT_COMPUTED = ("Input", "Output", "Constant")

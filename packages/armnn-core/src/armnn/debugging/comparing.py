@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import instance, refused
 from armnn._installing import REFERENCE
+from armnn._process_memory import trim_memory
 from armnn.backends import CreationOptions
 from armnn.debugging.alone import Examiner
 from armnn.debugging.bench import Bench
-from armnn.debugging.borders import BorderCheck, Suspicion, parts_of
+from armnn.debugging.borders import Observations, Suspicion, parts_of, suspicion_of
 from armnn.debugging.clean_values import NOT_COMPUTED, CleanValues, is_small
 from armnn.debugging.findings import Findings, Unexplained
 from armnn.debugging.fused import FusedSearch, at_borders, read_or_made
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.debugging.bench import LoadedPart
+    from armnn.debugging.bench import Source
     from armnn.debugging.verdicts import LayerVerdict
     from armnn.graph import Layer, Value
+    from armnn.optimizer import ReportRow
+    from armnn.parsing import ParserOptions
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -70,11 +74,13 @@ def compare(
     options: OptimizerOptions | None = None,
     creation_options: CreationOptions | None = None,
     thoroughness: CompareOptions | None = None,
+    parser_options: ParserOptions | None = None,
 ) -> Findings:
     """Name the layers that backends compute wrongly.
 
     Args:
-        model: The path of a model file, or a network.
+        model: The path of a model file, or a network. A file takes less memory: it is read again
+            when its weights are needed again.
         backends: Ids in the order of preference, as for ``load_model``.
         reference: The id of the backend that defines what is right; it must compute Float64.
         inputs: One mapping from names to arrays per sample; random ones if left out, which needs
@@ -83,21 +89,24 @@ def compare(
         options: How the network is prepared.
         creation_options: Those of a runtime.
         thoroughness: Whether all layers are looked at, and how often they are run.
+        parser_options: Options of the parser of a file.
 
     Raises:
         InvalidArgumentError: An argument is of another kind, or an input is missing.
         BackendError: A backend or the reference cannot be used.
         OptimizationError: Some layers cannot run on the backends.
     """
-    network = model if isinstance(model, Network) else parse(model)
+    source = model.clone if isinstance(model, Network) else partial(_read, model, parser_options)
+    network = source()
     given = checked_samples(network, inputs, samples)
+    network.clear()
     creation = CreationOptions() if creation_options is None else creation_options
     instance(creation, CreationOptions, "the creation_options")
     chosen = OptimizerOptions() if options is None else options
     bench = Bench(backends, instance(chosen, OptimizerOptions, "the options"), creation)
     try:
         how = CompareOptions() if thoroughness is None else thoroughness
-        comparison = _Comparison(bench, network, reference, how)
+        comparison = _Comparison(bench, source, reference, how)
         for number, arrays in enumerate(given):
             comparison.add(number, arrays)
         return comparison.findings()
@@ -105,12 +114,17 @@ def compare(
         bench.close()
 
 
+def _read(model: str | PathLike[str], parser_options: ParserOptions | None) -> Network:
+    return parse(model, parser_options=parser_options)
+
+
 @dataclass(frozen=True, slots=True)
 class _Segment:
     """One part of a network with its sample."""
 
     number: int
-    loaded: LoadedPart
+    rows: Mapping[str, ReportRow]
+    layers: Network
     reference: Reference
     clean: CleanValues
 
@@ -120,7 +134,7 @@ class _Comparison:
     """The verdicts of one comparison as they come."""
 
     bench: Bench
-    network: Network
+    source: Source
     reference: str
     options: CompareOptions
     verdicts: dict[tuple[str, ...], LayerVerdict] = field(default_factory=dict)
@@ -132,17 +146,14 @@ class _Comparison:
 
     def add(self, number: int, inputs: Arrays) -> None:
         """Compare one sample, segment by segment with clean inputs."""
-        network: Network | None = self.network
         arrays = dict(inputs)
+        rest = self._segment(number, self.source, arrays)
         for _ in range(MOST_SEGMENTS):
-            if network is None:
+            if rest is None:
                 return
-            loaded = self.bench.load(network, arrays)
-            arrays.update(self._segment(number, loaded, arrays))
-            network = loaded.rest
+            rest = self._segment(number, rest.clone, arrays)
         raise GraphError(
-            f"the network {self.network.name!r} is cut into more than {MOST_SEGMENTS} segments "
-            "that wait for each other"
+            f"the network is cut into more than {MOST_SEGMENTS} segments that wait for each other"
         )
 
     def findings(self) -> Findings:
@@ -158,33 +169,60 @@ class _Comparison:
             largest_border_difference=self.largest,
         )
 
-    def _segment(self, number: int, loaded: LoadedPart, inputs: Arrays) -> Arrays:
-        for layer in loaded.layers.topological_order():
-            if layer.type not in NOT_COMPUTED:
-                self.order.setdefault(layer.name, len(self.order))
+    def _segment(
+        self, number: int, source: Source, arrays: dict[str, NDArray[Any]]
+    ) -> Network | None:
+        """Compare one part; add its outputs to the arrays.
+
+        Returns:
+            What waits for them.
+        """
+        rows, observed = self._observed(source, arrays)
         try:
-            candidate = self.bench.candidate(self.reference, loaded.layers)
-            reference = Reference(candidate, remembers=is_small(loaded.layers))
-            check = BorderCheck(loaded, inputs, reference)
-            suspicion = check.run(self.options.repeats)
+            cut = self.bench.layers(source, arrays)
+            trim_memory()  # of the weights before the optimizer changed them
+            layers = cut.head
+            for layer in layers.topological_order():
+                if layer.type not in NOT_COMPUTED:
+                    self.order.setdefault(layer.name, len(self.order))
+            candidate = self.bench.candidate(self.reference, layers)
+            reference = Reference(candidate, remembers=is_small(layers))
+            clean = CleanValues(layers, arrays, reference)
+            suspicion = suspicion_of(observed, rows, layers, clean)
         finally:
-            loaded.close()  # stage 2 needs neither its weights nor its memory
+            observed.close()
         self.largest = max(self.largest, suspicion.largest)
         parts = [
-            layers
-            for layers in (parts_of(loaded) if self.options.every_layer else suspicion.parts)
-            if loaded.rows[layers[0].name].backend != self.reference
+            part
+            for part in (parts_of(rows, layers) if self.options.every_layer else suspicion.parts)
+            if rows[part[0].name].backend != self.reference
         ]
         if parts:
-            self._examine(_Segment(number, loaded, reference, check.clean), parts, suspicion)
-        self.layers += len(loaded.rows)
+            self._examine(_Segment(number, rows, layers, reference, clean), parts, suspicion)
+        self.layers += len(rows)
         self.reference_layers += reference.executions
-        return check.clean.outputs
+        arrays.update(clean.outputs)
+        return cut.rest
+
+    def _observed(
+        self, source: Source, arrays: Arrays
+    ) -> tuple[Mapping[str, ReportRow], Observations]:
+        """Run a part as it is, and free its memory."""
+        loaded = self.bench.load(source, arrays)
+        observed = Observations()
+        try:
+            observed.run(loaded, arrays, self.options.repeats)
+        except BaseException:
+            observed.close()
+            raise
+        finally:
+            loaded.close()
+        return loaded.rows, observed
 
     def _examine(
         self, segment: _Segment, parts: Sequence[tuple[Layer, ...]], suspicion: Suspicion
     ) -> None:
-        rows, layers = segment.loaded.rows, segment.loaded.layers
+        rows, layers = segment.rows, segment.layers
         examiner = Examiner(self.bench, segment.reference, layers, self.options.repeats)
         wanted = {layer: part for part in parts for layer in part}
         wrong: set[Layer] = set()
@@ -213,7 +251,7 @@ class _Comparison:
     ) -> list[LayerVerdict]:
         if len(part) == 1:
             return []
-        backend = segment.loaded.rows[part[0].name].backend
+        backend = segment.rows[part[0].name].backend
 
         def search(held: dict[Value, None]) -> FusedSearch:
             values = segment.clean.again(held)
@@ -221,7 +259,7 @@ class _Comparison:
             return FusedSearch(examiner, part, clean, backend)
 
         # The values inside of a large part are kept only if it is wrong.
-        if not is_small(segment.loaded.layers) and not search(at_borders(part)).differs():
+        if not is_small(segment.layers) and not search(at_borders(part)).differs():
             return []
         found = search(read_or_made(part)).run()
         for verdict in found:

@@ -154,7 +154,7 @@ class _Search:
     def _outputs(self, control: _Counter) -> Arrays:
         """Return the outputs with the counter's changes."""
         with _controlled(control):
-            loaded = self.bench.load(self.network, self.inputs)
+            loaded = self.bench.load(self.network.clone, self.inputs)
         try:
             return loaded.run(self.inputs)
         finally:
@@ -164,25 +164,24 @@ class _Search:
         """Return a judge that knows the unchanged network's outputs."""
         built = Bench([self.reference], OptimizerOptions(rewrite=False), CreationOptions())
         try:
-            loaded = built.load(self.network, self.inputs)
-            loaded.close()
+            cut = built.layers(self.network.clone, self.inputs)
         finally:
             built.close()
-        if loaded.rest is not None:
+        if cut.rest is not None:
             raise InvalidArgumentError(
                 f"a part of the network {self.network.name!r} waits for computed data: its passes "
                 "cannot be told apart, expected a network of known shapes"
             )
-        reference = Reference(self.bench.candidate(self.reference, loaded.layers))
+        reference = Reference(self.bench.candidate(self.reference, cut.head))
         reals: dict[Value, NDArray[Any]] = {}
-        clean = CleanValues(loaded.layers, self.inputs, reference)
+        clean = CleanValues(cut.head, self.inputs, reference)
         floor = 0.0
         for visit in clean:
             made = reference.exact(visit.layer, visit.operands, reals)
             pairs = zip(visit.layer.outputs, made, strict=True)
             reals.update({value: real for value, real in pairs if real is not None})
             floor = max(floor, floor_of(visit.layer, visit.layer.outputs[0].info))
-        values = {layer.name: layer.inputs[0] for layer in loaded.layers.outputs}
+        values = {layer.name: layer.inputs[0] for layer in cut.head.outputs}
 
         def judged(outputs: Arrays) -> tuple[str, Figures]:
             found = [

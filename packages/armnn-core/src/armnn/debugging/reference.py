@@ -103,6 +103,7 @@ class Reference:
         nothing: list[Reals | None] = [None] * len(layer.outputs)
         if not any(is_real(info) for info in layer.output_infos):
             return nothing
+        network = Network("truth")
         try:
             values = [
                 self._real(layer, index, operand, reals, narrowed)
@@ -110,12 +111,14 @@ class Reference:
             ]
             if layer.type in _CONVERSIONS:
                 return [values[0]]
-            twin = _retyped(layer, values)
+            twin = _retyped(layer, values, network)
             if not self._candidate.supports(twin):
                 return nothing
             made = self._computed(twin, values)
         except ArmnnError:
             return nothing
+        finally:
+            network.clear()  # its layers refer to each other, and to weights in float64
         return [
             each if is_real(info) else None
             for each, info in zip(made, layer.output_infos, strict=True)
@@ -180,9 +183,8 @@ def is_real(info: TensorInfo) -> bool:
     return info.data_type.is_float or info.is_quantized
 
 
-def _retyped(layer: Layer, values: Sequence[Stored | None]) -> Layer:
-    """Return a copy of a layer on Float64 constants."""
-    network = Network("truth")
+def _retyped(layer: Layer, values: Sequence[Stored | None], network: Network) -> Layer:
+    """Add a layer on Float64 constants to a network."""
     operands: list[Value | None] = []
     for value, array in zip(layer.inputs, values, strict=True):
         if value is None or array is None:

@@ -133,18 +133,17 @@ class _ByName:
         arrays = dict(inputs)
         self.samples += 1
         while network is not None:
-            loaded = self.bench.load(network, arrays)
-            loaded.close()
-            candidate = self.bench.candidate(self.reference, loaded.layers)
-            walk = _Walk(Reference(candidate), loaded.layers, arrays, made)
+            cut = self.bench.layers(network.clone, arrays)
+            candidate = self.bench.candidate(self.reference, cut.head)
+            walk = _Walk(Reference(candidate), cut.head, arrays, made)
             for layers, figures in walk.judged():
                 names, types = (tuple(getattr(e, a) for e in layers) for a in ("name", "type"))
                 verdict = LayerVerdict(names, types, self.tool, figures, sample=number)
                 self._keep(replace(verdict, wrong_runs=int(verdict.is_wrong)))
-            self.layers += len(loaded.rows)
+            self.layers += walk.layers
             self.executions += walk.reference.executions
             arrays.update(walk.outputs)
-            network = loaded.rest
+            network = cut.rest
 
     def findings(self) -> Findings:
         """Return what was found, in graph order."""
@@ -169,6 +168,7 @@ class _Walk:
 
     Attributes:
         reference: Computes them.
+        layers: How many there are.
         outputs: What the network's outputs are.
     """
 
@@ -177,6 +177,7 @@ class _Walk:
     ) -> None:
         self.reference = reference
         self.outputs: dict[str, Array] = {}
+        self.layers = sum(layer.type not in NOT_COMPUTED for layer in network.layers)
         self._network = network
         self._values: dict[Value, Array] = {
             layer.output: inputs[layer.name] for layer in network.inputs

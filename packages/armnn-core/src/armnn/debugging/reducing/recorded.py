@@ -59,13 +59,12 @@ class Recorder:
         for _ in range(MOST_SEGMENTS):
             if rest is None:
                 return
-            loaded = self._bench.load(rest, arrays)
-            loaded.close()
-            given = {layer.name: arrays[layer.name] for layer in loaded.layers.inputs}
-            segment = Candidate(loaded.layers, given)
+            cut = self._bench.layers(rest.clone, arrays)
+            given = {layer.name: arrays[layer.name] for layer in cut.head.inputs}
+            segment = Candidate(cut.head, given)
             yield segment
             arrays |= self.outputs(segment)
-            rest = loaded.rest
+            rest = cut.rest
 
     def values(self, candidate: Candidate) -> dict[Value, Array]:
         """Return what each layer of a candidate computes.

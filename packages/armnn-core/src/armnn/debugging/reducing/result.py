@@ -159,7 +159,8 @@ class Result:
         if not script.disturbs:
             return [path]
         before = model.with_suffix(".before.npz")
-        write_arrays(before, disturbed(best.network, best.inputs, negated=True))
+        infos = {layer.name: layer.output.info for layer in best.network.inputs}
+        write_arrays(before, disturbed(infos, best.inputs, negated=True))
         return [path, before]
 
     def _confirmed(self, script: Path, failure: Failure) -> int:
