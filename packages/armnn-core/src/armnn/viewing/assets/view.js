@@ -361,11 +361,14 @@
     byId("list").hidden = item !== null;
   }
 
+  const isWrong = (index) => Number(model.nodes[index].verdict?.is_wrong ?? false);
+
   function list() {
     const timed = model.is_timed, compared = model.is_compared;
     const heads = ["layer", "backend", ...(timed ? ["ms", "share"] : []), ...(compared ? ["verdict"] : [])];
     const order = model.nodes.map((_, index) => index).filter((index) => model.nodes[index].backend);
     if (timed) order.sort((one, other) => (model.nodes[other].time?.share ?? -1) - (model.nodes[one].time?.share ?? -1));
+    else if (compared) order.sort((one, other) => isWrong(other) - isWrong(one)); // stable
     const rows = order.map((index) => {
       const { name, type, backend, time, verdict } = model.nodes[index];
       const cells = [element("td", {}, name, element("small", {}, type)), element("td", {}, backend)];
