@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from armnn.viewing import page as html_of
+
 Open = Callable[..., Page]
 SECONDS = 2.0
 
@@ -41,6 +43,21 @@ def test_a_click_shows_the_layer(open_page: Open, small: Path) -> None:
     for text in ("act6", "Activation", "CpuRef", "TanH", "Float32[1,8]", "share"):
         expect(details).to_contain_text(text)
     assert page.locator(".edge.chosen").count() == 2
+
+
+def test_a_layer_between_conversions_has_a_sign(
+    open_page: Open, small: Path, tmp_path: Path
+) -> None:
+    inside = small.read_text().split('id="document" type="application/json">')[1]
+    document = json.loads(inside.split("</script>")[0])
+    document["nodes"][7]["conversion"] = "computes in Float32 between conversions"
+    html = tmp_path / "converted.html"
+    html.write_text(html_of(document))
+    page = open_page(html)
+    assert page.locator(".mark").count() == 1
+    expect(page.locator("#legend")).to_contain_text("between conversions")
+    page.get_by_label("Activation act6 on CpuRef, with conversions").click()
+    expect(page.locator("#details")).to_contain_text("computes in Float32 between conversions")
 
 
 def test_the_slowest_layer_leads_the_list_and_a_click_finds_it(
