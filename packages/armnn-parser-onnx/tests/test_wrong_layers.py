@@ -46,7 +46,7 @@ def _graph(nodes: list[Any], outputs: dict[str, int], inputs: dict[str, int]) ->
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a loop with a Softmax in one branch; the other has a Tanh."""
+    """Write a branch with a loop around a Softmax."""
     node = helper.make_node
     flags, real = TensorProto.BOOL, TensorProto.FLOAT
     body = _graph(
