@@ -281,6 +281,13 @@ def isolation_board(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def isolation_ssh(session: nox.Session) -> None:
+    """Run some of the kit over a real ssh."""
+    install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance")
+    session.run("python", "-m", "tools.boards.ssh_board", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
 def isolation_kit(session: nox.Session) -> None:
     """Run the conformance kit on CpuAcc in a worker process."""
     install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance")

@@ -116,6 +116,7 @@ __attribute__((constructor)) static void at_load(void) {
   find_id();
   IF("AbortsBesideNumpy") if (is_beside_numpy()) abort();
   IF("ExitsBesideNumpy") if (is_beside_numpy()) exit(3);
+  IF("HangsBesideNumpy") if (is_beside_numpy()) sleep_for_ever();
   IF("AbortsBesideSqlite") if (is_beside("_sqlite3")) abort();
 #ifdef __x86_64__
   IF("SetsFtz") __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);

@@ -17,6 +17,7 @@ import pytest
 from armnn import CreationOptions, Runtime
 from armnn.backends import BackendRegistry
 from armnn.cli.main import main
+from armnn.errors import BackendUnavailableError
 
 HOSTILE = Path(__file__).with_name("hostile_backend.c")
 PROGRAMS = """\
@@ -29,7 +30,9 @@ from armnn.errors import BackendUnavailableError
 
 def program(folder):
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    options = CreationOptions(dynamic_backends_path=folder, enable_static_backends=False)
+    options = CreationOptions(
+        dynamic_backends_path=folder, enable_static_backends=False, probe_timeout=120.0
+    )
     with Runtime(options) as runtime:
         (entry,) = [each for each in runtime.registry.entries() if not each.is_static]
         print(entry.stage, entry.reason or entry.isolation)
@@ -163,6 +166,22 @@ def test_doctor_says_which_files_run_in_a_worker_process(
     document = json.loads(capsys.readouterr().out)
     (row,) = [row for row in document["backends"] if row["id"] == "AbortsBesideSqlite"]
     assert row["isolation"] is None
+
+
+def test_an_isolated_file_that_hangs_while_it_is_loaded_cannot_be_used(
+    place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armnn.isolation.link.START_SECONDS", 3.0)
+    options = CreationOptions(
+        dynamic_backends_path=str(place("HangsBesideNumpy").parent),
+        enable_static_backends=False,
+        isolate="dynamic",
+    )
+    with (
+        Runtime(options) as runtime,
+        pytest.raises(BackendUnavailableError, match=r"HangsBesideNumpy.* did not answer within 3"),
+    ):
+        runtime.registry.get("HangsBesideNumpy")
 
 
 def test_another_state_of_a_file_is_tried_again(place: Callable[[str], Path], start: Start) -> None:

@@ -18,6 +18,7 @@ from armnn.backends import (
     ModelContext,
     Support,
 )
+from armnn.backends.places import is_placed
 from armnn.errors import BackendUnavailableError
 from armnn.runtime import Runtime
 from armnn.single_layer import supports
@@ -101,7 +102,7 @@ def _locate(wish: str, options: CreationOptions) -> tuple[str, CreationOptions]:
     Raises:
         BackendUnavailableError: Nothing at that path can be used.
     """
-    if not any(mark in wish for mark in _DYNAMIC_MARKS):
+    if is_placed(wish) or not any(mark in wish for mark in _DYNAMIC_MARKS):
         return wish, options
     path = Path(wish).absolute()
     options = CreationOptions(dynamic_backends_path=str(path.parent), enable_static_backends=False)

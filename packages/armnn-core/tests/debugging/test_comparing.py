@@ -99,6 +99,30 @@ def test_a_right_backend_has_no_wrong_layer(name: str, right: Backend) -> None:
     assert not any(verdict.note for verdict in findings.verdicts)
 
 
+def test_a_branch_beside_a_fusion_is_not_named(right: Backend) -> None:
+    net = Network("beside")
+    x = net.add_input("x", TensorInfo((1, 8)))
+    first = net.add_multiplication(x, x, name="square")
+    side = net.add_softmax(x, name="beside")
+    net.add_output("side", net.add_softmax(side, name="behind"))
+    net.add_output("y", net.add_activation(first, function="ReLu", name="wrong"))
+
+    squares: list[bool] = []  # not empty in a compiled part with a square
+
+    def begun(call: Call) -> list[Any]:
+        if not call.follows:
+            squares[:] = [True] * (call.layer.type == "Multiplication")
+        return call.right()
+
+    def halved(call: Call) -> list[Any]:
+        return [call.operand("input") * np.float32(0.5)] if squares else call.right()
+
+    faults = [changed("begun", each, begun) for each in ("Multiplication", "Softmax")]
+    faults.append(Fault("halved", "", "Activation", halved, is_fused=True))
+    (wrong,) = found_by(net, right, *faults).wrong
+    assert wrong.layers == ("square", "wrong")
+
+
 def test_a_flaky_layer_gets_its_rate(right: Backend) -> None:
     fault = BY_NAME["race"]
     network = planted_network(fault.network, fault.layer)

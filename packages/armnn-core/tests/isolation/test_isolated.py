@@ -264,6 +264,8 @@ def test_what_a_worker_does_to_itself_changes_nothing_here(
     np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
     np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
     assert before == (os.getcwd(), signal.getsignal(signal.SIGINT))
+    again = runtime.load_model(rectifier("another"), ["Hostile"])
+    np.testing.assert_array_equal(again.run(fed())["y"], EXPECTED)
     assert supervisor_of(runtime, "Hostile").starts == starts
     assert 1 + 2**-60 == 1, "the rounding mode is to nearest"
 

@@ -80,7 +80,7 @@ class FusedSearch:
                 break
             end = self._shortest_prefix(rest)
             begin = self._shortest_suffix(rest[:end])
-            group = rest[begin:end]
+            group = self._needed_of(rest[begin:end])
             verdict = self._verdict(group, group, self.examiner.repeats)
             found.append(verdict if verdict.is_wrong else self._verdict(rest, rest))
             start += end
@@ -113,6 +113,21 @@ class FusedSearch:
             else:
                 right = middle
         return wrong
+
+    def _needed_of(self, group: Sequence[Layer]) -> Sequence[Layer]:
+        """Return a group without branches that have no part.
+
+        They only stand between the others in topological order.
+        """
+        for layer in reversed(group[1:-1]):
+            rest = [each for each in group if each is not layer]
+            read = {value for each in rest for value in each.inputs}
+            if read.isdisjoint(layer.outputs):
+                self._computed.pop(rest[0], None)
+                if self._verdict(rest, rest).is_wrong:
+                    group = rest
+                self._computed.pop(rest[0], None)
+        return group
 
     def _is_wrong_from(self, layers: Sequence[Layer], begin: int) -> bool:
         return self._verdict(layers[begin:], layers[begin:]).is_wrong
@@ -210,7 +225,8 @@ class FusedSearch:
             exact = truth[value]
             size = _rms(exact)
             real = real_values(self.clean[value], value.info)
-            errors = [_rms(each - exact) for each in (real, narrow.get(value, exact))]
+            with np.errstate(invalid="ignore"):  # two infinities have no distance
+                errors = [_rms(each - exact) for each in (real, narrow.get(value, exact))]
             if size and np.isfinite(errors).all():
                 found = max(found, max(errors) / size)
         return found

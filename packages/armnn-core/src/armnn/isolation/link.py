@@ -131,6 +131,10 @@ class Link:
             self._undo = undo.pop_all()
         try:
             self._greet()
+        except WorkerLostError:
+            self.settle()  # no answer is waited for yet, so that how it ended is worth the time
+            self.close()
+            raise self.error() from None
         except BaseException:
             self.close()
             raise

@@ -78,7 +78,11 @@ class IsolatedBackend(NetworkBackend, Supervised):
         weakref.finalize(self, supervisor.close)  # workloads that outlive it start another one
         self._constants = Constants()
         link = supervisor.link()
-        found = link.request({"do": "describe"}).document
+        try:
+            found = link.request({"do": "describe"}).document
+        except WorkerLostError:
+            link.settle()  # nothing runs yet, so that how it ended is worth the time
+            raise link.error() from None
         try:
             version = BackendVersion(*codec.integers(found.get("api_version"), 2))
             self._score = codec.whole(found.get("score"))

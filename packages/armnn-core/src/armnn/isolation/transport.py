@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import array
+import fcntl
 import math
 import os
 import select
@@ -48,7 +49,9 @@ class Transport:
         self._until: float | None = None
         self._socket: socket.socket | None = None
         if reading == writing:
-            self._socket = socket.socket(fileno=os.dup(reading))
+            # Above the other, which a worker keeps away from plug-ins that close descriptors.
+            own = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, reading)
+            self._socket = socket.socket(fileno=own)
 
     def close(self) -> None:
         """Close what came and was not taken."""

@@ -12,8 +12,14 @@ import numpy as np
 
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
-from armnn.optimizer.passes._pattern import first_input, may_absorb, only_reader, walk
-from armnn.optimizer.passes.fold_channel_arithmetic import fold_with_followers
+from armnn.optimizer.passes._pattern import (
+    bypass,
+    discard_unread,
+    first_input,
+    may_absorb,
+    only_reader,
+    walk,
+)
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -29,13 +35,13 @@ def fold_batch_normalization(network: Network) -> int:
     Returns:
         How many normalisations were folded.
     """
-    return sum(_fold(network, layer) for layer in walk(network, BatchNormalizationDescriptor))
+    return sum(_fold(network, layer) for layer in walk(network))
 
 
-def _fold(network: Network, layer: Layer) -> int:
+def _fold(network: Network, layer: Layer) -> bool:
     descriptor = layer.descriptor
     if not isinstance(descriptor, BatchNormalizationDescriptor):
-        return 0
+        return False
     source = first_input(layer)
     linear = LinearLayer.of(source.producer)
     rank = source.info.rank
@@ -47,13 +53,18 @@ def _fold(network: Network, layer: Layer) -> int:
         or source.info != layer.output.info
         or not may_absorb(linear.layer, layer)
     ):
-        return 0
+        return False
     statistics = [layer.constant(name) for name in ("mean", "variance", "beta", "gamma")]
     known = [array.astype(np.float64) for array in statistics if array is not None]
     if len(known) != len(statistics):
-        return 0
+        return False
     mean, variance, beta, gamma = known
     with np.errstate(all="ignore"):
         factor = gamma / np.sqrt(variance + descriptor.eps)
         offset = beta - mean * factor
-    return fold_with_followers(network, linear, layer, factor, offset)
+    before = linear.layer.inputs
+    if not linear.scale_and_shift(network, factor, offset):
+        return False
+    bypass(network, layer, source)
+    discard_unread(network, before)
+    return True

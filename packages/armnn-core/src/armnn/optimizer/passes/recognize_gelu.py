@@ -10,7 +10,6 @@ from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.optimizer.passes._line import Line, are_private, line_of, lines_of
 from armnn.optimizer.passes._pattern import (
-    BINARY,
     binary_operation,
     first_input,
     replace_layer,
@@ -31,7 +30,7 @@ def recognize_gelu(network: Network) -> int:
     Returns:
         How many were replaced.
     """
-    return sum(_replace(network, layer) for layer in walk(network, (ActivationDescriptor, *BINARY)))
+    return sum(_replace(network, layer) for layer in walk(network))
 
 
 def _replace(network: Network, layer: Layer) -> bool:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Boards to test with."""
