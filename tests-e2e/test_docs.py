@@ -80,6 +80,20 @@ def test_the_readme_begins_with_what_is_unmeasured_and_the_demo() -> None:
     assert places == sorted(places)
 
 
+def test_the_figures_of_the_readme_are_true() -> None:
+    readme = (REPOSITORY / "README.md").read_text()
+    layers = (REPOSITORY / "docs/layers.md").read_text()  # generated
+    (own,), (more,) = re.findall(r"(\d+) are Arm\s", layers), re.findall(r"(\d+) more have", layers)
+    assert f"| {int(own) + int(more)}, of which {own} are Arm NN's;" in readme
+    floor = REPOSITORY / "packages/armnn-parser-onnx/onnx_standard_floor.txt"
+    assert f"| {floor.read_text().strip()} of the 1799 " in readme
+    rows = re.findall(r"^\| \[.* \| (\S.*) \|$", (REPOSITORY / "docs/models.md").read_text(), re.M)
+    good = [row for row in rows if row.startswith("within ")]
+    assert f"| {len(good)} of {len(rows)} agree" in readme
+    matrix = tomllib.loads((REPOSITORY / "compat.toml").read_text())
+    assert f"| {len(matrix['cell']) + len(matrix['released_cell'])} pairs" in readme
+
+
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in PROJECTS))
 def test_a_distribution_claims_what_is_tested(name: str) -> None:
     project = tomllib.loads((REPOSITORY / "packages" / name / "pyproject.toml").read_text())

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from benchmarks.models.speed_plot import FASTER, LEAST, MOST, SLOWER, TICKS, text
+from benchmarks.models.speed_plot import DARK, FASTER, LEAST, MOST, SLOWER, TICKS, text
 
 if TYPE_CHECKING:
     from benchmarks.models.speed_records import Measured
@@ -32,6 +32,7 @@ def draw_models(records: Sequence[Measured]) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="11"',
         f' viewBox="0 0 {width} {bottom + BOTTOM}">',
         "<title>Time of CpuAcc over that of the fastest peer, by model</title>",
+        DARK,
         f'<rect width="{width}" height="{bottom + BOTTOM}" fill="white"/>',
     ]
     lines += [

@@ -20,6 +20,16 @@ ROW, HEAD, TOP, BOTTOM = 40, 34, 44, 44
 LEAST, MOST = 0.125, 4.0
 TICKS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 FASTER, SLOWER = "#1b7a43", "#c2410c"
+DARK = f"""\
+<style>@media (prefers-color-scheme: dark) {{
+rect[fill="white"] {{ fill: #131416; }} rect[fill="#f5f6f8"] {{ fill: #1d2024; }}
+text[fill="#222"], text[fill="#555"] {{ fill: #d8dade; }} line[stroke="#222"] {{ stroke: #d8dade; }}
+line[stroke="#ddd"], line[stroke="#ccc"] {{ stroke: #3a3f47; }}
+circle[fill-opacity] {{ fill-opacity: 0.9; }} circle[stroke] {{ stroke: #131416; }}
+text[fill="{FASTER}"] {{ fill: #4ade80; }} circle[fill="{FASTER}"] {{ fill: #2f9e5f; }}
+text[fill="{SLOWER}"] {{ fill: #fb923c; }}
+}}</style>"""
+"""Other colours for readers whose system is dark."""
 SHIFTS = (0, -7, 7, -3.5, 3.5, -10.5, 10.5)
 """Neighbours in a row get different heights, so that dots do not hide each other."""
 
@@ -35,6 +45,7 @@ def draw(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> st
         '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12"',
         f' viewBox="0 0 {WIDTH} {bottom + BOTTOM}">',
         "<title>Time of CpuAcc over that of the fastest peer, one thread</title>",
+        DARK,
         f'<rect width="{WIDTH}" height="{bottom + BOTTOM}" fill="white"/>',
         text(_x(1.0) - 8, 24, "← CpuAcc is faster", anchor="end", colour=FASTER, bold=True),
         text(_x(1.0) + 8, 24, "CpuAcc is slower →", colour=SLOWER, bold=True),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,6 +95,20 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = [str(model), "--backends", "CpuAcc,CpuRef", "--layer-backend", "act6=CpuRef"]
     assert main(["run", *given, "--input", "x=random", "--profile", str(trace)]) == 0
     assert main(["view", *given, "--profile", str(trace), "-o", str(html)]) == 0
+    return html
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Path:
+    """Return the page of a comparison with one wrong layer."""
+    verdict = {"kind": "wrong values", "ratio": 9.0, "largest": 0.5, "unit": "steps", "note": ""}
+    verdicts = [
+        {**verdict, "layers": [name], "wrong": name == "act6"} for name in ("mul0", "act6", "mul7")
+    ]
+    found, html = tmp_path / "found.json", tmp_path / "compared.html"
+    found.write_text(json.dumps({"verdicts": verdicts}))
+    given = [str(saved(tmp_path, 12)), "--backends", "CpuAcc,CpuRef"]
+    assert main(["view", *given, "--compare", str(found), "-o", str(html)]) == 0
     return html
 
 

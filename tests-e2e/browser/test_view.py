@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from armnn.viewing import page as html_of
 
 Open = Callable[..., Page]
 SECONDS = 2.0
@@ -42,6 +45,21 @@ def test_a_click_shows_the_layer(open_page: Open, small: Path) -> None:
     assert page.locator(".edge.chosen").count() == 2
 
 
+def test_a_layer_between_conversions_has_a_sign(
+    open_page: Open, small: Path, tmp_path: Path
+) -> None:
+    inside = small.read_text().split('id="document" type="application/json">')[1]
+    document = json.loads(inside.split("</script>")[0])
+    document["nodes"][7]["conversion"] = "computes in Float32 between conversions"
+    html = tmp_path / "converted.html"
+    html.write_text(html_of(document))
+    page = open_page(html)
+    assert page.locator(".mark").count() == 1
+    expect(page.locator("#legend")).to_contain_text("between conversions")
+    page.get_by_label("Activation act6 on CpuRef, with conversions").click()
+    expect(page.locator("#details")).to_contain_text("computes in Float32 between conversions")
+
+
 def test_the_slowest_layer_leads_the_list_and_a_click_finds_it(
     open_page: Open, small: Path
 ) -> None:
@@ -55,6 +73,16 @@ def test_the_slowest_layer_leads_the_list_and_a_click_finds_it(
     assert shares == sorted(shares, reverse=True)
     rows.first.click()
     assert page.locator(".node.chosen").count() == 1
+
+
+def test_wrong_layers_of_a_comparison_lead_the_list(open_page: Open, compared: Path) -> None:
+    page = open_page(compared)
+    rows = page.locator("#list tbody tr")
+    expect(rows.first).to_contain_text("act6")
+    expect(rows.first).to_contain_text("wrong values")
+    expect(rows.nth(1)).to_contain_text("mul0")
+    assert page.locator(".node rect.wrong").count() == 1
+    assert page.locator(".node rect.right").count() == 2
 
 
 def test_the_keyboard_goes_through_the_list(open_page: Open, small: Path) -> None:
@@ -164,6 +192,56 @@ def test_colours_have_a_legend(open_page: Open, small: Path, colour: str) -> Non
     expected = {"backend": "CpuAcc: 11 layers", "time": "25 % or more"}[colour]
     for each in (expected, "between backends, memory shared"):
         expect(page.locator("#legend")).to_contain_text(each)
+
+
+CONTRASTS = """() => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).map((c) => c / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const opaque = (text) => text.startsWith("rgb(");
+  const paper = (element) => {
+    const box = element.parentElement.querySelector(":scope > rect");
+    const own = element.tagName === "text" && box ? getComputedStyle(box).fill : "";
+    if (opaque(own)) return own;
+    let each = element;
+    while (each && !opaque(getComputedStyle(each).backgroundColor)) each = each.parentElement;
+    return getComputedStyle(each ?? document.body).backgroundColor;
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((each) => [...each.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+    .filter((each) => !["OPTION", "SCRIPT", "STYLE", "title"].includes(each.tagName))
+    .filter((each) => each.checkVisibility() && !each.disabled)
+    .map((each) => {
+      const style = getComputedStyle(each);
+      const ink = each.tagName === "text" ? style.fill : style.color;
+      const [one, other] = [light(ink), light(paper(each))].sort((a, b) => b - a);
+      return [(one + 0.05) / (other + 0.05), each.textContent];
+    });
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("colour", ["backend", "time"])
+def test_texts_stand_out_from_what_is_behind_them(
+    open_page: Open, small: Path, colour: str, dark: bool
+) -> None:
+    page = open_page(small, dark=dark)
+    page.select_option("#colour", colour)
+    page.locator('[data-item="l7"]').click()
+    found = page.evaluate(CONTRASTS)
+    assert len(found) > 40
+    assert [row for row in found if row[0] < 4.5] == []  # WCAG 2.2, level AA
+
+
+def test_everything_to_press_has_a_name(open_page: Open, small: Path) -> None:
+    page = open_page(small)
+    for role in ("button", "searchbox", "combobox", "link"):
+        parts = page.get_by_role(role)
+        assert parts.count() > 0
+        for number in range(parts.count()):
+            assert re.match(rf"- '?{role} \".+\"", parts.nth(number).aria_snapshot())
 
 
 def test_a_narrow_page_has_no_sideways_scroll(open_page: Open, small: Path) -> None:

@@ -58,10 +58,10 @@ def test_without_arguments_it_says_what_is_here_and_where_to_begin(
         assert main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"armnn-core {__version__} runs neural networks on backends")
-    assert re.fullmatch(
-        "Backends here: .*CpuRef.*, and 1 that cannot be used: armnn doctor", lines[2]
-    )
-    assert re.fullmatch(r"Formats here: .*\.armnn.*", lines[3])
+    text = " ".join(line.strip() for line in lines)
+    assert re.search("Backends here: .*CpuRef.*, and 1 that cannot be used: armnn doctor", text)
+    assert max(map(len, lines)) < 80
+    assert re.search(r"Formats here: .*\.armnn", text)
     assert "armnn run model.onnx" in "".join(lines)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from armnn.__about__ import __version__
 from armnn._installing import FAST, REFERENCE, install_command
 from armnn.backends import BackendState, CreationOptions
@@ -12,10 +14,10 @@ from armnn.parsing import installed_parsers
 
 _BEGIN = """\
 Begin with
-  armnn run model.onnx --input x=picture.png --report    a model, and where it ran
-  armnn inspect model.onnx                               its inputs, outputs and layers
-  armnn bench model.onnx --against onnxruntime           its speed, beside another runtime
-  armnn doctor                                           why a backend or a format is missing
+  armnn run model.onnx --input x=picture.png --report   runs a model
+  armnn inspect model.onnx                              shows its layers
+  armnn bench model.onnx --against onnxruntime          measures its speed
+  armnn doctor                                          tells what is missing
 
 All commands: armnn --help. Options and examples: armnn COMMAND --help."""
 
@@ -40,4 +42,6 @@ def overview() -> str:
     ]
     if FAST not in usable or REFERENCE not in usable:
         lines.append(f"More backends and formats: {install_command('armnn-core[cpu]')}")
-    return printable("\n".join([*lines, "", _BEGIN]))
+    # A terminal would break them inside of a name.
+    folded = [fill(line, 79, subsequent_indent="  ", break_long_words=False) for line in lines]
+    return printable("\n".join([*folded, "", _BEGIN]))

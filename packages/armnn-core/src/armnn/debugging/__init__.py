@@ -3,13 +3,36 @@
 
 from __future__ import annotations
 
-from armnn.debugging.comparing import CompareOptions, compare
-from armnn.debugging.differences import Comparison, OutputDifference, Tolerance, compare_outputs
-from armnn.debugging.findings import Findings, Unexplained
-from armnn.debugging.passes import PassVerdict, find_wrong_pass
-from armnn.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
-from armnn.debugging.tools import compare_with_tool
-from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
+from typing import TYPE_CHECKING
+
+from armnn._lazy import on_demand
+
+if TYPE_CHECKING:
+    from armnn.debugging.comparing import CompareOptions, compare
+    from armnn.debugging.differences import (
+        Comparison,
+        OutputDifference,
+        Tolerance,
+        compare_outputs,
+    )
+    from armnn.debugging.findings import Findings, Unexplained
+    from armnn.debugging.passes import PassVerdict, find_wrong_pass
+    from armnn.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
+    from armnn.debugging.tools import compare_with_tool
+    from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "comparing": "CompareOptions compare",
+            "differences": "Comparison OutputDifference Tolerance compare_outputs",
+            "findings": "Findings Unexplained",
+            "passes": "PassVerdict find_wrong_pass",
+            "reducing": "Failure Progress ReduceOptions Reduction reduce",
+            "tools": "compare_with_tool",
+            "verdicts": "ErrorKind FailureSignature Figures LayerVerdict",
+        },
+    )
 
 __all__ = [
     "CompareOptions",

@@ -292,3 +292,39 @@ def test_quantised_weights_of_a_real_result_keep_the_normalisation() -> None:
     )
     network.add_output("y", add_norm(network, network.add_convolution2d(x, weights)))
     assert refused(network)
+
+
+def test_arithmetic_behind_goes_with_it(compute) -> None:
+    network = Network()
+    norm = add_norm(network, convolution(network))
+    scaled = network.add_multiplication(norm, numbers(CHANNELS, 1, 1))
+    moved = network.add_subtraction(numbers(1, CHANNELS, 1, 1), scaled)
+    network.add_output("y", network.add_addition(moved, numbers(CHANNELS, 1, 1)))
+    feeds = {"x": numbers(2, 4, 5, 5)}
+    expected = compute(network, feeds)["y"]
+    assert fold_batch_normalization(network) == 4
+    assert network.outputs[0].inputs[0].producer.name == "main"
+    np.testing.assert_allclose(compute(network, feeds)["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_arithmetic_that_others_read_too_stays(compute) -> None:
+    network = Network()
+    norm = add_norm(network, convolution(network))
+    scaled = network.add_multiplication(norm, numbers(CHANNELS, 1, 1))
+    network.add_output("y", network.add_addition(scaled, numbers(CHANNELS, 1, 1)))
+    network.add_output("z", network.add_activation(scaled))
+    feeds = {"x": numbers(2, 4, 5, 5)}
+    expected = compute(network, feeds)
+    assert fold_batch_normalization(network) == 2
+    for name, array in compute(network, feeds).items():
+        np.testing.assert_allclose(array, expected[name], rtol=1e-4, atol=1e-4)
+
+
+def test_what_the_weights_cannot_hold_together_stays_behind() -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((1, 4, 3, 3), DataType.FLOAT16))
+    conv = network.add_convolution2d(x, np.full((CHANNELS, 4, 1, 1), 200, np.float16))
+    norm = add_norm(network, conv, dtype=np.float16, gamma=np.full(CHANNELS, 9, np.float16))
+    network.add_output("y", network.add_multiplication(norm, np.float16(6e4)))
+    assert fold_batch_normalization(network) == 1
+    assert network.outputs[0].inputs[0].producer.type == "Multiplication"

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.layers.quantizing import (
+    CastDescriptor,
+    ConvertFp16ToFp32Descriptor,
+    ConvertFp32ToFp16Descriptor,
+)
 from armnn.types import DataType
 
 if TYPE_CHECKING:
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
 
 FLOATS = {DataType.FLOAT32: "fp32", DataType.FLOAT16: "fp16", DataType.BFLOAT16: "bf16"}
 """The types that are converted into each other, with Arm NN's short names."""
+
+CONVERSIONS = (CastDescriptor, ConvertFp16ToFp32Descriptor, ConvertFp32ToFp16Descriptor)
+"""The descriptors of layers that may convert between them."""
 
 _KINDS = {
     (DataType.FLOAT16, DataType.FLOAT32): "ConvertFp16ToFp32",
@@ -30,7 +38,7 @@ def conversion_between(source: DataType, target: DataType) -> str:
 
 def is_conversion(layer: Layer) -> bool:
     """Return whether a layer converts between types of FLOATS."""
-    if layer.type not in ("ConvertFp16ToFp32", "ConvertFp32ToFp16", "Cast"):
+    if not isinstance(layer.descriptor, CONVERSIONS):
         return False
     (info,) = layer.input_infos
     return info is not None and {info.data_type, layer.output.info.data_type} <= FLOATS.keys()

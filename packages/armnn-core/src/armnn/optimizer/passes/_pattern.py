@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from armnn.errors import InvalidArgumentError
 from armnn.layers import infer_outputs
@@ -21,8 +21,12 @@ from armnn.layers.elementwise import (
 from armnn.types import BinaryOperation
 
 if TYPE_CHECKING:
+    from types import UnionType
+
     from armnn.graph import Layer, Network, Value
     from armnn.layers import Descriptor, LayerType
+
+    Kinds: TypeAlias = type[Any] | UnionType | tuple[type[Any], ...]
 
 
 _BINARY_LAYERS = {
@@ -36,12 +40,22 @@ _BINARY_LAYERS = {
 """The layer types that Arm NN had before ElementwiseBinary."""
 
 
-def walk(network: Network) -> Iterator[Layer]:
+BINARY: tuple[type[Descriptor], ...] = (ElementwiseBinaryDescriptor, *_BINARY_LAYERS)
+"""The descriptors of layers that :func:`binary_operation` knows."""
+
+
+def walk(network: Network, kinds: Kinds | None = None) -> Iterator[Layer]:
     """Yield the layers that compute something, in topological order.
 
     Those that the caller takes out meanwhile are left out, and those that come in are not visited.
+
+    Args:
+        network: The network.
+        kinds: The descriptors of the layers that are wanted.
     """
     for layer in network.topological_order():
+        if kinds is not None and not isinstance(layer.descriptor, kinds):
+            continue
         if not layer.spec.no_kernel and layer in network:
             yield layer
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
 
 
+PERMUTATIONS = (PermuteDescriptor, TransposeDescriptor)
+
+
 def axis_order(layer: Layer) -> tuple[int, ...] | None:
     """Return a permutation's order of axes.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.optimizer.passes._conversion import is_conversion
+from armnn.optimizer.passes._conversion import CONVERSIONS, is_conversion
 from armnn.optimizer.passes._pattern import bypass, first_input, may_absorb, walk
 from armnn.types import DataType
 
@@ -23,7 +23,7 @@ def cancel_inverse_conversions(network: Network) -> int:
     Returns:
         How many conversions were removed.
     """
-    return sum(_cancel(network, layer) for layer in walk(network))
+    return sum(_cancel(network, layer) for layer in walk(network, CONVERSIONS))
 
 
 def _cancel(network: Network, layer: Layer) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.optimizer.passes._pattern import bypass, first_input, may_absorb, rewire, walk
-from armnn.optimizer.passes._permutation import axis_order, descriptor_of_order
+from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order, descriptor_of_order
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -23,7 +23,7 @@ def cancel_inverse_permutes(network: Network) -> int:
         How many permutations were skipped or taken out.
     """
     changes = 0
-    for layer in walk(network):
+    for layer in walk(network, PERMUTATIONS):
         while _skip_producer(network, layer):
             changes += 1
         changes += _remove_identity(network, layer)

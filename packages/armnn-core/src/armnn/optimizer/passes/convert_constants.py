@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.optimizer.passes._conversion import converted_data, is_conversion
+from armnn.optimizer.passes._conversion import CONVERSIONS, converted_data, is_conversion
 from armnn.optimizer.passes._pattern import bypass, first_input, walk
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def convert_constants(network: Network) -> int:
     Returns:
         How many conversions were replaced by constants.
     """
-    return sum(_convert(network, layer) for layer in walk(network))
+    return sum(_convert(network, layer) for layer in walk(network, CONVERSIONS))
 
 
 def _convert(network: Network, layer: Layer) -> bool:

@@ -12,14 +12,8 @@ import numpy as np
 
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
-from armnn.optimizer.passes._pattern import (
-    bypass,
-    discard_unread,
-    first_input,
-    may_absorb,
-    only_reader,
-    walk,
-)
+from armnn.optimizer.passes._pattern import first_input, may_absorb, only_reader, walk
+from armnn.optimizer.passes.fold_channel_arithmetic import fold_with_followers
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -35,13 +29,13 @@ def fold_batch_normalization(network: Network) -> int:
     Returns:
         How many normalisations were folded.
     """
-    return sum(_fold(network, layer) for layer in walk(network))
+    return sum(_fold(network, layer) for layer in walk(network, BatchNormalizationDescriptor))
 
 
-def _fold(network: Network, layer: Layer) -> bool:
+def _fold(network: Network, layer: Layer) -> int:
     descriptor = layer.descriptor
     if not isinstance(descriptor, BatchNormalizationDescriptor):
-        return False
+        return 0
     source = first_input(layer)
     linear = LinearLayer.of(source.producer)
     rank = source.info.rank
@@ -53,18 +47,13 @@ def _fold(network: Network, layer: Layer) -> bool:
         or source.info != layer.output.info
         or not may_absorb(linear.layer, layer)
     ):
-        return False
+        return 0
     statistics = [layer.constant(name) for name in ("mean", "variance", "beta", "gamma")]
     known = [array.astype(np.float64) for array in statistics if array is not None]
     if len(known) != len(statistics):
-        return False
+        return 0
     mean, variance, beta, gamma = known
     with np.errstate(all="ignore"):
         factor = gamma / np.sqrt(variance + descriptor.eps)
         offset = beta - mean * factor
-    before = linear.layer.inputs
-    if not linear.scale_and_shift(network, factor, offset):
-        return False
-    bypass(network, layer, source)
-    discard_unread(network, before)
-    return True
+    return fold_with_followers(network, linear, layer, factor, offset)

@@ -13,6 +13,7 @@ import numpy as np
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
 from armnn.optimizer.passes._pattern import (
+    BINARY,
     binary_operation,
     bypass,
     discard_unread,
@@ -40,12 +41,10 @@ def fold_channel_arithmetic(network: Network) -> int:
     Returns:
         How many layers were folded.
     """
-    return sum(_fold(network, layer) for layer in walk(network))
+    return sum(_fold(network, layer) for layer in walk(network, (ActivationDescriptor, *BINARY)))
 
 
-def _fold(network: Network, layer: Layer) -> bool:
-    if not isinstance(layer.descriptor, ActivationDescriptor) and binary_operation(layer) is None:
-        return False
+def _fold(network: Network, layer: Layer) -> int:
     for position, source in enumerate(layer.inputs[:2]):
         if source is None or only_reader(source) is not layer:
             continue
@@ -57,12 +56,58 @@ def _fold(network: Network, layer: Layer) -> bool:
         ):
             continue
         change = _factor_and_offset(layer, position, linear)
-        before = linear.layer.inputs
-        if change is not None and linear.scale_and_shift(network, *change):
-            bypass(network, layer, source)
-            discard_unread(network, before)
-            return True
-    return False
+        if change is not None:
+            return fold_with_followers(network, linear, layer, *change)
+    return 0
+
+
+def fold_with_followers(
+    network: Network, linear: LinearLayer, layer: Layer, factor: PerChannel, offset: PerChannel
+) -> int:
+    """Fold a layer, and the arithmetic behind it, at once.
+
+    So weights are scaled once. What they cannot hold together is folded without the followers.
+
+    Args:
+        network: The network.
+        linear: The layer before.
+        layer: Its only reader.
+        factor: What the reader multiplies each channel by.
+        offset: What it adds then.
+
+    Returns:
+        How many layers were folded.
+    """
+    layers, factors, offsets = _followers(linear, layer)
+    source, before = linear.layer.output, linear.layer.inputs
+    if not linear.scale_and_shift(network, factor * factors, offset * factors + offsets):
+        if not layers or not linear.scale_and_shift(network, factor, offset):
+            return 0
+        layers = []
+    for each in (layer, *layers):
+        bypass(network, each, source)
+    discard_unread(network, before)
+    return 1 + len(layers)
+
+
+def _followers(linear: LinearLayer, layer: Layer) -> tuple[list[Layer], PerChannel, PerChannel]:
+    """Return the arithmetic behind a layer, and what it does."""
+    found: list[Layer] = []
+    factor, offset = np.ones(linear.channels), np.zeros(linear.channels)
+    value = layer.output
+    while only_reader(value) is not None:
+        ((reader, position),) = value.uses
+        change = _factor_and_offset(reader, position, linear)
+        if (
+            change is None
+            or reader.output.info != value.info
+            or not may_absorb(linear.layer, reader)
+        ):
+            break
+        factor, offset = factor * change[0], offset * change[0] + change[1]
+        found.append(reader)
+        value = reader.output
+    return found, factor, offset
 
 
 def _factor_and_offset(

@@ -48,7 +48,7 @@ def fold_pad(network: Network) -> int:
         How many layers took over a Pad.
     """
     changes = 0
-    for layer in walk(network):
+    for layer in walk(network, _Convolution | _Pooling):
         while _skip_pad(network, layer):
             changes += 1
     return changes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
+    BINARY,
     may_absorb,
     number_operand,
     only_reader,
@@ -27,7 +28,7 @@ def max_min_into_bounded_relu(network: Network) -> int:
     Returns:
         How many pairs were replaced.
     """
-    return sum(_replace(network, layer) for layer in walk(network))
+    return sum(_replace(network, layer) for layer in walk(network, BINARY))
 
 
 def _replace(network: Network, layer: Layer) -> bool:

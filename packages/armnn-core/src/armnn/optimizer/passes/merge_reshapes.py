@@ -30,7 +30,7 @@ def merge_reshapes(network: Network) -> int:
         How many reshapes were skipped or taken out.
     """
     changes = 0
-    for layer in walk(network):
+    for layer in walk(network, ReshapeDescriptor):
         while _skip_producer(network, layer):
             changes += 1
         changes += _remove_identity(network, layer)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import first_input, replace_layer, walk
-from armnn.optimizer.passes._permutation import axis_order
+from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -21,7 +21,7 @@ def permute_as_reshape(network: Network) -> int:
     Returns:
         How many permutations were replaced.
     """
-    return sum(_replace(network, layer) for layer in walk(network))
+    return sum(_replace(network, layer) for layer in walk(network, PERMUTATIONS))
 
 
 def _replace(network: Network, layer: Layer) -> bool:

@@ -32,7 +32,7 @@ def permute_batch_to_space_as_depth_to_space(network: Network) -> int:
     Returns:
         How many pairs were replaced.
     """
-    return sum(_replace(network, layer) for layer in walk(network))
+    return sum(_replace(network, layer) for layer in walk(network, BatchToSpaceNdDescriptor))
 
 
 def _replace(network: Network, layer: Layer) -> bool:

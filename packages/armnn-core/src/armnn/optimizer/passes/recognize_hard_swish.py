@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._line import are_private, line_of
 from armnn.optimizer.passes._pattern import (
+    BINARY,
     binary_operation,
     first_input,
     replace_layer,
@@ -30,7 +31,7 @@ def recognize_hard_swish(network: Network) -> int:
     Returns:
         How many were replaced.
     """
-    return sum(_replace(network, layer) for layer in walk(network))
+    return sum(_replace(network, layer) for layer in walk(network, (ActivationDescriptor, *BINARY)))
 
 
 def _replace(network: Network, layer: Layer) -> bool:

@@ -11,6 +11,7 @@ from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.layers.normalization import LayerNormalizationDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
 from armnn.optimizer.passes._pattern import (
+    BINARY,
     awaits_parameters,
     binary_operation,
     first_input,
@@ -37,7 +38,7 @@ def recognize_layer_normalization(network: Network) -> int:
     """
     return sum(
         _replace_quotient(network, layer) or _absorb_constant(network, layer)
-        for layer in walk(network)
+        for layer in walk(network, BINARY)
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
+    BINARY,
     binary_operation,
     first_input,
     may_absorb,
@@ -28,7 +29,7 @@ def recognize_swish(network: Network) -> int:
     Returns:
         How many were replaced.
     """
-    return sum(_replace(network, layer) for layer in walk(network))
+    return sum(_replace(network, layer) for layer in walk(network, BINARY))
 
 
 def _replace(network: Network, layer: Layer) -> bool:

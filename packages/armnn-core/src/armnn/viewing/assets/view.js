@@ -5,6 +5,7 @@
   const model = JSON.parse(document.getElementById("document").textContent);
   const SVG = "http://www.w3.org/2000/svg";
   const WIDTH = 190, HEIGHT = 40, GAP = 14, TITLE = 22, LONGEST = 24;
+  const CONVERTED = "⇄"; // on layers with conversions or transposes around them
   const STEPS = [0.01, 0.03, 0.1, 0.25];
   const FAST_ENOUGH = 300; // nodes that the best, slower way of ranking still lays out at once
 
@@ -142,7 +143,8 @@
     const [kind, name] = label(item);
     const { backend } = model.nodes[layersOf(item)[0]];
     const what = item[0] === "p" ? `Part ${name}, ${kind}` : `${kind} ${name}`;
-    return `${what}${backend ? ` on ${backend}` : ""}`;
+    const converted = layersOf(item).some((layer) => model.nodes[layer].conversion) ? ", with conversions" : "";
+    return `${what}${backend ? ` on ${backend}` : ""}${converted}`;
   }
 
   function nodeShape(item, place) {
@@ -162,6 +164,7 @@
       shape("text", { x: place.width / 2, y: place.height / 2 - 4, class: `kind${ink}` }, shortened(kind)),
       shape("text", { x: place.width / 2, y: place.height / 2 + 12, class: `name${ink}` }, shortened(name)),
     );
+    if (layers.some((node) => node.conversion)) group.append(shape("text", { x: place.width - 11, y: 14, class: `mark${ink}` }, CONVERTED));
     return group;
   }
 
@@ -266,6 +269,7 @@
     if (model.nodes.some((node) => node.refusals.length)) {
       items.push([sample({ class: "refused" }, shape("rect", { x: 1, y: 1, width: 10, height: 10, rx: 3, class: "none" })), "refused by a preferred backend"]);
     }
+    if (model.nodes.some((node) => node.conversion)) items.push([`${CONVERTED} `, "between conversions or transposes"]);
     for (const [border, text] of [["shared", "between backends, memory shared"], ["copied", "between backends, copied"]]) {
       if (model.edges.some((edge) => edge.border === border))
         items.push([sample({ class: `line ${border}` }, shape("path", { d: "M0 6H12" })), text]);
@@ -361,11 +365,14 @@
     byId("list").hidden = item !== null;
   }
 
+  const isWrong = (index) => Number(model.nodes[index].verdict?.is_wrong ?? false);
+
   function list() {
     const timed = model.is_timed, compared = model.is_compared;
     const heads = ["layer", "backend", ...(timed ? ["ms", "share"] : []), ...(compared ? ["verdict"] : [])];
     const order = model.nodes.map((_, index) => index).filter((index) => model.nodes[index].backend);
     if (timed) order.sort((one, other) => (model.nodes[other].time?.share ?? -1) - (model.nodes[one].time?.share ?? -1));
+    else if (compared) order.sort((one, other) => isWrong(other) - isWrong(one)); // stable
     const rows = order.map((index) => {
       const { name, type, backend, time, verdict } = model.nodes[index];
       const cells = [element("td", {}, name, element("small", {}, type)), element("td", {}, backend)];
