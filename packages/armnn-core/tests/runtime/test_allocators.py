@@ -237,7 +237,7 @@ def test_bound_arrays_are_imported_by_devices_that_can(
     model = make_runtime(with_factories(factory)).load_model(chain(), ["Device"])
     x = X.copy()
     call = model.bind({"x": x})
-    assert call.copied == (() if imports else ("x", "y"))
+    assert call.copied == (() if imports else ("x",))  # y is made in the memory of the device
     for x[...] in (X, -X):
         np.testing.assert_array_equal(call()["y"], np.maximum(x, 0))
     arrays = [handle.map() for handle in factory.imported]
