@@ -95,13 +95,20 @@ def test_layers_agree_with_onnxruntime_by_name(
     layered: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(layered), "--tools", "--samples", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["tools"]["onnxruntime"]
+    document = json.loads(capsys.readouterr().out)
+    found = document["tools"]["onnxruntime"]
+    assert document["verdicts"] == found["verdicts"]
     last = [each["layers"][-1] for each in found["verdicts"]]
     assert last[:2] == ["product", "smooth"]
     assert last[-1] == "y"
     assert all(each["backend"] == "onnxruntime" for each in found["verdicts"])
     assert 0 < max(each["ratio"] for each in found["verdicts"]) < 1
     assert found["backend_runs"] == 2
+    (layered.parent / "found.json").write_text(json.dumps(document))
+    shown = layered.with_suffix(".html")
+    arguments = ("--backends", "CpuRef", "--compare", str(layered.parent / "found.json"))
+    assert main(["view", str(layered), *arguments, "-o", str(shown)]) == 0
+    assert "smooth" in shown.read_text()
 
 
 def test_only_the_tensor_that_differs_is_named(

@@ -118,7 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
     network.clear()  # the weights are read again when they are needed
     findings = _compared(samples, arguments) if arguments.backends else None
     if arguments.json:
-        found = {} if findings is None else findings.as_dict()
+        # Without backends it is the runtime that is compared, and 'armnn view' draws that.
+        chosen = findings or tool
+        found = {} if chosen is None else chosen.as_dict()
         by_tool = {} if tool is None else {"tools": {_name(arguments): tool.as_dict()}}
         print_json({"model": arguments.model, "samples": len(samples), **found, **by_tool})
     else:
