@@ -26,7 +26,6 @@ def model(tmp_path: Path) -> Path:
         random = np.random.default_rng(number)
         weights = random.standard_normal((SIZE, SIZE), np.float32) / 32
         value = net.add_fully_connected(value, weights, name=f"product {number}")
-        value = net.add_activation(value, function="TanH", name=f"tanh {number}")
     net.add_output("y", value)
     path = tmp_path / "m.armnn"
     armnn.save(net, path)
@@ -64,7 +63,7 @@ def test_a_comparison_takes_at_most_a_third_more_than_a_run(
         how = CompareOptions(every_layer=every_layer, repeats=1)
         found = compare(model, [right], inputs=[inputs], thoroughness=how)
         assert found.agrees
-        assert len(found.verdicts) == 2 * LAYERS * every_layer
+        assert len(found.verdicts) == LAYERS * every_layer
 
     run()  # imports
     comparison()
