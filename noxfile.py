@@ -119,6 +119,7 @@ def e2e(session: nox.Session) -> None:
         "tests-e2e",
         "--ignore=tests-e2e/compat",
         "--ignore=tests-e2e/browser",
+        "--ignore=tests-e2e/scaling",
         "--ignore=tests-e2e/serving",
         *WORKERS,
         "--dist=loadfile",
@@ -173,6 +174,14 @@ def browser(session: nox.Session) -> None:
     if shutil.which("chromium") is None:
         session.run("playwright", "install", "chromium")
     session.run("pytest", "tests-e2e/browser", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def scaling(session: nox.Session) -> None:
+    """Run a model with several workers on a local Ray."""
+    install_wheels(session, "armnn-core[cpu]", group="test")
+    session.install("-r", "examples/scaling/requirements.txt", "pandas")
+    session.run("pytest", "tests-e2e/scaling", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-MOST_LINES = {"serve.py": 160}
+MOST_LINES = {"pictures.py": 90, "serve.py": 160}
 """The lines of programs that may have more than 80."""
 
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Measurements of examples/serving/ and examples/scaling/."""
