@@ -106,3 +106,20 @@ def test_one_that_ends_in_its_turn_is_out(monkeypatch: pytest.MonkeyPatch) -> No
     found = Contest(REQUEST, time.monotonic() + 60, str).run(trials)
     assert [each.title for each in found] == ["A", "B"]
     assert found[1].fault == "its process ended with SIGSEGV"
+
+
+@pytest.mark.parametrize(("ratio", "options"), [(0.96, {}), (0.9, {"A": {"NumberOfThreads": 1}})])
+def test_options_must_be_worth_while(
+    monkeypatch: pytest.MonkeyPatch, ratio: float, options: dict[str, Any]
+) -> None:
+    class Optional(Scripted):
+        def __init__(self, function: str, request: Mapping[str, Any], *_: object, **k: Any) -> None:
+            super().__init__(function, request, is_asked=True)
+            if request["options"]["model_options"]:
+                self._left = [1e-3 * ratio] * 3
+
+    monkeypatch.setattr(Optional, "times", {"A": [1e-3] * 3})
+    monkeypatch.setattr(measuring, "AnsweringChild", Optional)
+    trials = [Trial(("A",)), Trial(("A",), {"A": {"NumberOfThreads": 1}})]
+    found = Contest(REQUEST, time.monotonic() + 60, str).run(trials)
+    assert found[0].options == options

@@ -40,6 +40,11 @@ HOPELESS: Final = 20.0
 """How many times slower its first runs, which are cold, may be to be measured again."""
 EQUAL: Final = 1.01
 """Times within this ratio are equal: fewer backends, then the preferred ones, win."""
+WORTHWHILE: Final = 1.05
+"""How much faster options must be than the same backends without them.
+
+What one thread gains over several depends on what else the machine does.
+"""
 
 
 @dataclass(slots=True)
@@ -221,6 +226,9 @@ def _ranked(candidates: Sequence[Candidate]) -> list[Trial]:
         limit = EQUAL * seconds(fit[0])
         equal = [each for each in candidates if each in fit and seconds(each) <= limit]
         winner = min(equal, key=lambda each: len(each.trial.backends))
+        limit = WORTHWHILE * seconds(winner)
+        plain = (each for each in fit if _is_plain(each, winner) and seconds(each) <= limit)
+        winner = next(plain, winner)
         fit.remove(winner)
         fit.insert(0, winner)
     unfit = [each for each in candidates if each not in fit]
@@ -228,3 +236,8 @@ def _ranked(candidates: Sequence[Candidate]) -> list[Trial]:
         *(replace(each.trial, microseconds=1e6 * seconds(each)) for each in fit),
         *(each.trial for each in unfit),
     ]
+
+
+def _is_plain(candidate: Candidate, other: Candidate) -> bool:
+    """Return whether it is another one without its options."""
+    return candidate.trial.backends == other.trial.backends and not candidate.trial.options
