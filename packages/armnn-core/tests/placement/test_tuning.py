@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,36 @@ def test_only_wrong_choices_are_an_error_that_lists_them(
     with pytest.raises(PlacementError, match=r"no choice .*\n- Wrong: 1 us, computes") as info:
         tune(two_layers, ["Wrong"])
     assert "- A: no" in str(info.value)
+
+
+def test_what_was_behind_a_wrong_choice_is_measured_again(
+    candidates: list[str], two_layers: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Trial(("Wrong",), microseconds=1.0, layers={"Wrong": 2})
+    variant = replace(wrong, options={"Wrong": {"NumberOfThreads": 1}}, microseconds=1.1)
+    late = Trial(("Slow",), microseconds=80.0, layers={"Slow": 2})
+    right = Trial(("CpuRef",), microseconds=90.0, layers={"CpuRef": 2})
+    runs: list[list[str]] = []
+
+    def contest(self: Contest, trials: list[Trial]) -> list[Trial]:
+        titles = [each.title for each in trials]
+        runs.append(titles)
+        if variant.title in titles:
+            return [wrong, variant]
+        if "Wrong" in titles:
+            return [wrong, late, right]
+        return [replace(right, microseconds=70.0), late]
+
+    monkeypatch.setattr(Contest, "run", contest)
+    trials = tune(two_layers, ["Wrong", "Slow"], budget=600).trials
+    assert runs[-1] == ["Slow", "CpuRef"]
+    assert (trials[0].title, trials[0].microseconds) == ("CpuRef", 70.0)
+    assert {each.title: each.fault for each in trials} == {
+        "CpuRef": "",
+        "Wrong": "computes relu wrongly",
+        "Wrong Wrong.NumberOfThreads=1": "computes relu wrongly",
+        "Slow": "",
+    }
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), "x"])

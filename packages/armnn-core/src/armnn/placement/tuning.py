@@ -194,7 +194,7 @@ class _Search:
         trials = [Trial(order) for order in orders_of(able, answers)]
         done = [*Contest(self._request, deadline, self._tell).run(trials), *faults]
         done = self._threads(done, deadline)
-        chosen, *others = self._checked(done)
+        chosen, *others = self._checked(done, deadline)
         sound = [each for each in (chosen, *others) if each.microseconds and not each.fault]
         among = [one for one in able if any(one in each.layers for each in sound)]
         return [replace(chosen, parts=self._parts(chosen, among)), *others]
@@ -236,25 +236,39 @@ class _Search:
         known = [each for each in again if each.microseconds is not None and not each.fault]
         return [*known, *trials[1:]] if known else trials
 
-    def _checked(self, trials: list[Trial]) -> list[Trial]:
+    def _checked(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
         """Put the fastest right trial first; note what is wrong."""
-        checked: list[Trial] = []
+        wrong: list[Trial] = []
         waiting = list(trials)
-        while waiting:
-            trial = waiting.pop(0)
-            if trial.fault or trial.microseconds is None:
-                checked.append(trial)
-                continue
+        while waiting and _is_usable(waiting[0]):
+            trial = waiting[0]
             self._tell(f"the check of {trial.title}")
+            began = time.monotonic()
             fault = self._fault_of(trial)
+            deadline += time.monotonic() - began  # it comes on top
             if not fault:
-                return [trial, *checked, *waiting]
-            checked.append(replace(trial, fault=fault))
-        listed = "\n".join(f"- {each}" for each in checked)
+                return [trial, *wrong, *waiting[1:]]
+            same = [each for each in waiting if each.backends == trial.backends]
+            wrong += [replace(each, fault=fault or each.fault) for each in same]
+            rest = [each for each in waiting if each not in same]
+            waiting = self._measured_again(rest, deadline)
+        listed = "\n".join(f"- {each}" for each in (*wrong, *waiting))
         raise PlacementError(
             f"no choice of backends runs the model and is right:\n{listed}\n"
             "Give more time (budget=, --budget), other backends or inputs of known shapes."
         )
+
+    def _measured_again(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
+        """Measure trials that were far behind a wrong one, and so had no turns."""
+        usable = [each for each in trials if _is_usable(each)]
+        if len(usable) < 2 or time.monotonic() >= deadline:
+            return list(trials)
+        found = {
+            each.title: each for each in Contest(self._request, deadline, self._tell).run(usable)
+        }
+        known = [each for each in found.values() if _is_usable(each)]
+        late = [each for each in usable if not _is_usable(found[each.title])]
+        return [*known, *late, *(each for each in trials if each not in usable)]
 
     def _parts(self, chosen: Trial, among: Sequence[str]) -> tuple[MeasuredPart, ...]:
         """Measure each part of a choice on every backend."""
@@ -283,6 +297,10 @@ class _Search:
         except SilenceError as silence:
             fault = f"was not checked: {silence}"
         return fault
+
+
+def _is_usable(trial: Trial) -> bool:
+    return trial.microseconds is not None and not trial.fault
 
 
 def measure(request: dict[str, Any]) -> None:
