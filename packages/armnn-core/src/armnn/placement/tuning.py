@@ -259,7 +259,7 @@ class _Search:
         )
 
     def _measured_again(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
-        """Measure trials that were far behind a wrong one, and so had no turns."""
+        """Measure again what a wrong choice kept from turns."""
         usable = [each for each in trials if _is_usable(each)]
         if len(usable) < 2 or time.monotonic() >= deadline:
             return list(trials)
