@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What the serving recipe adds, and its throughput.
 
-    python -m benchmarks.serving.load MODEL.onnx [--seconds 2] [--json]
+    python -m benchmarks.serving.load MODEL [--seconds 2] [--json]
 
 The servers are asked in turns, over HTTP with binary tensors, on 127.0.0.1:
 
 in process     the same run with a deadline, without a server
 sdk            KServe's SDK alone, with a model that returns zeros
 armnn          the recipe on CpuAcc
-onnxruntime    the recipe with onnxruntime in place of armnn
+onnxruntime    the recipe with onnxruntime in place of armnn, for an ONNX file
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +82,13 @@ def server(*command: str | Path) -> Iterator[tuple[int, int]]:
         text=True,
     )
     assert process.stdout is not None
+    lines = []
     for line in process.stdout:
+        lines.append(line)
         if "Uvicorn running on" in line:
             break
+    else:
+        raise RuntimeError(f"{command} does not serve:\n{''.join(lines)}")
     threading.Thread(target=process.stdout.read, daemon=True).start()
     try:
         yield process.pid, ports[0]
@@ -154,19 +158,21 @@ def measured(model: str, seconds: float) -> dict[str, Any]:
     shape = [size if isinstance(size, int) else 1 for size in info.shape or ()]
     array = rng.normal(size=shape).astype(np.float32)
     peers = ("-m", "benchmarks.serving.peers")
-    with (
-        server(*peers, "sdk", model) as sdk,
-        server(RECIPE, f"model={model}", "--backends", "CpuAcc,CpuRef") as recipe,
-        server(*peers, "onnxruntime", model) as other,
-    ):
-        ports = {"sdk": sdk, "armnn": recipe, "onnxruntime": other}
+    commands: dict[str, tuple[str | Path, ...]] = {
+        "sdk": (*peers, "sdk", model),
+        "armnn": (RECIPE, f"model={model}", "--backends", "CpuAcc,CpuRef"),
+    }
+    if model.endswith(".onnx"):
+        commands["onnxruntime"] = (*peers, "onnxruntime", model)
+    with ExitStack() as stack:
+        ports = {key: stack.enter_context(server(*each)) for key, each in commands.items()}
         pids = {"in process": os.getpid(), **{key: pid for key, (pid, _) in ports.items()}}
         calls: dict[str, Callable[[], Any]] = {
             "in process": lambda: network.run({name: array}, timeout=30.0, cancel=never),
             **{key: Client(port, name, array) for key, (_, port) in ports.items()},
         }
         found = {"load average": os.getloadavg()[0], "us per call": latencies(calls, pids)}
-        keys = ["armnn", "onnxruntime"]
+        keys = [key for key in ports if key != "sdk"]
         rates: dict[str, dict[int, list[Any]]] = {key: {n: [] for n in CLIENTS} for key in keys}
         for _ in range(TURNS):
             for count in CLIENTS:
@@ -186,7 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", help="an ONNX file with one input and one output, float32")
+    parser.add_argument("model", help="a file with one input and one output, float32")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each throughput")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

@@ -18,7 +18,7 @@ from pathlib import Path
 import pictures
 import ray
 
-PICTURES = 640
+PICTURES = 320
 
 
 def rate(model: str, cache: str, folder: Path, workers: int) -> dict[str, float]:

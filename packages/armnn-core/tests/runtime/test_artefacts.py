@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import armnn.runtime.artefacts
-from armnn import DataType, Network, Runtime, TensorInfo
+from armnn import CreationOptions, DataType, Network, Runtime, TensorInfo
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.storage.container import pack, unpack
 
@@ -56,6 +57,18 @@ def test_a_prepared_model_computes_what_the_model_does(runtime: Runtime, file: P
 def test_no_parser_is_asked(runtime: Runtime, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(armnn.parsing, "parse", None)
     np.testing.assert_array_equal(runtime.load_model(file).run({"x": X})["y"], 3 * X)
+
+
+def test_a_prepared_model_is_pickled_as_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "sum.armnn-prepared"
+    with Runtime(CreationOptions(plan_limit=5)) as runtime:
+        runtime.compile_network(network(), path, ["CpuRef"])
+        data = pickle.dumps(runtime.load_model(path))
+    assert len(data) < 2000
+    again = pickle.loads(data)
+    np.testing.assert_array_equal(again.run({"x": X})["y"], 3 * X)
+    assert again.load_times["parse"] == 0
+    again.runtime.close()
 
 
 def test_backends_beside_those_of_the_file_are_allowed(runtime: Runtime, file: Path) -> None:
