@@ -20,6 +20,7 @@ from armnn.placement import Trial, part_costs, tune
 from armnn.placement.measuring import Contest
 from armnn.placement.part_costs import Borders, measure_parts
 from armnn.tensor import TensorInfo
+from armnn.types import DataType
 from armnn.verdicts.parts import parts_from
 
 
@@ -118,3 +119,27 @@ def test_a_border_is_measured_once_per_pair_of_memories(monkeypatch: pytest.Monk
     assert costs["Npu", "A"] == costs["A", "Npu"] == pytest.approx(3 + 8)
     assert sorted(set(timed)) == sorted(part_costs.SIZES)
     assert len(timed) == 2 * len(part_costs.SIZES) * part_costs._COPIES  # the number
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + 1e-3], True),
+        ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], False),
+        ([1.0, np.nan, np.inf], [1.0, np.nan, np.inf], True),
+        ([1.0, np.nan, 3.0], [1.0, 2.0, 3.0], False),
+        ([0.0, 0.0], [0.0, 0.0], True),
+        ([0.0, 0.0], [1.0, 0.0], False),
+    ],
+)
+def test_rounding_is_no_other_result(one: Any, other: Any, expected: bool) -> None:
+    arrays = np.array(one, np.float32), np.array(other, np.float32)
+    info = TensorInfo(arrays[0].shape)
+    assert part_costs._agree(*arrays, info) is expected  # the judgement
+
+
+def test_a_step_of_a_quantised_output_is_rounding() -> None:
+    info = TensorInfo((3,), DataType.QASYMM_S8, scales=0.5, zero_points=-10)
+    made = np.array([90, -100, 20], np.int8)
+    assert part_costs._agree(made, made + np.int8(1), info)  # the judgement
+    assert not part_costs._agree(made, made - np.int8(28), info)  # the judgement
