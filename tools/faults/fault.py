@@ -31,7 +31,7 @@ class Fault:
         runtime: The distribution with the fault.
         version: Of the distribution.
         build: Makes the model.
-        wrong: The layers that have to be named.
+        wrong: The layers that have to be named; none where the backend states the fault.
     """
 
     name: str
