@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -463,8 +464,12 @@ def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork)
         each.start()
     try:
         for _ in range(3):
-            os.kill(_pid(recovered(runtime)), signal.SIGKILL)
-            threading.Event().wait(0.01)
+            supervisor = recovered(runtime)
+            killed = supervisor.link()
+            os.kill(_pid(supervisor), signal.SIGKILL)
+            until = time.monotonic() + START_SECONDS
+            while supervisor.link() is killed and time.monotonic() < until:  # until it is noticed
+                threading.Event().wait(0.01)
         recovered(runtime)
     finally:
         has_ended.set()
