@@ -7,6 +7,7 @@ It is bound once per execution context.
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
     from armnn.errors import ArmnnError
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
+
+
+_QUICK_NS: Final = 1_000_000
+"""A program whose last watched run took less is not submitted as a task, which takes 0.1 ms.
+
+It ends by itself before anybody could stop it.
+"""
 
 
 class NativeWorkload(Workload):
@@ -100,6 +108,7 @@ class _BoundProgram:
         "_device",
         "_error",
         "_execute",
+        "_is_quick",
         "_ports",
         "_prepared_args",
         "_prepared_error",
@@ -129,6 +138,7 @@ class _BoundProgram:
         self._prepared_error = ctypes.byref(self._error)
         self._ports: list[DevicePort | Port] = []
         self._device = _device_only(program)
+        self._is_quick = False
         self.args.inputs, self.args.num_inputs = self._tensors(inputs, is_output=False)
         self.args.outputs, self.args.num_outputs = self._tensors(outputs, is_output=True)
 
@@ -195,21 +205,26 @@ class _BoundProgram:
         """
         control = current_control.get()
         # A profiled run stays on its thread, by which the events of kernels belong to their layer.
-        may_stop = control is not None and control.profiler is None
+        may_stop = control is not None and control.profiler is None and not self._is_quick
         table = self.library.tasks if may_stop else None
+        start = time.perf_counter_ns()
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
                 with NativeTask(table, self, call_id, deadline_ns) as task:
                     task.wait()
-                return
-            check_open(self.library)
-            self.enter()
-            try:
-                self.args.call_id, self.args.deadline_ns = call_id, deadline_ns
-                code = self._execute(self._where, self._prepared_args, self._prepared_error)
-                self.args.call_id = self.args.deadline_ns = 0
-            finally:
-                self.leave()
+            else:
+                self._run_here(call_id, deadline_ns)
+        self._is_quick = time.perf_counter_ns() - start < _QUICK_NS
+
+    def _run_here(self, call_id: int, deadline_ns: int) -> None:
+        check_open(self.library)
+        self.enter()
+        try:
+            self.args.call_id, self.args.deadline_ns = call_id, deadline_ns
+            code = self._execute(self._where, self._prepared_args, self._prepared_error)
+            self.args.call_id = self.args.deadline_ns = 0
+        finally:
+            self.leave()
         if code:
             raise self.failure(code, self._error)
         raise_stored()

@@ -26,7 +26,7 @@ from armnn.backends import (
     ModelContext,
     Step,
 )
-from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.backends.native import NativeBackend, NativeLibrary, workload
 from armnn.errors import (
     BackendError,
     CancelledError,
@@ -182,6 +182,21 @@ def test_a_run_with_a_timeout_is_submitted_and_ends_in_time(runtime: Runtime, ga
         loaded.run({"x": X, "y": Y}, timeout=0.2)
     gate.is_open = 1
     assert loaded.run({"x": X, "y": Y}, timeout=1000)["out"].tolist() == SUM
+
+
+def test_a_run_that_was_quick_before_is_not_submitted(
+    runtime: Runtime, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload, "_QUICK_NS", 10**12)
+    loaded = runtime.load_network(runtime.optimize(network(), backends=["Sharing"]))
+    gate.is_open = 1
+    assert loaded.run({"x": X, "y": Y}, timeout=1000)["out"].tolist() == SUM
+    gate.is_open = 0
+    assert loaded.run({"x": X, "y": Y}, timeout=1000)["out"].tolist() == SUM
+    monkeypatch.setattr(workload, "_QUICK_NS", 0)
+    loaded.run({"x": X, "y": Y}, timeout=1000)
+    with pytest.raises(DeadlineExceededError, match="the gate stayed shut"):
+        loaded.run({"x": X, "y": Y}, timeout=0.2)
 
 
 def test_a_run_with_a_token_is_cancelled(runtime: Runtime, gate: Gate) -> None:
