@@ -60,6 +60,7 @@ def test_on_a_terminal_each_word_is_whole(
     monkeypatch.setattr("armnn_conformance.support_table.support_rows", lambda *_, **__: rows)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")  # the codes of colours have no width
     backend_id = install_backend(misbehaving.SmallBackend)
     assert main(["backends", "--layers", backend_id, "--every-case"]) == 0
     output = capsys.readouterr().out

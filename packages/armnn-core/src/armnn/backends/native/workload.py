@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _QUICK_NS: Final = 1_000_000
 """A program whose last watched run took less is not submitted as a task, which takes 0.1 ms.
 
-It ends by itself before anybody could stop it.
+It ends by itself before a caller could stop it.
 """
 
 
