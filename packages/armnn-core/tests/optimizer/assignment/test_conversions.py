@@ -180,7 +180,11 @@ def test_a_layer_whose_type_a_backend_lacks_is_wrapped(
     for name, expected in compute(network, {"x": x}).items():
         assert outputs[name].dtype == data_type.numpy_dtype
         np.testing.assert_allclose(
-            outputs[name].astype(np.float64), expected, atol=4 * precision, err_msg=name
+            outputs[name].astype(np.float64),
+            expected,
+            rtol=4 * precision,
+            atol=4 * precision,
+            err_msg=name,
         )
 
 
