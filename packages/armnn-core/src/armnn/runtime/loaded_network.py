@@ -105,6 +105,7 @@ class LoadedNetwork(NetworkFacts):
         self._ports = Ports(plans.optimized, quantize=quantize)
         self._aliases = self._ports.aliases
         self._has_aliases = bool(self._aliases)
+        self._names = frozenset(plans.optimized.inputs)
         self._expected = self._ports.inputs
         self._real = self._ports.real
         self._runs = RepeatedRuns(self._gate, plans)
@@ -146,7 +147,7 @@ class LoadedNetwork(NetworkFacts):
         """
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
-        if self._has_aliases:
+        if self._has_aliases and inputs.keys() != self._names:
             inputs = first_names(inputs, self._aliases.inputs)
         if outputs is not None:
             outputs = self._ports.targets(outputs)
