@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from armnn.profiling import LayerTime
 
 MOST_TRACE_BYTES: Final = 1 << 20
-"""Of a trace inside a page, which shall stay below twice that without its graph."""
+"""Of a trace inside a page, so that the page stays below twice that without its graph."""
 
 
 def times_in_trace(path: str | os.PathLike[str], report: Report) -> list[LayerTime]:
