@@ -8,6 +8,7 @@ namespace cpuacc {
 void ArenaPool::enter(size_t bytes) {
   Block block = take(bytes);
   const std::lock_guard<std::mutex> guard(mutex_);
+  taken_.fetch_sub(1, std::memory_order_relaxed);
   needs_.push_back(bytes);
   free_.reserve(needs_.size() + 1);
   free_.push_back(std::move(block));
@@ -34,11 +35,13 @@ Block ArenaPool::take(size_t bytes) {
     block.memory.reset(); /* before the larger one is there */
     block = {source_.get(bytes), bytes};
   }
+  taken_.fetch_add(1, std::memory_order_relaxed);
   return block;
 }
 
 void ArenaPool::give_back(Block block) {
   const std::lock_guard<std::mutex> guard(mutex_);
+  taken_.fetch_sub(1, std::memory_order_relaxed);
   if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
 }
 

@@ -2,7 +2,9 @@
 /* Working memory that the contexts of all programs of a backend use in turns. */
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -33,12 +35,15 @@ class ArenaPool {
   Block take(size_t bytes);
   /* Takes a block back; it never allocates. */
   void give_back(Block block);
+  /* The blocks in use: the calls that run now. */
+  int32_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
  private:
   Block found(size_t bytes);
 
   const MemorySource &source_;
   std::mutex mutex_;
+  std::atomic<int32_t> taken_{0};
   std::vector<Block> free_; /* the one used last at the end */
   std::vector<size_t> needs_; /* of the living contexts */
 };

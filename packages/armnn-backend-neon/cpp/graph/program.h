@@ -28,6 +28,10 @@ class Program {
   size_t weight_bytes() const;
   const Kernels &kernels() const { return kernels_; }
   Pool &pool() const { return *pool_; }
+  /* The threads for one of so many calls at once. Where each CPU has a call of its own, threads that
+   * share a loop only wait for each other.
+   */
+  Pool &pool_beside(int32_t calls) const { return calls == 1 || calls < pool_->cpus() ? *pool_ : alone_; }
 
   /* Working memory of one call at a time. */
   class Context {
@@ -45,8 +49,8 @@ class Program {
       bind(inputs, outputs);
       for (size_t i = 0; i < program_.graph_.operations.size(); ++i) {
         if (stop(i)) return false;
-        const Frame frame(tensors_.data(), arena + program_.arena_.scratch[i], *program_.pool_,
-                          program_.kernels_);
+        const Frame frame(tensors_.data(), arena + program_.arena_.scratch[i],
+                          program_.pool_beside(arenas_.taken()), program_.kernels_);
         program_.graph_.operations[i]->run(frame);
       }
       return true;
@@ -97,6 +101,7 @@ class Program {
   const Kernels &kernels_;
   ProgramWeights weights_;
   std::shared_ptr<Pool> pool_;
+  mutable Pool alone_{1}; /* it has no threads, so no state */
   Arena arena_;
   std::vector<Port> inputs_; /* tensors in memory of the caller's */
   std::vector<Port> outputs_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "costs/costs.h"
+#include "threads/cpus.h"
 
 namespace cpuacc {
 namespace {
@@ -183,7 +184,7 @@ struct Pool::Team {
   const int64_t owner; /* the generation that started the threads */
 };
 
-Pool::Pool(int32_t threads, double least_ns) : threads_(std::max(1, threads)), least_ns_(least_ns) {}
+Pool::Pool(int32_t threads, double least_ns) : threads_(std::max(1, threads)), least_ns_(least_ns), cpus_(usable_cpus()) {}
 
 Pool::~Pool() {
   /* The threads of a parent process are not here to be joined. */

@@ -29,6 +29,8 @@ class Pool {
 
   int32_t threads() const { return threads_; }
   double least_ns() const { return least_ns_; }
+  /* The CPUs that this process may use. */
+  int32_t cpus() const { return cpus_; }
 
   /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all
    * are done. Must not throw.
@@ -62,6 +64,7 @@ class Pool {
   struct Team;
   int32_t threads_;
   double least_ns_;
+  int32_t cpus_;
   std::atomic<int64_t> user_{0}; /* 1 + the generation of the process whose loop uses the team */
   std::unique_ptr<Team> team_;
 };

@@ -194,9 +194,20 @@ def test_a_run_that_was_quick_before_is_not_submitted(
     gate.is_open = 0
     assert loaded.run({"x": X, "y": Y}, timeout=1000)["out"].tolist() == SUM
     monkeypatch.setattr(workload, "_QUICK_NS", 0)
-    loaded.run({"x": X, "y": Y}, timeout=1000)
     with pytest.raises(DeadlineExceededError, match="the gate stayed shut"):
         loaded.run({"x": X, "y": Y}, timeout=0.2)
+
+
+def test_a_quick_run_that_its_deadline_would_end_is_submitted(
+    runtime: Runtime, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload, "_QUICK_NS", 10**12)
+    loaded = runtime.load_network(runtime.optimize(network(), backends=["Sharing"]))
+    threading.Timer(0.3, lambda: setattr(gate, "is_open", 1)).start()
+    assert loaded.run({"x": X, "y": Y}, timeout=1000)["out"].tolist() == SUM
+    gate.is_open = 0
+    with pytest.raises(DeadlineExceededError, match="the gate stayed shut"):
+        loaded.run({"x": X, "y": Y}, timeout=0.2)  # the last run took 0.3 s
 
 
 def test_a_run_with_a_token_is_cancelled(runtime: Runtime, gate: Gate) -> None:
