@@ -36,6 +36,7 @@ CORE_ORDER = [
         "__about__",
         "_arguments",
         "_companions",
+        "_dataclasses",
         "_digest",
         "_distributions",
         "_installing",

@@ -23,12 +23,12 @@ import functools
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from armnn._dataclasses import fields
 from armnn._spelling import closest
 from armnn._symbolic import is_symbolic
 from armnn.errors import InvalidArgumentError, UnknownNameError
@@ -71,10 +71,10 @@ def with_known_names(what: str) -> Callable[[type[_T]], type[_T]]:
 
     def decorate(kind: type[_T]) -> type[_T]:
         made: Any = kind.__init__
+        known = [each.name for each in fields(kind)]  # type: ignore[arg-type]  # a data class
 
         @functools.wraps(made)
         def checked(self: _T, *positional: object, **named: object) -> None:
-            known = [each.name for each in fields(kind)]  # type: ignore[arg-type] # a data class
             for name in named:
                 if name not in known:
                     raise unknown(what, name, known)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from armnn._arguments import instance, integer, items, real, refused, shown
+from armnn._dataclasses import dataclass
 from armnn._symbolic import is_symbolic
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from armnn.backends.options import OptionValue

@@ -8,11 +8,12 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._companions import CONFORMANCE
+from armnn._dataclasses import dataclass
 from armnn._whole_files import write_whole
 from armnn.backends.selection import environment, is_elevated
 from armnn.layers import LAYERS

@@ -7,10 +7,10 @@ import functools
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
+from armnn._dataclasses import replace
 from armnn._installing import reinstall_command
 from armnn._metadata import only
 from armnn.backends.entries import GROUP, UNREMARKABLE_STAGES, BackendEntry, BackendState

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from armnn._dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from armnn._dataclasses import replace
 from armnn.backends.base import Backend
 from armnn.backends.blame import blamed
 from armnn.backends.entries import BackendEntry, BackendState

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from armnn._arguments import (
@@ -19,6 +18,7 @@ from armnn._arguments import (
     texts,
     with_known_names,
 )
+from armnn._dataclasses import dataclass, field
 from armnn.backends.memory import Allocator
 
 OptionValue: TypeAlias = bool | int | float | str

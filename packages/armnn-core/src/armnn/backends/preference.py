@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from armnn._dataclasses import dataclass
 from armnn.backends.places import own_id
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api.names import fault_of_id

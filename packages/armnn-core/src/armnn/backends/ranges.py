@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from armnn import _metadata
+from armnn._dataclasses import dataclass
 
 _PLAIN_CLAUSE = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)*)")
 _PLAIN_VERSION = re.compile(r"\d+(?:\.\d+)*")

@@ -6,10 +6,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn._arguments import text, texts
+from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.backends.discovery import dynamic_backends, static_backends
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,10 +7,10 @@ import functools
 import os
 import struct
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from armnn._dataclasses import dataclass
 from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
 from armnn.backends.preference import preferences

@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
+from armnn._dataclasses import dataclass
 from armnn._installing import LOADER, install_command
 from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.selection import Selection, environment, is_elevated

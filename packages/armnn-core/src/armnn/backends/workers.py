@@ -8,10 +8,10 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
+from armnn._dataclasses import dataclass, replace
 from armnn._spelling import closest
 from armnn.backends.blame import UseNote, blame
 from armnn.backends.entries import BackendEntry, BackendState

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn._dataclasses import dataclass
 from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
 from armnn.cli.inputs import with_shapes
 from armnn.cli.model_options import backend_options, layer_backends

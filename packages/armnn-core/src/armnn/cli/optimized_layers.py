@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from armnn._dataclasses import dataclass, field
 from armnn.cli.output import print_table
 
 if TYPE_CHECKING:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from armnn.debugging.verdicts import LayerVerdict

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
+
+from armnn._dataclasses import dataclass
 
 
 class ErrorKind(StrEnum):

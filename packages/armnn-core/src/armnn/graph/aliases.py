@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from armnn._dataclasses import dataclass, field
 
 _Item = TypeVar("_Item")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from armnn._dataclasses import dataclass
 from armnn.layers.matmul import ELLIPSIS
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from armnn._dataclasses import replace
 from armnn.graph import Network
 from armnn.graph.text import layer_lines
 from armnn.optimizer.assignment.report import Report, prepared_text

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import (
@@ -19,11 +18,14 @@ from armnn._arguments import (
     unknown,
     with_known_names,
 )
+from armnn._dataclasses import dataclass, field, fields, replace
 from armnn._installing import FAST
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
+    from dataclasses import Field
+
     from numpy.typing import NDArray
 
     from armnn.backends import OptionValue
@@ -293,6 +295,8 @@ def _parameters_of(function: Callable[..., object] | None) -> list[str]:
 
 def default_of(option: Field[Any]) -> object:
     """Return the default of a field of OptimizerOptions."""
+    from dataclasses import MISSING  # late: for the command only
+
     if option.default_factory is not MISSING:
         return option.default_factory()
     return option.default

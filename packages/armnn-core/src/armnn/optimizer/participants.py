@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from armnn._dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories

@@ -7,9 +7,9 @@ The first three happen once per network, the others once per set of input shapes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from armnn._dataclasses import replace
 from armnn._process_memory import trim_memory
 from armnn.errors import GraphError
 from armnn.graph.statistics import multiply_adds_of

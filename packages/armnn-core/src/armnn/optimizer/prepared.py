@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from armnn._dataclasses import dataclass, field
 from armnn._load_times import REST, stage
 
 if TYPE_CHECKING:

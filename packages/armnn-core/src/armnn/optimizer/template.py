@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from armnn._dataclasses import replace
 from armnn._symbolic import settled
 from armnn.backends.base import Backend
 from armnn.backends.replanning import Changes, Replannable

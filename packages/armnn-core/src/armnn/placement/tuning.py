@@ -9,13 +9,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from armnn._arguments import instance, real, refused, texts
+from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.backends.entries import BackendState, unknown_backend

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import instance
+from armnn._dataclasses import dataclass
 from armnn.optimizer import Report
 from armnn.profiling.timed_runs import TimedLayer, timed_runs
 

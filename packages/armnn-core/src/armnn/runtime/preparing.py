@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from armnn._dataclasses import replace
 from armnn.optimizer import phase
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from armnn._arguments import file_path, texts
+from armnn._dataclasses import dataclass, replace
 from armnn._installing import REFERENCE
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions, checked_options

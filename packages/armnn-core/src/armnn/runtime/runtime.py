@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary
 
 from armnn._arguments import file_path, flag, instance, items
+from armnn._dataclasses import replace
 from armnn._digest import file_sha256
 from armnn._load_times import measured
 from armnn._process_memory import collection_waits

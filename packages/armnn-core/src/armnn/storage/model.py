@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import threading
 import time
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from armnn._dataclasses import dataclass, fields
 from armnn.backends.cache import StaleEntryError
 from armnn.graph import Aliases
 from armnn.storage.container import VERSION
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """The facts of a model for all input shapes."""
 
@@ -61,7 +61,7 @@ class ModelFacts:
 
     def as_json(self) -> dict[str, Any]:
         """Return them as JSON."""
-        stored = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        stored = {field.name: getattr(self, field.name) for field in fields(self)}
         for side in ("inputs", "outputs"):
             stored[side] = {name: encoded_info(info) for name, info in stored[side].items()}
         stored["aliases"] = [dict(self.aliases.inputs), dict(self.aliases.outputs)]

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from armnn._dataclasses import dataclass, field
 from armnn._digest import file_sha256
 from armnn.errors import ModelFileError
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from armnn._dataclasses import dataclass, replace
 from armnn.backends.crashes import is_ours_alone
 from armnn.errors import PlacementError
 from armnn.graph import Network

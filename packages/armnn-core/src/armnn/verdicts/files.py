@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._dataclasses import dataclass, field
 from armnn._whole_files import write_whole
 from armnn.backends.crashes import crash_file
 from armnn.errors import PlacementError

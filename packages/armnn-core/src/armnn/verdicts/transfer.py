@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
+
+from armnn._dataclasses import replace
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions

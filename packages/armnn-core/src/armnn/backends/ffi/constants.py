@@ -12,7 +12,6 @@ import ctypes
 import itertools
 import threading
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,34 +31,34 @@ RELEASES_CONSTANTS: Final = "ReleasesConstants"
 kept, does not read that one again and refuses no node."""
 
 
-@dataclass(slots=True, eq=False)
 class _Held:
     """A constant that graphs or backends hold.
+
+    Args:
+        reference: Its number.
+        array: The data as the network has it.
+        let_go: Takes the data out of the network; None if it must stay as long as it is lent.
 
     Attributes:
         reference: Its number.
         array: The data as the network has it; None once it went.
-        let_go: Takes the data out of the network; None if it must stay as long as it is lent.
+        let_go: As given, until it was called.
         data: What the tensor points to.
         arena: The rest of the tensor.
         tensor: The description of the data, which C reads.
         count: How often it is held.
     """
 
-    reference: int
-    array: NDArray[Any] | None
-    let_go: Callable[[], None] | None
-    data: NDArray[Any] | None = None
-    arena: Arena = field(default_factory=Arena)
-    tensor: abi.Tensor = field(init=False)
-    count: int = 0
+    __slots__ = ("arena", "array", "count", "data", "let_go", "reference", "tensor")
 
-    def __post_init__(self) -> None:
-        assert self.array is not None
-        dense = self.array
-        if not dense.flags.c_contiguous:
-            dense = np.ascontiguousarray(dense)
-        self.data = dense
+    def __init__(
+        self, reference: int, array: NDArray[Any], let_go: Callable[[], None] | None
+    ) -> None:
+        self.reference, self.let_go, self.count = reference, let_go, 0
+        self.array: NDArray[Any] | None = array
+        dense = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        self.data: NDArray[Any] | None = dense
+        self.arena = Arena()
         self.tensor = tensor_of(dense, self.arena)
 
     def release(self) -> None:

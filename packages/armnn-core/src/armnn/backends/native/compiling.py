@@ -10,10 +10,10 @@ import contextlib
 import ctypes
 import itertools
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._dataclasses import dataclass
 from armnn._load_times import count_packing
 from armnn.backends.ffi.calls import compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._dataclasses import dataclass
 from armnn.backends.base import ModelContext
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import value_of

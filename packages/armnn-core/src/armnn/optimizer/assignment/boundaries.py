@@ -9,9 +9,9 @@ of the memory if both sides can, else a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn._dataclasses import dataclass
 from armnn.backends import HOST_FACTORY_ID
 from armnn.types import MemorySource
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn._dataclasses import dataclass
 from armnn.backends import ArrayHandle, Support
 from armnn.backends.base import NetworkBackend
 from armnn.backends.blame import blamed

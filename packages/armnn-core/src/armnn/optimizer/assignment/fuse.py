@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.layers.elementwise import FusedDescriptor
 from armnn.optimizer.passes._pattern import (

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from armnn._dataclasses import dataclass, field
 from armnn.backends.footprint import Footprint
 from armnn.graph.text import sections_text, tensors_text
 

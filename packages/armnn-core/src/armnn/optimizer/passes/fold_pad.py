@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn._dataclasses import replace
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from armnn._dataclasses import replace
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import (
     awaits_parameters,

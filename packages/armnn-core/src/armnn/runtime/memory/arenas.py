@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn._dataclasses import dataclass
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.handles import handle_at
 from armnn.runtime.memory.planner import Block, Layout

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from armnn import _metadata
 from armnn._arguments import refused
+from armnn._dataclasses import dataclass
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.memory.planner import (

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._dataclasses import dataclass, field
 from armnn.backends import ArrayHandle, TensorHandle
 from armnn.types import MemorySource
 

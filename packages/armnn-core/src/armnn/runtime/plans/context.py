@@ -6,11 +6,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
+from armnn._dataclasses import replace
 from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError

@@ -9,14 +9,13 @@ it see the bytes.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import json
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from armnn._dataclasses import dataclass, fields
 from armnn._digest import sha256
 from armnn._load_times import stage
 from armnn.backends.cache import StaleEntryError
@@ -72,7 +71,7 @@ class Envelope:
 
     def header(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
-        return dataclasses.asdict(self)
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def json(self) -> str:
         """Return it as JSON, equal for equal values."""
@@ -80,7 +79,7 @@ class Envelope:
 
     def difference(self, found: Envelope) -> str:
         """Return why another envelope does not fit; "" if it does."""
-        for field in dataclasses.fields(self):
+        for field in fields(self):
             ours, theirs = getattr(self, field.name), getattr(found, field.name)
             if ours != theirs:
                 return f"its {field.name} is {theirs!r}, expected {ours!r}"
@@ -95,7 +94,7 @@ class Envelope:
         """
         texts = {name: value for name, value in header.items() if isinstance(value, str)}
         options = header.get("options")
-        wanted = {field.name for field in dataclasses.fields(cls)}
+        wanted = {field.name for field in fields(cls)}
         if texts.keys() | {"options"} != wanted or len(header) != len(wanted):
             raise StaleEntryError(
                 f"its header has {sorted(header)}, expected texts {sorted(wanted)}"
