@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,3 +79,22 @@ def test_packing_has_a_time_of_its_own() -> None:
     times = armnn.load_model(net, backends=["CpuAcc"]).load_times
     assert times["pack"] > 0
     assert times["compile"] > 0
+
+
+HUGE = """
+import re, numpy as np, armnn
+network = armnn.Network()
+x = network.add_input("x", armnn.TensorInfo((1, 768)))
+network.add_output("y", network.add_fully_connected(x, np.ones((768, 768), np.float32)))
+loaded = armnn.Runtime().load_model(network, backends=["CpuAcc"])
+maps = re.split(r"\\n(?=[0-9a-f]+-)", open("/proc/self/smaps").read())
+flagged = [each for each in maps if re.search("VmFlags:.* hg", each)]
+sizes = [int(re.search(r"Size: +([0-9]+)", each)[1]) for each in flagged]
+print(sum(sizes) >= 2048)
+"""
+
+
+def test_large_packed_weights_may_lie_in_huge_pages() -> None:
+    """NumPy asks for its own from 4 MiB on; these weights have 2.25."""
+    run = subprocess.run([sys.executable, "-c", HUGE], check=True, capture_output=True, text=True)
+    assert run.stdout == "True\n"

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -13,13 +14,23 @@ namespace cpuacc {
 namespace {
 
 constexpr size_t kMapped = 1 << 18; /* working memory from here on is mapped */
+constexpr size_t kPage = 4096;
+constexpr size_t kHugePage = 2 << 20; /* on x86-64, and on Arm with pages of 4 KiB */
+
+/* Lets the system back memory by huge pages: kernels walk over all of it, so each page costs a look-up. */
+void prefer_huge_pages(void *memory, size_t bytes) {
+  if (bytes < kHugePage) return;
+  const size_t before = (kPage - reinterpret_cast<uintptr_t>(memory) % kPage) % kPage;
+  madvise(static_cast<std::byte *>(memory) + before, (bytes - before) / kPage * kPage, MADV_HUGEPAGE);
+}
 
 }  // namespace
 
 std::shared_ptr<void> aligned_memory(size_t bytes) {
   const size_t whole = aligned_bytes(bytes) + 64;
-  void *memory = std::aligned_alloc(64, whole);
+  void *memory = std::aligned_alloc(whole < kHugePage ? 64 : kHugePage, whole);
   if (memory == nullptr) throw std::bad_alloc();
+  prefer_huge_pages(memory, whole);
   return std::shared_ptr<void>(memory, std::free);
 }
 
@@ -27,6 +38,7 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
 static std::shared_ptr<void> mapped_memory(size_t bytes) {
   void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
+  prefer_huge_pages(memory, bytes);
   return std::shared_ptr<void>(memory, [bytes](void *made) { munmap(made, bytes); });
 }
 
