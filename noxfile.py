@@ -284,7 +284,7 @@ def neon_emulated(session: nox.Session, part: str) -> None:
 def isolation_board(session: nox.Session) -> None:
     """Run some of the kit over an emulated Arm board."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    install_wheels(session, "armnn-core[ref]", "armnn-conformance")
+    install_wheels(session, "armnn-core[ref]", "armnn-conformance", group="test")
     script = "packages/armnn-backend-neon/tools/emulated_arm.py"
     _run(session, script, "board", *session.posargs)
 
@@ -292,14 +292,14 @@ def isolation_board(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def isolation_ssh(session: nox.Session) -> None:
     """Run some of the kit over a real ssh."""
-    install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance")
+    install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance", group="test")
     session.run("python", "-m", "tools.boards.ssh_board", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def isolation_kit(session: nox.Session) -> None:
     """Run the conformance kit on CpuAcc in a worker process."""
-    install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance")
+    install_wheels(session, "armnn-core[ref,neon]", "armnn-conformance", group="test")
     kit = ("python", "-m", "pytest", "--pyargs", "armnn_conformance")
     session.run(*kit, "--armnn-backend", "isolated:CpuAcc", *session.posargs)
 
