@@ -42,6 +42,7 @@ CORE_ORDER = [
         "_installing",
         "_lazy",
         "_load_times",
+        "_logging",
         "_metadata",
         "_process_memory",
         "_processor",

@@ -34,7 +34,9 @@ def on_demand(
     def get(name: str) -> Any:
         """Import what has the name."""
         if name in homes:
-            with stage("import"):
+            from armnn._process_memory import collection_waits  # late: ``import armnn`` is light
+
+            with stage("import"), collection_waits():
                 module = import_module(f"{package}.{homes[name]}")
             found = getattr(module, name)
         elif name.startswith("_"):

@@ -7,7 +7,6 @@ points of all groups whose name begins with ``armnn.``.
 
 from __future__ import annotations
 
-import csv
 import functools
 import importlib
 import re
@@ -59,6 +58,8 @@ class InstalledDistribution:
 
     def files(self) -> tuple[Path, ...]:
         """Return the paths that RECORD lists; none without a RECORD."""
+        import csv  # late: it is asked for seldom
+
         rows = csv.reader(self.record().splitlines())
         return tuple(Path(self.location, row[0]) for row in rows if row)
 

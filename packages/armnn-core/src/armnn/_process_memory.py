@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_libc = ctypes.CDLL(None)
 _lock = threading.Lock()
 _waiting = 0
 _was_enabled = False
@@ -44,6 +42,8 @@ def trim_memory() -> None:
     A model's file and its plain weights are gone once a backend has packed them, but glibc keeps
     their pages for later: tens of megabytes, next to which working memory is then allocated.
     """
-    trim = getattr(_libc, "malloc_trim", None)  # glibc has it
+    import ctypes  # late: it takes longer to import than all else here
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
     if trim is not None:
         trim(ctypes.c_size_t(0))

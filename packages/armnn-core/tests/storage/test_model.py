@@ -239,6 +239,10 @@ def signed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]
         lambda header: header["layers"][-1].update(inputs=[[77, 0]]),
         lambda header: header["layers"][-2].update(parameters={"size": 5}),
         lambda header: header.update(report=[{}]),
+        lambda header: header["report"][0].update(refusals=[{"backend": "Mock"}]),
+        lambda header: header["report"][0].update(footprint={"arena_bytes": 1}),
+        lambda header: header["parts"][0].update(layers_of=2),
+        lambda header: header["parts"][0].update(borders=[{"tensor": "x"}]),
         lambda header: header.update(layers=None),
     ],
 )

@@ -15,7 +15,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from armnn.backends.capability import has_capability
 from armnn.backends.memory import (
     HOST_SOURCES,
     Allocator,
@@ -24,7 +23,6 @@ from armnn.backends.memory import (
     TensorHandle,
 )
 from armnn.backends.support import Support
-from armnn.backends.views import OptimizationViews, SubgraphView
 from armnn.errors import InvalidArgumentError
 from armnn.types import QuantizedArithmetic
 
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import ProfilingContext, ProfilingSink
     from armnn.backends.memory import TensorHandleFactories
     from armnn.backends.options import CreationOptions, OptionValue
+    from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
     from armnn_backend_api import BackendVersion
 
@@ -214,6 +213,8 @@ class Backend(ABC):
         Raises:
             UnknownNameError: The name looks like a misspelt one.
         """
+        from armnn.backends.capability import has_capability  # late, as what follows
+
         return has_capability(self.capabilities, name, value)
 
     def create_context(self, options: CreationOptions) -> BackendContext | None:
@@ -254,6 +255,8 @@ class Backend(ABC):
 
         By default they stay as they are.
         """
+        from armnn.backends.views import OptimizationViews
+
         return OptimizationViews(untouched=[view])
 
     def create_memory_manager(self) -> MemoryManager | None:

@@ -13,25 +13,22 @@ import contextlib
 import faulthandler
 import itertools
 import json
-import logging
 import os
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
-from typing import IO, Any, Final, TypeVar, cast
+from typing import IO, Final
 
+from armnn._logging import Logger
 from armnn.backends import journal
+from armnn.backends.named_frames import Frames
 
 _FRAME: Final = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
 _BACKEND: Final = re.compile(r"<backend (?P<id>[^>]+)>")
 _SUFFIX: Final = ".use"
 _LONGEST_NOTE: Final = 1 << 20
 _numbers: Final = itertools.count()
-_log: Final = logging.getLogger(__name__)
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_log: Final = Logger(__name__)
 
 
 class _Note:
@@ -74,22 +71,6 @@ class UseNote:
                 _remove()
 
 
-def blamed(function: _Function, backend_id: str, doing: str) -> _Function:
-    """Return a function with the backend's name in its frame.
-
-    Args:
-        function: Calls the backend.
-        backend_id: The backend.
-        doing: What it does, such as the name of a layer.
-    """
-    if _Note.file is None:
-        return function
-    code = _template.__code__.replace(
-        co_filename=f"<backend {backend_id}>", co_name=repr(doing), co_qualname=repr(doing)
-    )
-    return cast("_Function", FunctionType(code, {"function": function}))
-
-
 def blame() -> None:
     """Remember the backends that took other processes down."""
     folder = journal.notes_folder()
@@ -102,10 +83,6 @@ def blame() -> None:
                 continue
             path.unlink(missing_ok=True)
             _judge(rest)
-
-
-def _template(*arguments: Any) -> Any:
-    return function(*arguments)  # noqa: F821  # a global of each copy
 
 
 def _open() -> None:
@@ -130,11 +107,12 @@ def _open() -> None:
     _Note.file.write(json.dumps(journal.this_process()) + "\n")
     _Note.file.flush()
     faulthandler.enable(_Note.file, all_threads=True)
+    Frames.are_named = True
     atexit.register(_remove)
 
 
 def _remove() -> None:
-    file, _Note.file = _Note.file, None
+    file, _Note.file, Frames.are_named = _Note.file, None, False
     if file is None:
         return
     faulthandler.disable()
@@ -193,4 +171,4 @@ def _first(frames: str, origins: dict[str, str], *, only: bool = False) -> tuple
     return found
 
 
-__all__ = ["UseNote", "blame", "blamed"]
+__all__ = ["UseNote", "blame"]

@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +45,9 @@ class Footprint:
                 return None
             sizes.append(size)
         return cls(*sizes)
+
+
+def footprint_of(layer: Layer | None) -> Footprint | None:
+    """Return a PreCompiled layer's memory, if its backend reports it."""
+    found = None if layer is None else getattr(layer.compiled, "footprint", None)
+    return found if isinstance(found, Footprint) else None

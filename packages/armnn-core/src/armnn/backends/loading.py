@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import copy
-import logging
 import sys
 import threading
 import time
@@ -13,9 +11,10 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from armnn._dataclasses import replace
+from armnn._logging import Logger
 from armnn.backends.base import Backend
-from armnn.backends.blame import blamed
 from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.named_frames import blamed
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api.memory import printable
@@ -29,7 +28,7 @@ the path of its file, or its entry point; and the file's sha256 or None.
 """
 
 _BackendOrClass: TypeAlias = "Backend | type[Backend]"
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 
 
 class FoundBackend:
@@ -149,7 +148,7 @@ class FoundBackend:
                     if is_first
                     else self._made_of(self._checked(self._again()), is_first=True)
                 )
-            return copy.copy(found) if hasattr(type(found), "__copy__") else found
+            return _copied(found) if hasattr(type(found), "__copy__") else found
         except (KeyboardInterrupt, _RefusedError):
             raise
         except BaseException as error:
@@ -222,6 +221,12 @@ class FoundBackend:
         if not remedy and self.entry.distribution:
             remedy = f"reinstall {self.entry.distribution} or tell its authors"
         return _RefusedError(BackendState.FAILED, reason, remedy or "its authors can help", stage)
+
+
+def _copied(backend: Backend) -> Backend:
+    import copy  # late: few backends can be copied
+
+    return copy.copy(backend)
 
 
 class _RefusedError(Exception):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from armnn._dataclasses import dataclass
 from armnn.backends.places import own_id
@@ -32,7 +31,7 @@ class SkippedBackend:
 
     def as_dict(self) -> dict[str, str]:
         """Return it as JSON can hold it."""
-        return asdict(self)
+        return {"id": self.id, "reason": self.reason}
 
 
 def preferences(ids: Iterable[str]) -> dict[str, bool]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from armnn._arguments import text, texts
 from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
+from armnn._logging import Logger
 from armnn.backends.discovery import dynamic_backends, static_backends
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MORE_IN_DOCTOR = "'armnn doctor' says more"
 """The remedy for a backend that was loaded and cannot be used after all."""
 
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 
 
 class BackendRegistry:

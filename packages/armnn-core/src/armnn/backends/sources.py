@@ -8,7 +8,6 @@ imported only when there is something for it to do.
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from armnn import _metadata
 from armnn._dataclasses import dataclass
 from armnn._installing import LOADER, install_command
+from armnn._logging import Logger
 from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.selection import Selection, environment, is_elevated
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
@@ -56,7 +56,7 @@ LONGEST_PROBE_SECONDS = 3600.0
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 DYNAMIC = "dynamic"
 
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -13,9 +12,7 @@ from weakref import WeakSet
 
 from armnn._dataclasses import dataclass, replace
 from armnn._spelling import closest
-from armnn.backends.blame import UseNote, blame
 from armnn.backends.entries import BackendEntry, BackendState
-from armnn.backends.journal import lost_workers
 from armnn.backends.loading import FoundBackend
 from armnn.backends.places import ISOLATED, SSH, own_id
 from armnn.backends.selection import environment
@@ -24,6 +21,7 @@ from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
     from armnn.backends.base import Backend
+    from armnn.backends.blame import UseNote
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
     from armnn_backend_api.files import FileState
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 BOARD_VARIABLE: Final = "ARMNN_BOARD_"
 """With a board's name behind it: the command that runs a worker there."""
 
-_TARGET: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*")
+_TARGET: Final = r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class Workers:
         self._isolated: dict[FoundBackend, FoundBackend] = {}
         self._placed: dict[str, FoundBackend] = {}
         self._made: WeakSet[WorkerOwner] = WeakSet()
-        self._note = UseNote() if options.isolate == "auto" else None
+        self._note = _use_note() if options.isolate == "auto" else None
 
     @property
     def placed(self) -> Sequence[FoundBackend]:
@@ -174,6 +172,9 @@ class Workers:
     @functools.cached_property
     def _fallen(self) -> frozenset[tuple[str, str]]:
         """The backends that took a process down, or a worker."""
+        from armnn.backends.blame import blame
+        from armnn.backends.journal import lost_workers
+
         blame()
         return frozenset((each.backend, each.origin) for each in lost_workers())
 
@@ -196,7 +197,7 @@ class Workers:
         """
         target = name.partition("://")[2].rpartition("/")[0]
         if name.startswith(SSH):
-            if not _TARGET.fullmatch(target):
+            if not re.fullmatch(_TARGET, target):
                 raise UnknownBackendError(
                     f"There is no backend {name!r}: got {target!r} for the machine, expected "
                     "ssh://user@machine/ID."
@@ -205,6 +206,8 @@ class Workers:
         boards = self._options.boards
         if target in boards:
             return tuple(boards[target])
+        import shlex  # late: few runtimes have boards
+
         command = shlex.split(environment(f"{BOARD_VARIABLE}{target}") or "")
         if not command:
             raise UnknownBackendError(
@@ -213,6 +216,12 @@ class Workers:
                 "not set."
             )
         return tuple(command)
+
+
+def _use_note() -> UseNote:
+    from armnn.backends.blame import UseNote  # late: few runtimes isolate
+
+    return UseNote()
 
 
 def _importable(entry: BackendEntry) -> str:

@@ -11,15 +11,11 @@ from armnn.backends import (
     BackendEntry,
     BackendRegistry,
     BackendState,
-    Capability,
     CreationOptions,
     OptionValue,
 )
-from armnn.backends.native import trial_load
 from armnn.cli import lock_backends, new_backend
-from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
-from armnn.cli.self_descriptions import stated_capabilities
 from armnn.errors import BackendError, BackendUnavailableError
 
 _EXAMPLES = f"""\
@@ -75,16 +71,24 @@ def add_parser(
 def list_backends(arguments: argparse.Namespace) -> int:
     """List the backends."""
     if arguments.card is not None:
+        from armnn.cli.layer_support import print_card  # late, as below: mostly, they are listed
+
         return print_card(arguments.card, as_json=arguments.json)
     options = CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
     if arguments.layers is not None:
+        from armnn.cli.layer_support import print_layers
+
         return print_layers(
             arguments.layers, options, as_json=arguments.json, every_case=arguments.every_case
         )
     registry = BackendRegistry(options)
     if arguments.load or arguments.verbose:
         load_all(registry)
-    stated = stated_capabilities(registry, options) if arguments.verbose else {}
+    stated: Mapping[str, Mapping[str, OptionValue]] = {}
+    if arguments.verbose:
+        from armnn.cli.self_descriptions import stated_capabilities
+
+        stated = stated_capabilities(registry, options)
     entries = registry.entries()
     if arguments.json:
         print_json([_with_capabilities(entry, stated) for entry in entries])
@@ -102,6 +106,8 @@ def load_all(registry: BackendRegistry) -> None:
 
     A file is loaded by a child process first: one that ends it is left out.
     """
+    from armnn.backends.native import trial_load
+
     for entry in registry.entries():
         if entry.state is BackendState.KNOWN:
             is_elsewhere = entry.is_static or entry.isolation
@@ -135,6 +141,8 @@ def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
 
 def print_capabilities(stated: Mapping[str, Mapping[str, OptionValue]]) -> None:
     """Print a row per capability, with a column per backend."""
+    from armnn.backends import Capability
+
     names = dict.fromkeys(name for own in stated.values() for name in own)
     known = [each.value for each in Capability if each.value in names]
     rows = [

@@ -7,7 +7,6 @@ import argparse
 from pathlib import Path
 
 from armnn.backends import CreationOptions
-from armnn.backends.locking import Lock, default_lock_file
 from armnn.backends.sources import sources_for
 from armnn.cli.output import print_json, print_table
 
@@ -60,6 +59,8 @@ def lock_backends(arguments: argparse.Namespace) -> int:
         BackendUnavailableError: A folder was given and there is no loader to scan it.
         OSError: The file cannot be written.
     """
+    from armnn.backends.locking import Lock, default_lock_file  # late: only this action locks
+
     options = CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
     files = [path for each in sources_for(options) for path in each.source.files(options)]
     path = default_lock_file() if arguments.output is None else Path(arguments.output)

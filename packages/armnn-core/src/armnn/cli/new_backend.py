@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import string
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from armnn._installing import FIND_LINKS, WHEELHOUSE
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api.names import fault_of_id
 
-TEMPLATES = files("armnn.cli") / "templates"
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 SUFFIX = ".template"
 """What a template's name ends with, so that no tool takes it for the file that it becomes."""
 
@@ -98,15 +96,21 @@ def write_backend(vendor: str, backend_id: str, output: Path, kind: Kind = "pyth
         raise InvalidArgumentError(
             f"{str(folder)!r} exists already; name another folder with --output."
         )
-    for parts, template in (*_templates(TEMPLATES / "common"), *_templates(TEMPLATES / kind)):
+    from importlib.resources import files  # late: the parser of the command needs none of this
+    from string import Template
+
+    templates = files("armnn.cli") / "templates"
+    for parts, template in (*_templates(templates / "common"), *_templates(templates / kind)):
         path = folder.joinpath(*(values["package"] if p == PACKAGE else p for p in parts))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(string.Template(template.read_text("utf-8")).substitute(values), "utf-8")
+        path.write_text(Template(template.read_text("utf-8")).substitute(values), "utf-8")
     return folder
 
 
 def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
     """Return the values of the templates' placeholders."""
+    import datetime
+
     lower = backend_id.lower()
     return {
         "vendor": vendor,

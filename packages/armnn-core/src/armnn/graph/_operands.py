@@ -12,7 +12,7 @@ from armnn._arguments import instance, integer, items, refused
 from armnn._spelling import closest
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
 from armnn.graph.layer import Layer, Value
-from armnn.layers import LAYERS, LayerSpec, LayerType
+from armnn.layers import LAYERS, LayerSpec
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
@@ -143,6 +143,8 @@ def spec_of(layer_type: object) -> LayerSpec:
         close = closest(layer_type, LAYERS, 0.6)
         hint = f"did you mean {close!r}?" if close else "armnn.layers.LAYERS lists them all"
         raise InvalidArgumentError(f"there is no layer type {layer_type!r}: {hint}")
+    from armnn.layers import LayerType  # late: layers are mostly added by name
+
     expected = "a LayerType, its name or its number; armnn.layers.LAYERS lists them all"
     if isinstance(layer_type, LayerType):
         return LAYERS[layer_type.name]

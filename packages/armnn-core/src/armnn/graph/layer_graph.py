@@ -22,7 +22,6 @@ from armnn.graph._operands import (
 )
 from armnn.graph.aliases import Aliases
 from armnn.graph.layer import Layer, Value, make_outputs
-from armnn.graph.text import network_text, summary_of
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
@@ -94,11 +93,14 @@ class LayerGraph:
         return isinstance(layer, Layer) and layer in self._layers
 
     def __str__(self) -> str:
-        layers = self.topological_order()
-        return network_text(self._summary(), self.inputs, layers, self.outputs)
+        from armnn.graph.text import network_text  # late, as below: graphs are seldom shown
+
+        return network_text(repr(self)[1:-1], self.inputs, self.topological_order(), self.outputs)
 
     def __repr__(self) -> str:
-        return f"<{self._summary()}>"
+        from armnn.graph.text import summary_of
+
+        return f"<{summary_of(self.name, self.inputs, self._layers, self.outputs)}>"
 
     def find(self, name: str) -> Layer:
         """Return a layer by name, Input and Output layers excluded.
@@ -123,9 +125,6 @@ class LayerGraph:
         if self._order is None:  # passes ask for it again and again, and most change nothing
             self._order = self._sorted()
         return self._order
-
-    def _summary(self) -> str:
-        return summary_of(self.name, self.inputs, self._layers, self.outputs)
 
     def _sorted(self) -> tuple[Layer, ...]:
         waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}

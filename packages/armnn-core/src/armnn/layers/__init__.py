@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from armnn._lazy import on_demand
 from armnn.layers._spec import LAYERS, Inputs, InputSlot, LayerSpec, OutputSlot
-from armnn.layers._types import LayerType
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         infer_outputs,
         merge_shapes,
     )
+    from armnn.layers._types import LayerType
     from armnn.layers._versions import RequiredApi, required_api
 
     FAMILIES: tuple[ModuleType, ...]
@@ -30,6 +30,7 @@ else:
         {
             "_descriptor": "Descriptor Version descriptor parameter",
             "_inference": "Requested RequestedLike filled_descriptor infer_outputs merge_shapes",
+            "_types": "LayerType",
             "_versions": "RequiredApi required_api",
         },
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn.errors import ShapeError
 from armnn.layers._spec import Inputs, LayerSpec, OutputSlot
-from armnn.quantization import dequantize
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataType
 
@@ -91,6 +90,8 @@ def _with_fields(
     types = {field.name: str(field.type) for field in dataclasses.fields(descriptor)}
     for name, field, info, value in given:
         if info.is_quantized:
+            from armnn.quantization import dequantize  # late: few such values matter
+
             value = dequantize(value, info)
         if value.dtype.kind == "f" and "float" not in types[field]:
             raise ShapeError(f"the input {name!r} holds {value.dtype} numbers: expected integers")

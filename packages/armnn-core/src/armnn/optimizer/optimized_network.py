@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
+from armnn._logging import Logger
 from armnn.graph import Network
 from armnn.graph.text import layer_lines
 from armnn.optimizer.assignment.report import Report, prepared_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from armnn.optimizer.prepared import Prepared
 
 
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 
 MOST_TEMPLATES = 8
 """Kinds of specialisations that others are made from; each keeps a graph of the network."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
 from armnn._process_memory import trim_memory
+from armnn.backends.footprint import footprint_of
 from armnn.errors import GraphError
 from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends
@@ -20,7 +21,7 @@ from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
 from armnn.optimizer.assignment.fuse import fuse_add_mul_add
 from armnn.optimizer.assignment.islands import hand_back_islands
 from armnn.optimizer.assignment.parts import parts_of
-from armnn.optimizer.assignment.report import Report, ReportRow, footprint_of
+from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.assignment.substitute import optimize_subgraphs
 from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.layouts import choose_layouts, kernels_of

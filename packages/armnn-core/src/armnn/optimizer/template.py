@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from armnn._dataclasses import replace
 from armnn._symbolic import settled
 from armnn.backends.base import Backend
+from armnn.backends.footprint import footprint_of
 from armnn.backends.replanning import Changes, Replannable
 from armnn.graph import Network
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.assignment.boundaries import Placement
 from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.parts import parts_of
-from armnn.optimizer.assignment.report import Report, ReportRow, footprint_of
+from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.prepared import Segments, phase
 from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descriptor, settled_info
 

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
+from armnn._logging import Logger
 from armnn._spelling import closest
 from armnn.backends import BackendContext, TensorHandleFactories
-from armnn.backends.blame import blamed
 from armnn.backends.entries import none_usable, unknown_backend
+from armnn.backends.named_frames import blamed
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import BackendRegistry
@@ -24,7 +24,6 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
-from armnn.isolation.opening import open_worker
 from armnn.optimizer import Candidate, Participants
 from armnn.runtime.memory.strategies import ANY_BACKEND
 from armnn.runtime.plans.closing import Closing
@@ -33,10 +32,11 @@ from armnn.types import MemorySource
 if TYPE_CHECKING:
     from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
     from armnn.backends.cache import ProgramCache
+    from armnn.backends.workers import Place
     from armnn.graph import Network
     from armnn.runtime.request import OptimizationRequest
 
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 
 PROTECTED_CONTENT = "ProtectedContentAllocation"
 """The capability of a backend that computes in memory which the host cannot read."""
@@ -45,7 +45,13 @@ EVALUATOR = REFERENCE
 """The backend that computes constant layers, if it is there: it is the definition of right."""
 
 
-provide(open_worker)
+def _open_worker(place: Place, options: CreationOptions) -> Backend:
+    from armnn.isolation.opening import open_worker  # late: few runtimes isolate
+
+    return open_worker(place, options)
+
+
+provide(_open_worker)
 
 
 class BackendsInUse:

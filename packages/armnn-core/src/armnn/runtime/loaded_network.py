@@ -13,13 +13,10 @@ from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
-from armnn.runtime.calls.imports import Imports
 from armnn.runtime.calls.ports import Ports
 from armnn.runtime.calls.repeated_runs import RepeatedRuns
-from armnn.runtime.calls.watched_runs import checked_control, watched_run
 from armnn.runtime.plans.closing import Closable, Closing, Gate
 from armnn.runtime.plans.facts import NetworkFacts
-from armnn.runtime.plans.sharing import shared_memory_beside
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from armnn.runtime.calls.bound_call import BoundCall
     from armnn.runtime.calls.elsewhere import Elsewhere
     from armnn.runtime.calls.importing_runs import ImportingRuns
-    from armnn.runtime.calls.imports import FileMemory
+    from armnn.runtime.calls.imports import FileMemory, Imports
     from armnn.runtime.calls.inputs import InputShapes
     from armnn.runtime.calls.properties import NetworkProperties
     from armnn.runtime.calls.tasks import RunTask
@@ -391,6 +388,9 @@ class LoadedNetwork(NetworkFacts):
     def _imports(self) -> Imports:
         optimized, converts = self._plans.optimized, self._real is not None
         infos = {"input": optimized.inputs, "output": optimized.outputs}
+        from armnn.runtime.calls.imports import Imports  # late: few programs import memory
+        from armnn.runtime.plans.sharing import shared_memory_beside
+
         sharing = partial(shared_memory_beside, self._plans)
         return Imports(self.name, infos, self.properties, converts, self._bind, sharing)
 
@@ -402,6 +402,8 @@ class LoadedNetwork(NetworkFacts):
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
     ) -> dict[str, NDArray[Any]]:
+        from armnn.runtime.calls.watched_runs import checked_control, watched_run
+
         control = checked_control(timeout, cancel, profiler)
         self._runs.release()  # so that this run takes a context that there is
         plans, importing = self._plans, self._importing

@@ -11,7 +11,7 @@ from armnn._dataclasses import dataclass, replace
 from armnn._installing import REFERENCE
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions, checked_options
-from armnn.runtime.calls.watched_runs import check_profiler
+from armnn.runtime.calls.properties import check_profiler
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, OptionValue, ProfilingSink

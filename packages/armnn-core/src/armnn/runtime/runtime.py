@@ -17,12 +17,11 @@ from armnn._digest import file_sha256
 from armnn._load_times import measured
 from armnn._process_memory import collection_waits
 from armnn.backends import CreationOptions
+from armnn.backends.workers import WorkerOwner
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
-from armnn.isolation.supervised import supervisors_of
 from armnn.optimizer import Prepared, phase
 from armnn.parsing import checked_file, checked_options
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
-from armnn.runtime.calls.elsewhere import drop_hints, elsewhere_for
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.memory.idle_memory import IdleMemory
@@ -329,6 +328,7 @@ class Runtime(NetworkOwner):
         *,
         may_change: bool = False,
     ) -> OptimizedNetwork:
+        from armnn.isolation.supervised import supervisors_of
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
         request = with_backends(request, network, self._backends, self.options, profiler)
@@ -338,6 +338,8 @@ class Runtime(NetworkOwner):
             check_layer_names(network, options.layer_backends)
             if request.without:
                 network = network if may_change else network.clone()
+                from armnn.runtime.calls.elsewhere import drop_hints
+
                 drop_hints(network, request.without)
             participants = self._backends.participants(network, request, profiler, cache)
             made = OptimizedNetwork(network, participants, options, may_change=may_change)
@@ -446,6 +448,10 @@ class Runtime(NetworkOwner):
         load_optimized: Callable[[OptimizedNetwork], LoadedNetwork],
     ) -> Elsewhere | None:
         """Return what answers for lost backends, if any."""
+        if not any(isinstance(each.backend, WorkerOwner) for each in network.participants.all):
+            return None
+        from armnn.runtime.calls.elsewhere import elsewhere_for  # late: few runtimes isolate
+
         source = self._sources.get(network)
 
         def load(lost: str, candidates: Sequence[str]) -> LoadedNetwork | None:

@@ -6,16 +6,15 @@ Compiled programs have entries of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
-from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
 from armnn.graph import LayerGraph
-from armnn.optimizer import Border, Part, Prepared, Refusal, Report, ReportRow
+from armnn.optimizer import Prepared
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.observe import Observation
 from armnn.optimizer.prepared import Segments
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
-    from armnn.optimizer import OptimizerOptions, Participants
+    from armnn.optimizer import OptimizerOptions, Participants, Report
 
 
 def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -59,6 +58,8 @@ def _encoded_layer(
     layer: Layer, numbers: dict[Value, list[int]], arrays: list[NDArray[Any]]
 ) -> dict[str, Any]:
     stored = encoded_layer(layer, numbers, arrays)
+    from armnn.optimizer.observe import Observation  # late, as below: few are observed
+
     if isinstance(layer.compiled, Observation):
         stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
     elif layer.compiled is not None:
@@ -101,6 +102,8 @@ def _decoded(
     for row in stored["layers"]:
         layers.append(decoded_layer(row, network, layers, blocks))
         if "observed" in row:
+            from armnn.optimizer.observe import Observation
+
             layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
             layers[-1].compiled = _program(row, participants)
@@ -109,9 +112,48 @@ def _decoded(
     placement = place_tensors(network, preferences, participants.factories, options, sources)
     if len(network) != len(layers):
         raise StaleEntryError("its tensors lie in other kinds of memory now")
-    rows = tuple(_decoded_row(row) for row in stored["report"])
-    report = Report(rows, parts=tuple(_decoded_part(part) for part in stored["parts"]))
-    return Prepared(network, placement, lambda: report, Segments(network, None))
+    _check_report(stored["report"], stored["parts"])
+    make_report = partial(_decoded_report, stored["report"], stored["parts"])
+    return Prepared(network, placement, make_report, Segments(network, None))
+
+
+_ROW: Final = {
+    "layer",
+    "type",
+    "backend",
+    "refusals",
+    "compiled_into",
+    "specialisation",
+    "footprint",
+    "conversion",
+    "multiply_adds",
+}
+_REFUSAL: Final = {"backend", "reason"}
+_FOOTPRINT: Final = {"arena_bytes", "scratch_bytes", "weight_bytes"}
+_PART: Final = {"name", "backend", "layers", "specialisation", "borders"}
+_BORDER: Final = {"tensor", "source", "bytes", "copied"}
+
+
+def _check_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
+    """Check the names in a report, which is decoded later.
+
+    Raises:
+        StaleEntryError: It is none.
+    """
+    described = [(row, _ROW) for row in rows]
+    described += [(each, _REFUSAL) for row in rows for each in row["refusals"]]
+    described += [(row["footprint"], _FOOTPRINT) for row in rows if row["footprint"] is not None]
+    described += [(part, _PART) for part in parts]
+    described += [(each, _BORDER) for part in parts for each in part["borders"]]
+    for each, expected in described:
+        if each.keys() != expected:
+            raise StaleEntryError(f"its report has {sorted(each)}, expected {sorted(expected)}")
+
+
+def _decoded_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> Report:
+    from armnn.storage.reports import decoded_report  # late: a report is asked for seldom
+
+    return decoded_report(rows, parts)
 
 
 def _program(row: dict[str, Any], participants: Participants) -> object:
@@ -122,23 +164,3 @@ def _program(row: dict[str, Any], participants: Participants) -> object:
         return candidate.backend.cached_program(row["program"], candidate.model)
     except StaleEntryError as error:
         raise StaleEntryError(f"of its program {row['name']!r}, {error}") from error
-
-
-def _decoded_row(row: dict[str, Any]) -> ReportRow:
-    refusals = tuple(Refusal(**each) for each in row["refusals"])
-    return ReportRow(
-        row["layer"],
-        row["type"],
-        row["backend"],
-        refusals,
-        row["compiled_into"],
-        row["specialisation"],
-        None if row["footprint"] is None else Footprint(**row["footprint"]),
-        row["conversion"],
-        row["multiply_adds"],
-    )
-
-
-def _decoded_part(part: dict[str, Any]) -> Part:
-    borders = tuple(Border(**border) for border in part["borders"])
-    return Part(**{**part, "borders": borders})

@@ -7,9 +7,9 @@ files of their own.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
+from armnn._logging import Logger
 from armnn.backends.cache import ProgramCache, StaleEntryError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.cache import Block, Entry
 
-_log = logging.getLogger("armnn.backends.cache")  # the name that applications know
+_log = Logger("armnn.backends.cache")  # the name that applications know
 
 
 class ModelPrograms(ProgramCache):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import logging
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
+from armnn._logging import Logger
 from armnn.backends.control import current_control
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOBODY: Final = 0
 """The call_id of a call without a control."""
 
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _S = TypeVar("_S")

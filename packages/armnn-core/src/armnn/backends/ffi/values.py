@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from armnn_backend_api.structs import Arena
 
 _OLDEST: Final = (1, 0)
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+_INTEGER: Final = r"-?[0-9]{1,18}"
+_NUMBER: Final = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLDataTypeCode
 _CODES: Final = {"i": _INT, "u": _UINT, "f": _FLOAT, "b": _BOOL}
 
@@ -98,9 +98,9 @@ def value_of(text: str) -> OptionValue:
     """Return a text's value: Boolean, number or text."""
     if text in ("true", "false"):
         return text == "true"
-    if _INTEGER.fullmatch(text):
+    if re.fullmatch(_INTEGER, text):
         return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+    return float(text) if re.fullmatch(_NUMBER, text) else text
 
 
 def spelling_of(value: OptionValue) -> str:

@@ -14,9 +14,7 @@ from armnn.backends.base import BackendContext, CachingBackend, ModelContext, Ne
 from armnn.backends.ffi.errors import attempt, call
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
-from armnn.backends.journal import noted_load
 from armnn.backends.memory import HOST_FACTORY_ID
-from armnn.backends.native.compiling import compile_layer, compile_view, query
 from armnn.backends.native.context import (
     NativeAllocator,
     NativeBackendContext,
@@ -34,11 +32,8 @@ from armnn.backends.native.extensions.device_memory import (
     device_memory_table,
     factory_id,
 )
-from armnn.backends.native.extensions.sharing import NativeSharedMemory
-from armnn.backends.native.extensions.tasks import NativeAsyncExecution
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.programs.blobs import stored_program
-from armnn.backends.native.programs.graph import NativeGraph
 from armnn.backends.native.programs.program import NativeProgram, check_open
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
@@ -48,12 +43,23 @@ from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from armnn.backends.base import Workload
     from armnn.backends.memory import Allocator, TensorHandleFactories
     from armnn.backends.native.library import NativeLibrary
     from armnn.backends.options import CreationOptions, OptionValue
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
+
+
+def _noted(library: NativeLibrary) -> AbstractContextManager[None]:
+    """Keep a note while a file makes a backend."""
+    if not library.is_dropped_file:
+        return contextlib.nullcontext()
+    from armnn.backends.journal import noted_load  # late: few libraries are such files
+
+    return noted_load(library.path)
 
 
 class NativeBackend(NetworkBackend, CachingBackend):
@@ -166,6 +172,9 @@ class NativeBackend(NetworkBackend, CachingBackend):
         known = self._answer_of_host(layer)
         if known is not None:
             return known
+        from armnn.backends.native.compiling import query  # late, as all that a prepared
+        from armnn.backends.native.programs.graph import NativeGraph  # model does not need
+
         with NativeGraph.of_layer(layer, self.api_version) as graph:
             (answer,) = query(self.start(), _own(model).device, graph)
         return answer
@@ -179,6 +188,9 @@ class NativeBackend(NetworkBackend, CachingBackend):
         answers = {layer: self._answer_of_host(layer) for layer in view.layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
         if asked:
+            from armnn.backends.native.compiling import query
+            from armnn.backends.native.programs.graph import NativeGraph
+
             part = view if len(asked) == len(answers) else view.part(*asked)
             with NativeGraph.of_view(part, self.api_version) as graph:
                 found = query(self.start(), _own(model).device, graph)
@@ -192,6 +204,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
             ArmnnError: It cannot be compiled.
         """
         if layer.type != "PreCompiled":
+            from armnn.backends.native.compiling import compile_layer
+
             return compile_layer(self.start(), self.api_version, layer, _own(model))
         if not isinstance(layer.compiled, NativeProgram):
             raise BackendError(
@@ -208,6 +222,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
         Raises:
             ArmnnError: It failed.
         """
+        from armnn.backends.native.compiling import compile_view
+
         return compile_view(self.start(), self.api_version, view, _own(model))
 
     def cached_program(self, key: Sequence[Any], model: ModelContext) -> NativeProgram:
@@ -260,10 +276,18 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """
         if name == ASYNC_EXECUTION:
             tasks = self.library.tasks
-            return None if tasks is None else NativeAsyncExecution(self.library, tasks)
+            if tasks is None:
+                return None
+            from armnn.backends.native.extensions.tasks import NativeAsyncExecution
+
+            return NativeAsyncExecution(self.library, tasks)
         if name == SHARED_MEMORY:
             memory = extension_table(self.library, name, abi.Memory)
-            return None if memory is None else NativeSharedMemory(self.start(), memory)
+            if memory is None:
+                return None
+            from armnn.backends.native.extensions.sharing import NativeSharedMemory
+
+            return NativeSharedMemory(self.start(), memory)
         return extension_address(self.library, name)
 
     def __repr__(self) -> str:
@@ -278,7 +302,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     def _create(self, options: Mapping[str, OptionValue]) -> NativeObject:
         library, arena, pointer = self.library, Arena(), ctypes.c_void_p()
-        with noted_load(library.path) if library.is_dropped_file else contextlib.nullcontext():
+        with _noted(library):
             failure = attempt(
                 library.required("create"),
                 library.host.table,

@@ -24,7 +24,6 @@ from armnn.backends.native.extensions.device_memory import (
     NativeHandleFactory,
     device_memory_table,
 )
-from armnn.backends.native.extensions.tasks import NativeTask
 from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
@@ -213,6 +212,8 @@ class _BoundProgram:
         table = self.library.tasks if may_stop else None
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
+                from armnn.backends.native.extensions.tasks import NativeTask  # late: for long runs
+
                 with NativeTask(table, self, call_id, deadline_ns) as task:
                     task.wait()
             else:

@@ -11,9 +11,8 @@ import numpy as np
 from armnn._dataclasses import dataclass
 from armnn.backends import ArrayHandle, Support
 from armnn.backends.base import NetworkBackend
-from armnn.backends.blame import blamed
+from armnn.backends.named_frames import blamed
 from armnn.errors import ArmnnError, BackendError
-from armnn.layers import required_api
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +87,8 @@ class Candidate:
 
         It is younger than the backend.
         """
+        from armnn.layers import required_api  # late: nothing is assigned from a cache
+
         need = required_api(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
         version = self.backend.api_version
         if (version.major, version.minor) < need.version:

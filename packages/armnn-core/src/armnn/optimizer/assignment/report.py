@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import dataclass, field
-from armnn.backends.footprint import Footprint
 from armnn.graph.text import sections_text, tensors_text
 
 if TYPE_CHECKING:
+    from armnn.backends.footprint import Footprint
     from armnn.backends.preference import SkippedBackend
-    from armnn.graph import Layer
     from armnn.optimizer.assignment.parts import Part
     from armnn.tensor import TensorInfo
 
@@ -213,9 +212,3 @@ def prepared_text(
     return sections_text(
         title, {"inputs": tensors_text(inputs), **sections, "outputs": tensors_text(outputs)}
     )
-
-
-def footprint_of(layer: Layer | None) -> Footprint | None:
-    """Return a PreCompiled layer's memory, if its backend reports it."""
-    found = None if layer is None else getattr(layer.compiled, "footprint", None)
-    return found if isinstance(found, Footprint) else None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
-from armnn.backends.blame import blamed
+from armnn.backends.named_frames import blamed
 from armnn.errors import OptimizationError
 from armnn.optimizer.assignment.assign import assign_backends
 from armnn.optimizer.assignment.partition import partition

@@ -9,12 +9,12 @@ nothing where it needs a dimension that is unknown, and nothing when it is run a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from armnn._logging import Logger
 from armnn.optimizer.passes.cancel_inverse_conversions import cancel_inverse_conversions
 from armnn.optimizer.passes.cancel_inverse_permutes import cancel_inverse_permutes
 from armnn.optimizer.passes.convert_constants import convert_constants
@@ -75,7 +75,7 @@ PassControl: TypeAlias = "Callable[[str, Network, Pass], int]"
 pass_control: ContextVar[PassControl | None] = ContextVar("pass_control", default=None)
 """What runs the passes of this thread, if anything else than themselves."""
 
-_log = logging.getLogger(__name__)
+_log = Logger(__name__)
 
 
 def run_passes(network: Network, passes: Sequence[Pass] = PASSES) -> int:

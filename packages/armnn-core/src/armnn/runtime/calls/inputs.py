@@ -11,7 +11,6 @@ import numpy as np
 from armnn._arguments import array as array_of
 from armnn._arguments import conversion, items, refused
 from armnn.errors import InvalidArgumentError
-from armnn.quantization import dequantize, quantize
 from armnn.runtime.plans.outputs import check_shapes
 from armnn.tensor import TensorInfo, format_shape
 
@@ -165,6 +164,8 @@ class RealValues:
         Raises:
             InvalidArgumentError: An array of the caller's has another shape.
         """
+        from armnn.quantization import dequantize
+
         made = {
             name: dequantize(array, self._outputs[name]) if name in self._outputs else array
             for name, array in outputs.items()
@@ -191,6 +192,8 @@ class RealValues:
                 f"the input {name!r} has shape {format_shape(values.shape)}: expected "
                 f"{format_shape(info.shape)}"
             )
+        from armnn.quantization import quantize  # late: many models are not quantised
+
         return quantize(values, info)
 
 

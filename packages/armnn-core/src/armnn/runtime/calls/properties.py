@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn._arguments import flag, instance, with_known_names
+from armnn._arguments import flag, instance, refused, with_known_names
 from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.calls.watched_runs import check_profiler
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -77,3 +76,14 @@ def check_properties(name: str, properties: object, options: OptimizerOptions) -
                 + ("a source of memory" if enabled else MemorySource.UNDEFINED.arm_name)
                 + f", or optimise it with {option}={not enabled}"
             )
+
+
+def check_profiler(profiler: object) -> None:
+    """Raise InvalidArgumentError unless events can be given to it."""
+    if profiler is not None and not has_method(profiler, "event"):
+        raise refused("the profiler", profiler, "a ProfilingSink such as armnn.profiling.Recorder")
+
+
+def has_method(value: object, name: str) -> bool:
+    """Return whether a value, no class, has a method."""
+    return not isinstance(value, type) and callable(getattr(value, name, None))

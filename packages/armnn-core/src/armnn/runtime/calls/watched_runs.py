@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from armnn._arguments import refused
 from armnn.backends.control import CancelToken, RunControl
 from armnn.runtime.calls.deadlines import deadline_of
+from armnn.runtime.calls.properties import check_profiler, has_method
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
@@ -58,17 +59,7 @@ def watched_run(
     return made
 
 
-def check_profiler(profiler: object) -> None:
-    """Raise InvalidArgumentError unless events can be given to it."""
-    if profiler is not None and not _has_method(profiler, "event"):
-        raise refused("the profiler", profiler, "a ProfilingSink such as armnn.profiling.Recorder")
-
-
 def check_token(cancel: object) -> None:
     """Raise InvalidArgumentError unless it can be asked whether to stop."""
-    if cancel is not None and not _has_method(cancel, "is_set"):
+    if cancel is not None and not has_method(cancel, "is_set"):
         raise refused("cancel", cancel, "an object with is_set(), such as a threading.Event")
-
-
-def _has_method(value: object, name: str) -> bool:
-    return not isinstance(value, type) and callable(getattr(value, name, None))

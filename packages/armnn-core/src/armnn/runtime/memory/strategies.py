@@ -29,7 +29,7 @@ ANY_BACKEND: Final = "*"
 """The key of the strategy of all backends that have none of their own."""
 
 _VALIDATOR: Final = "StrategyValidator"
-_WRAPPED: Final = re.compile(rf"{_VALIDATOR}\((.+)\)")
+_WRAPPED: Final = rf"{_VALIDATOR}\((.+)\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def find_strategy(strategy: str | Strategy) -> Strategy:
         find_strategy(strategy.strategy)
     if not isinstance(strategy, str):
         return strategy
-    wrapped = _WRAPPED.fullmatch(strategy)
+    wrapped = re.fullmatch(_WRAPPED, strategy)
     if wrapped is not None:
         return StrategyValidator(find_strategy(wrapped[1]))
     if strategy in STRATEGIES:

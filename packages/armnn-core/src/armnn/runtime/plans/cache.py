@@ -9,9 +9,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import collection_waits, trim_memory
+from armnn.backends.footprint import footprint_of
 from armnn.errors import ExecutionError, GraphError
-from armnn.optimizer import Report
-from armnn.optimizer.assignment.report import footprint_of
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types
 from armnn.runtime.plans.plan import Plan
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.control import RunControl
-    from armnn.optimizer import OptimizedNetwork, Prepared
+    from armnn.optimizer import OptimizedNetwork, Prepared, Report
     from armnn.runtime.plans.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
@@ -100,6 +99,8 @@ class NetworkPlans:
     @property
     def report(self) -> Report:
         """Which layer runs where in every plan that is kept."""
+        from armnn.optimizer import Report  # late: it is asked for seldom
+
         participants = self.optimized.participants
         empty = Report(skipped=participants.skipped, choice=participants.choice)
         return sum((plan.prepared.report for plan in self.plans), empty)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.graph import Aliased
-from armnn.optimizer.assignment.report import prepared_text
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
@@ -67,6 +66,8 @@ class NetworkFacts:
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
 
     def __str__(self) -> str:
+        from armnn.optimizer.assignment.report import prepared_text  # late: it is seldom shown
+
         title = repr(self).strip("<>")
         return prepared_text(title, self.inputs, self.report, self.outputs)
 

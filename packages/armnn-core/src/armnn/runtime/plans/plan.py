@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from armnn.backends import (
     ASYNC_EXECUTION,
     ArrayHandle,
-    AsyncExecution,
     HostAllocator,
     TensorHandle,
     Workload,
 )
-from armnn.backends.blame import blamed
+from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError
 from armnn.optimizer.assignment.boundaries import owner
-from armnn.optimizer.observe import Observation
 from armnn.runtime.memory.arenas import plan_arenas
 from armnn.runtime.memory.handles import CopyWorkload, allocated
 from armnn.runtime.memory.idle_memory import IdleMemory
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, MemoryManager, Step, Task
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
+    from armnn.optimizer.observe import Observation
     from armnn.runtime.memory.strategies import MemoryStrategies
     from armnn.runtime.plans.observed import TensorSink
     from armnn.types import MemorySource
@@ -88,7 +87,7 @@ class Plan:
         self._workloads = {
             layer: self._workload(layer)
             for layer in self._order
-            if layer.backend is not None or isinstance(layer.compiled, Observation)
+            if layer.backend is not None or _observation_of(layer) is not None
         }
         self._handles = TensorHandles(prepared.placement, participants.factories, self._order)
         self._lifetimes = lifetimes(self._order)
@@ -192,8 +191,9 @@ class Plan:
     def _workload(self, layer: Layer) -> Workload:
         if layer.type in ("MemCopy", "MemImport"):
             return CopyWorkload()
-        if isinstance(layer.compiled, Observation) and self._sink is not None:
-            return self._sink.workload(layer.compiled)
+        observation = _observation_of(layer)
+        if observation is not None and self._sink is not None:
+            return self._sink.workload(observation)
         candidate = self._candidate(layer)
         try:
             make = blamed(candidate.backend.create_workload, candidate.id, layer.name)
@@ -280,6 +280,10 @@ class Plan:
             return None
         ((layer, step),) = steps
         extension = self._candidate(layer).backend.extension(ASYNC_EXECUTION)
+        if extension is None:
+            return None
+        from armnn.backends import AsyncExecution  # late: few runs are asynchronous
+
         if not isinstance(extension, AsyncExecution):
             return None
         return lambda deadline: extension.submit(step, deadline_ns=deadline)
@@ -322,3 +326,12 @@ def _watched(step: Step, watch: Callable[[], object]) -> Step:
         watch()
 
     return watched_step
+
+
+def _observation_of(layer: Layer) -> Observation | None:
+    """Return what a Debug layer of the optimizer shows."""
+    if layer.type != "Debug":
+        return None
+    from armnn.optimizer.observe import Observation  # late: few networks are observed
+
+    return layer.compiled if isinstance(layer.compiled, Observation) else None

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Imports of processes that run prepared models.
+
+Counts and names are compared, which do not depend on the machine as times do. ``sys.modules`` is
+read, as ``python -X importtime`` omits modules that ``import_module`` imports.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armnn
+
+# Nothing of it is needed; what the first column begins with may not be imported.
+UNNEEDED = (
+    "armnn._companions",
+    "armnn._whole_files",
+    "armnn.backends.blame",
+    "armnn.backends.crashes",
+    "armnn.backends.ffi.constants",
+    "armnn.backends.journal",
+    "armnn.backends.locking",
+    "armnn.backends.native.compiling",
+    "armnn.backends.native.programs.graph",
+    "armnn.backends.native.programs.replanning",
+    "armnn.backends.python",
+    "armnn.backends.views",
+    "armnn.benchmarking",
+    "armnn.cli",
+    "armnn.compat",
+    "armnn.debugging",
+    "armnn.graph._builders",
+    "armnn.graph.network",
+    "armnn.graph.text",
+    "armnn.isolation",
+    "armnn.layers._types",
+    "armnn.layers._versions",
+    "armnn.optimizer.assignment.assign",
+    "armnn.optimizer.assignment.partition",
+    "armnn.optimizer.assignment.parts",
+    "armnn.optimizer.assignment.report",
+    "armnn.optimizer.evaluation",
+    "armnn.optimizer.folds",
+    "armnn.optimizer.layouts",
+    "armnn.optimizer.observe",
+    "armnn.optimizer.optimized_network",
+    "armnn.optimizer.passes",
+    "armnn.optimizer.phases",
+    "armnn.optimizer.rewrite",
+    "armnn.optimizer.segments",
+    "armnn.optimizer.shapes",
+    "armnn.optimizer.symbolic",
+    "armnn.optimizer.template",
+    "armnn.parsing.conversion",
+    "armnn.parsing.exporting",
+    "armnn.parsing.flatbuffers",
+    "armnn.placement",
+    "armnn.processes",
+    "armnn.profiling",
+    "armnn.quantization",
+    "armnn.runtime.calls.imports",
+    "armnn.runtime.calls.watched_runs",
+    "armnn.storage.armnn_files",
+    "armnn.storage.reports",
+    "armnn.verdicts",
+    "armnn.viewing",
+    "armnn_parser_",
+    "csv",
+    "importlib.metadata",
+    "importlib.resources",
+    "importlib.util",
+    "importlib_metadata",
+    "logging",
+    "lzma",
+    "ml_dtypes",
+    "onnx",
+    "packaging",
+    "random",
+    "rich",
+    "shutil",
+    "subprocess",
+    "tempfile",
+    "traceback",
+)
+
+MOST_MODULES = 132
+"""Modules of ours; 155 until November 2026."""
+
+MOST_OTHERS = 26
+"""Modules of the standard library that NumPy does not import; 52 until November 2026."""
+
+MOST_COMPILED = 1
+"""Classes whose methods are compiled at import, as ``dataclasses`` does; 59 until November 2026."""
+
+CHILD = """if True:
+    import sys
+    import numpy
+    import dataclasses
+    import json
+
+    compiled, process = [], dataclasses._process_class
+
+    def counted(kind, *arguments, **named):
+        if any(arguments[:6]):  # init, repr, eq, order, unsafe_hash and frozen need texts
+            compiled.append(kind.__name__)
+        return process(kind, *arguments, **named)
+
+    dataclasses._process_class = counted
+    before = {name for name in sys.modules if name not in ("dataclasses", "json")}
+    import armnn
+
+    model = armnn.load_model(sys.argv[1], ["CpuAcc"], **json.loads(sys.argv[2]))
+    made = model.run({"x": numpy.ones((1, 4, 4, 3), numpy.float32)})["y"].tolist()
+    modules = sorted(set(sys.modules) - before)
+    print(json.dumps([modules, compiled, made]))
+    """
+
+
+def saved(folder: Path) -> Path:
+    """Write a model of a convolution and an activation."""
+    network = armnn.Network("small")
+    x = network.add_input("x", armnn.TensorInfo((1, 4, 4, 3)))
+    weights = network.add_constant(np.full((2, 3, 3, 3), 0.5, np.float32))
+    made = network.add_convolution2d(
+        x, weights, pad_left=1, pad_right=1, pad_top=1, pad_bottom=1, data_layout="NHWC"
+    )
+    network.add_output("y", network.add_activation(made, function="ReLu"))
+    armnn.save(network, folder / "small.armnn")
+    return folder / "small.armnn"
+
+
+def in_a_fresh_process(model: Path, **options: str) -> tuple[list[str], list[str], object]:
+    """Return modules, classes and result of a process."""
+    command = [sys.executable, "-c", CHILD, str(model), json.dumps(options)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    modules, compiled, made = json.loads(run.stdout)
+    return modules, compiled, made
+
+
+@pytest.mark.parametrize("kind", ["cached", "compiled"])
+def test_a_prepared_model_is_loaded_and_run_with_few_modules(kind: str, tmp_path: Path) -> None:
+    model = saved(tmp_path)
+    options = {"cache_dir": str(tmp_path / "cache")} if kind == "cached" else {}
+    cold, _, expected = in_a_fresh_process(model, **options)
+    if kind == "compiled":
+        model = tmp_path / "small.armnn-prepared"
+        runtime = armnn.Runtime()
+        runtime.compile_network(armnn.parse(tmp_path / "small.armnn"), model, ["CpuAcc"])
+    modules, compiled, made = in_a_fresh_process(model, **options)
+    assert made == expected
+    assert "armnn.optimizer.passes" in cold
+    assert [name for name in modules if name.startswith(UNNEEDED)] == []
+    ours = [name for name in modules if name.startswith("armnn")]
+    others = [name for name in modules if name not in ours]
+    assert len(ours) <= MOST_MODULES, ours
+    assert len(others) <= MOST_OTHERS, others
+    assert len(compiled) <= MOST_COMPILED, compiled
+
+
+def test_a_list_of_the_backends_imports_none_of_them() -> None:
+    code = """if True:
+        import json, runpy, sys
+
+        sys.argv = ["armnn", "backends", "--json"]
+        try:
+            runpy.run_module("armnn", run_name="__main__")
+        except SystemExit as end:
+            assert not end.code
+        print(json.dumps(sorted(sys.modules)))
+        """
+    run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    modules = json.loads(run.stdout.splitlines()[-1])
+    unneeded = (
+        "armnn.backends.locking",
+        "armnn.backends.native.",
+        "armnn.cli.layer_support",
+        "armnn.cli.self_descriptions",
+        "armnn.optimizer",
+        "armnn.processes",
+        "armnn.runtime",
+        "importlib.resources",
+        "rich",
+        "tempfile",
+    )
+    assert [name for name in modules if name.startswith(unneeded)] == []
