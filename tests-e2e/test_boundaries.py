@@ -39,6 +39,7 @@ CORE_ORDER = [
         "_dataclasses",
         "_digest",
         "_distributions",
+        "_huge_pages",
         "_installing",
         "_lazy",
         "_load_times",

@@ -95,6 +95,46 @@ print(sum(sizes) >= 2048)
 
 
 def test_large_packed_weights_may_lie_in_huge_pages() -> None:
-    """NumPy asks for its own from 4 MiB on; these weights have 2.25."""
+    """Take 2.25 MiB: NumPy asks for pages from 4 on."""
     run = subprocess.run([sys.executable, "-c", HUGE], check=True, capture_output=True, text=True)
     assert run.stdout == "True\n"
+
+
+MANY = """
+import gc, re, numpy as np, armnn
+
+def flagged():
+    maps = re.split(r"\\n(?=[0-9a-f]+-)", open("/proc/self/smaps").read())
+    huge = [each for each in maps if re.search("VmFlags:.* hg", each)]
+    return sum(int(re.search("Rss: +([0-9]+)", each)[1]) for each in huge)
+
+rng = np.random.default_rng(1)
+weights = rng.standard_normal((16, 512, 512), np.float32) / 32
+network = armnn.Network()
+value = network.add_input("x", armnn.TensorInfo((3, 512)))
+for each in weights:
+    value = network.add_fully_connected(value, each)
+network.add_output("y", value)
+x = expected = rng.standard_normal((3, 512), np.float32)
+for each in weights:
+    expected = expected @ each
+before = flagged()
+first = armnn.load_model(network, backends=["CpuAcc"])
+second = armnn.load_model(network, backends=["CpuAcc"])
+both = flagged()
+first.unload()
+difference = abs(second.run({"x": x})["y"] - expected).max()
+second.unload()
+del first, second
+gc.collect()
+print(both - before, flagged() - before, difference < 1e-5 * abs(expected).max())
+"""
+
+
+def test_many_packed_weights_lie_in_huge_pages_once_and_go() -> None:
+    """Pack sixteen of 1 MiB; blocks have all but four."""
+    run = subprocess.run([sys.executable, "-c", MANY], check=True, capture_output=True, text=True)
+    loaded, left, is_right = run.stdout.split()
+    assert 12 << 10 <= int(loaded) < 14 << 10, "KiB"
+    assert int(left) <= 64
+    assert is_right == "True"

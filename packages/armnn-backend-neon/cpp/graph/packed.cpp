@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -15,7 +16,10 @@ namespace {
 
 constexpr size_t kMapped = 1 << 18; /* working memory from here on is mapped */
 constexpr size_t kPage = 4096;
+constexpr size_t kLargestPage = 1 << 16; /* that a system has besides huge ones */
 constexpr size_t kHugePage = 2 << 20; /* on x86-64, and on Arm with pages of 4 KiB */
+constexpr size_t kPlain = 4 << 20; /* packed weights that are not worth the end of a huge page */
+constexpr size_t kBlock = 16 * kHugePage;
 
 /* Lets the system back memory by huge pages: kernels walk over all of it, so each page costs a look-up. */
 void prefer_huge_pages(void *memory, size_t bytes) {
@@ -42,6 +46,53 @@ static std::shared_ptr<void> mapped_memory(size_t bytes) {
   return std::shared_ptr<void>(memory, [bytes](void *made) { munmap(made, bytes); });
 }
 
+/* Mapped memory that begins with a huge page. */
+struct HugePages::Block {
+  explicit Block(size_t size) : bytes(size) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    void *mapped = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(mapped) % kHugePage) % kHugePage;
+    start = static_cast<std::byte *>(mapped) + before;
+    if (before > 0) munmap(mapped, before);
+    if (before < kHugePage) munmap(start + bytes, kHugePage - before);
+    prefer_huge_pages(start, bytes);
+  }
+  Block(const Block &) = delete;
+  Block &operator=(const Block &) = delete;
+  ~Block() { munmap(start, bytes); }
+
+  void end_at(size_t used) {
+    const size_t kept = (used + kLargestPage - 1) / kLargestPage * kLargestPage;
+    if (kept < bytes) munmap(start + kept, bytes - kept);
+    bytes = kept;
+  }
+
+  std::byte *start = nullptr;
+  size_t bytes;
+};
+
+std::shared_ptr<void> HugePages::get(size_t bytes) {
+  const size_t whole = aligned_bytes(bytes) + 64;
+  if (plain_ + whole <= kPlain) {
+    plain_ += whole;
+    return aligned_memory(bytes);
+  }
+  if (block_ == nullptr || used_ + whole > block_->bytes) {
+    end();
+    block_ = std::make_shared<Block>((std::max(whole, kBlock) + kHugePage - 1) / kHugePage * kHugePage);
+  }
+  std::byte *piece = block_->start + used_;
+  used_ += whole;
+  return {block_, piece};
+}
+
+void HugePages::end() {
+  if (block_ != nullptr) block_->end_at(used_);
+  block_.reset();
+  used_ = 0;
+}
+
 std::shared_ptr<const void> filled_memory(size_t bytes, int32_t byte) {
   const std::shared_ptr<void> memory = aligned_memory(bytes);
   std::memset(memory.get(), byte, bytes);
@@ -54,14 +105,6 @@ std::shared_ptr<void> MemorySource::get(size_t bytes) const {
   void *memory = from.allocate(from.ctx, aligned_bytes(bytes) + 64, 64);
   if (memory == nullptr) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, [&from](void *made) { from.free(from.ctx, made); });
-}
-
-std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Fill &fill) {
-  return get(key, bytes, [&]() -> std::shared_ptr<const void> {
-    const std::shared_ptr<void> memory = aligned_memory(bytes);
-    fill(memory.get());
-    return memory;
-  });
 }
 
 std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Make &make) {
@@ -108,23 +151,23 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
       throw std::runtime_error("constant " + std::to_string(value) + " lacks the packed form " + recipe);
     }
     if (!identity.empty()) {
-      const Fill pack_once = [&](void *memory) { pack(fill, memory); };
-      const auto packed = shared_.get(identity + " " + recipe, bytes, pack_once);
+      const auto packed = shared_.get(identity + " " + recipe, bytes, [&] { return pack(fill, bytes); });
       entries_.push_back({value, recipe, bytes, packed});
       return counted(packed, bytes);
     }
   }
-  const std::shared_ptr<void> memory = aligned_memory(bytes);
-  pack(fill, memory.get());
+  const std::shared_ptr<void> memory = pack(fill, bytes);
   if (known != sources_.end()) entries_.push_back({known->second.value, recipe, bytes, memory});
   return counted(memory, bytes);
 }
 
-void ProgramWeights::pack(const Fill &fill, void *memory) {
+std::shared_ptr<void> ProgramWeights::pack(const Fill &fill, size_t bytes) {
   const auto began = std::chrono::steady_clock::now();
-  fill(memory);
+  std::shared_ptr<void> memory = pages_.get(bytes);
+  fill(memory.get());
   const auto took = std::chrono::steady_clock::now() - began;
   pack_ns_ += std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
+  return memory;
 }
 
 bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,

@@ -2,6 +2,7 @@
 /* Weights in the order that a kernel reads them, shared by all programs of a backend. */
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,19 +35,34 @@ class MemorySource {
   const armnn_allocator *allocator_ = nullptr;
 };
 
+/* Pieces of mapped blocks, so that small ones are in huge pages, too: getting megabytes in pages of
+ * 4 KiB takes longer than packing weights. A block goes with its last piece.
+ */
+class HugePages {
+ public:
+  /* Aligned to 64 bytes, which may be read beyond the end; throws std::bad_alloc. */
+  std::shared_ptr<void> get(size_t bytes);
+  /* Gives back what is behind the last piece; the next one is elsewhere. */
+  void end();
+
+ private:
+  struct Block;
+  std::shared_ptr<Block> block_;
+  size_t used_ = 0; /* bytes of the block */
+  size_t plain_ = 0; /* bytes that came from the C library */
+};
+
 using Fill = std::function<void(void *)>;
 using Make = std::function<std::shared_ptr<const void>()>;
 
 /* What the programs of a backend packed, as long as one of them has it. */
 class PackedWeights {
  public:
-  /* Returns what fill wrote, or what it wrote earlier for the same key and size.
+  /* Returns what make returned, now or earlier for the same key and size.
    *
    * Args: key: the identity of the source, which no other one ever has, and all that the packing
    * depends on.
    */
-  std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Fill &fill);
-  /* The same, of memory that make returns. */
   std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Make &make);
 
  private:
@@ -92,6 +108,9 @@ class ProgramWeights {
    */
   bool is_packed_as(const void *source, const std::string &recipe, const std::function<bool()> &fits) const;
 
+  /* After the last get: gives back memory that no packed form took. */
+  void end() { pages_.end(); }
+
   /* Of all packed forms together. */
   size_t bytes() const { return bytes_; }
   /* What packing took so far. */
@@ -105,12 +124,13 @@ class ProgramWeights {
     bool is_left_out;
   };
   std::shared_ptr<const void> counted(std::shared_ptr<const void> memory, size_t bytes);
-  void pack(const Fill &fill, void *memory);
+  std::shared_ptr<void> pack(const Fill &fill, size_t bytes);
 
   PackedWeights &shared_;
   std::map<const void *, Source> sources_;
   std::map<std::pair<size_t, std::string>, Entry> stored_;
   std::vector<Entry> entries_;
+  HugePages pages_;
   std::set<const void *> counted_;
   size_t bytes_ = 0;
   int64_t pack_ns_ = 0;

@@ -14,6 +14,7 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   const Setup setup{graph_.tensors,    kernels_,           weights_, *pool_,
                     pool_->threads(), pool_->least_ns(), multiplies_bfloat16};
   const std::vector<size_t> scratch_bytes = prepare_all(setup);
+  weights_.end();
   drop_unread_constants();
   arena_ = plan_arena(graph_, scratch_bytes, sharing);
   find_ports();

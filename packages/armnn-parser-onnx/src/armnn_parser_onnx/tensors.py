@@ -152,9 +152,9 @@ def external_bytes(tensor: Tensor, external_data: ExternalData) -> bytes | memor
     return external_data.read(tensor, -(-count * _tensor_data_type(tensor, what).bits // 8))
 
 
-def _raw_data(tensor: Tensor) -> bytes:
+def _raw_data(tensor: Tensor) -> bytes | memoryview:
     raw = tensor.raw_data
-    return raw.read(f"the data of {tensor.name!r}") if isinstance(raw, Span) else raw or b""
+    return raw.buffer(f"the data of {tensor.name!r}") if isinstance(raw, Span) else raw or b""
 
 
 def _tensor_data_type(tensor: Tensor, what: str) -> DataType:

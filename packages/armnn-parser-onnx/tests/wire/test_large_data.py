@@ -50,6 +50,26 @@ def test_large_data_is_read_from_the_file(product: Path) -> None:
     assert network.is_self_contained
 
 
+def test_megabytes_are_read_whole_and_cannot_be_written(tmp_path: Path) -> None:
+    weights = np.random.default_rng(2).random((5, 1 << 18, 2), np.float32)  # 2 MiB each
+    nodes = [helper.make_node("Add", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(5)]
+    made = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "sums",
+        [made("x0", TensorProto.FLOAT, [1 << 18, 2])],
+        [made("x5", TensorProto.FLOAT, [1 << 18, 2])],
+        [numpy_helper.from_array(each, f"w{i}") for i, each in enumerate(weights)],
+    )
+    path = tmp_path / "model.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    data = {layer.name: layer.data for layer in parse(path).layers if layer.data is not None}
+    for number, each in enumerate(weights):
+        np.testing.assert_array_equal(data[f"w{number}"], each)
+        assert not data[f"w{number}"].flags.writeable
+        assert data[f"w{number}"].ctypes.data % 16 == 0
+
+
 def test_large_data_is_left_in_the_file(product: Path) -> None:
     assert product.stat().st_size > 2 * LARGE
     weights, small = read_model(product).graph.initializer

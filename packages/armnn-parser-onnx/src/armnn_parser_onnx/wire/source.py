@@ -9,7 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
 from armnn.errors import ParseError
-from armnn.parsing.conversion import unreadable
+from armnn.parsing.conversion import HugePages, unreadable
 from armnn_parser_onnx.wire.errors import MalformedError
 from armnn_parser_onnx.wire.varints import LENGTH, length_at, skipped, tag_at
 
@@ -33,6 +33,7 @@ class SourceFile:
     def __init__(self, file: BinaryIO) -> None:
         self.name: str = file.name
         self._descriptor = file.fileno()
+        self._pages = HugePages()
         weakref.finalize(self, file.close)
 
     def size(self) -> int:
@@ -51,19 +52,30 @@ class SourceFile:
             ParseError: The file is shorter by now.
             ModelFileError: It cannot be read.
         """
-        check_span(os.fstat(self._descriptor), start, size, f"{what} in {self.name!r}")
-        parts: list[bytes] = []
-        missing = size
+        self._check(start, size, what)
         try:
-            while missing:
-                part = os.pread(self._descriptor, missing, start + size - missing)
-                if not part:
-                    raise ParseError(f"the file {self.name!r} ends while {what} is read")
-                parts.append(part)
-                missing -= len(part)
+            data = os.pread(self._descriptor, size, start)
         except OSError as error:
             raise unreadable(self.name, error) from error
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return data if len(data) == size else bytes(self.buffer(start, size, what))
+
+    def buffer(self, start: int, size: int, what: str) -> memoryview:
+        """Return bytes as :meth:`read` does, aligned as arrays are."""
+        self._check(start, size, what)
+        data = self._pages.empty(size)
+        done = 0
+        try:
+            while done < size:
+                count = os.preadv(self._descriptor, [data[done:]], start + done)
+                if not count:
+                    raise ParseError(f"the file {self.name!r} ends while {what} is read")
+                done += count
+        except OSError as error:
+            raise unreadable(self.name, error) from error
+        return data.toreadonly()
+
+    def _check(self, start: int, size: int, what: str) -> None:
+        check_span(os.fstat(self._descriptor), start, size, f"{what} in {self.name!r}")
 
 
 class Span(NamedTuple):
@@ -91,6 +103,16 @@ class Span(NamedTuple):
         if isinstance(self.data, bytes):
             return self.data[self.start : self.stop]
         return self.data.read(self.start, self.stop - self.start, what)
+
+    def buffer(self, what: str) -> bytes | memoryview:
+        """Return the bytes as :meth:`read` does, aligned as arrays are.
+
+        Raises:
+            ParseError: The file was cut short since it was opened.
+        """
+        if isinstance(self.data, bytes):
+            return self.data[self.start : self.stop]
+        return self.data.buffer(self.start, self.stop - self.start, what)
 
 
 Piece: TypeAlias = "bytes | tuple[int, Span]"

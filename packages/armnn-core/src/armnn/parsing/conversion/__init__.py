@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from armnn._huge_pages import HugePages
 from armnn.parsing.conversion._conversion import Conversion, Converted, add_stand_in, values_of
 from armnn.parsing.conversion._files import (
     check_model_file,
@@ -35,6 +36,7 @@ from armnn.parsing.conversion._values import ValueTable
 __all__ = [
     "Conversion",
     "Converted",
+    "HugePages",
     "NotKnownYetError",
     "Operation",
     "RefusedError",

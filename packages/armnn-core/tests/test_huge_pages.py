@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+
+from armnn.parsing.conversion import HugePages
+
+MIB = 1 << 20
+
+
+def test_buffers_have_their_size_and_share_no_byte() -> None:
+    pages = HugePages()
+    sizes = [0, 1, 63, MIB + 1, 3 * MIB, 5 * MIB, 1, 9 * MIB, 2 * MIB]
+    arrays = [np.frombuffer(pages.empty(size), np.uint8) for size in sizes]
+    for number, array in enumerate(arrays):
+        array[:] = number
+    assert [array.size for array in arrays] == sizes
+    for number, array in enumerate(arrays):
+        assert (array == number).all()
+
+
+def test_buffers_of_blocks_are_aligned() -> None:
+    pages = HugePages()
+    pages.empty(4 * MIB)
+    starts = [np.frombuffer(pages.empty(100), np.uint8).ctypes.data for _ in range(3)]
+    assert [start % 64 for start in starts] == [0, 0, 0]
+
+
+def test_a_block_goes_with_its_last_buffer() -> None:
+    pages = HugePages()
+    pages.empty(4 * MIB)
+    first, second = pages.empty(5 * MIB), pages.empty(3 * MIB)
+    assert first.obj is second.obj
+    block = weakref.ref(first.obj)
+    del pages, first
+    gc.collect()
+    assert block() is not None
+    del second
+    gc.collect()
+    assert block() is None
