@@ -76,6 +76,17 @@ def test_a_call_without_folders_imports_what_this_process_imports() -> None:
     assert ending.is_success, ending.errors
 
 
+@pytest.mark.parametrize("path", [None, "/a:/b"])
+def test_what_a_child_starts_has_the_import_path_of_the_host(
+    path: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    if path is not None:
+        monkeypatch.setenv("PYTHONPATH", path)
+    ending = run(PythonCall("os:system", ('echo "${PYTHONPATH-unset}"',)), FOR_A_WHILE)
+    assert ending.output.decode().strip() == (path or "unset")
+
+
 def test_a_program_reads_what_it_is_given() -> None:
     assert run(Program(["cat"]), FOR_A_WHILE, stdin=b"a word").output == b"a word"
 

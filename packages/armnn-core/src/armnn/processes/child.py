@@ -110,7 +110,7 @@ class Child:
             self._bounds = bounds
             self._deadline = _after(bounds.seconds)
             undo.callback(self._end)
-            self._send(_request(command, bounds) | {"descriptors": list(descriptors)})
+            self._send(_request(command, bounds, descriptors, environment))
             self._control.setblocking(False)
             self._undo = undo.pop_all()
 
@@ -273,10 +273,18 @@ def run(
     return ending
 
 
-def _request(command: PythonCall | Program, bounds: Bounds) -> dict[str, Any]:
+def _request(
+    command: PythonCall | Program,
+    bounds: Bounds,
+    descriptors: Sequence[int],
+    environment: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    given = os.environ if environment is None else environment
     request: dict[str, Any] = {
         "host": os.getpid(),
         "bounds": asdict(bounds),
+        "descriptors": list(descriptors),
+        "python_path": given.get("PYTHONPATH"),
         "argv": [],
         "path": [],
         "function": "",

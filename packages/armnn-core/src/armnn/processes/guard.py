@@ -60,9 +60,20 @@ def main(descriptor: int) -> Any:
             os.execvp(request["argv"][0], request["argv"])
         except OSError as error:
             sys.exit(f"{request['argv'][0]!r} cannot be started: {error.strerror}")
+    _restore("PYTHONPATH", request["python_path"])
     sys.path[:0] = request["path"]
     module, _, name = request["function"].partition(":")
     return getattr(__import__(module, fromlist=[name]), name)(*request["arguments"])
+
+
+def _restore(name: str, value: str | None) -> None:
+    """Give a variable the host's value, for what the child starts.
+
+    The modules that this interpreter imports are not those of another one.
+    """
+    os.environ.pop(name, None)
+    if value is not None:
+        os.environ[name] = value
 
 
 def _line(control: socket.socket) -> bytes:
