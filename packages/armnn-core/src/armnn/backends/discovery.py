@@ -79,9 +79,12 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
         reason=reason,
         remedy=remedy,
     )
-    path = entry_point.file if state is BackendState.KNOWN else None
-    audited = (entry.id, path or entry_point.value, None)
-    return FoundBackend(entry, entry_point.load, api_version, audited)
+    return FoundBackend(
+        entry,
+        entry_point.load,
+        api_version,
+        lambda: (entry_point.name, entry_point.file or entry_point.value, None),
+    )
 
 
 def _verdict(
@@ -137,11 +140,14 @@ def dynamic_backends(
         for record in _locked_or_refused(_scan(source, options), locked):
             entry = _entry(source, record, api_version)
             obtain = functools.partial(source.source.load, record, owner)
-            audited = (record.noted_id, record.path, record.sha256)
-            found = FoundBackend(entry, obtain, api_version, audited)
+            found = FoundBackend(entry, obtain, api_version, functools.partial(_audited, record))
             if not found.may_load and record.stage not in UNREMARKABLE_STAGES:
                 found.warn_once()
             yield found
+
+
+def _audited(record: SourceRecord) -> tuple[str | None, str, str | None]:
+    return record.noted_id, record.path, record.sha256
 
 
 def _scan(source: FoundSource, options: CreationOptions) -> Sequence[SourceRecord]:

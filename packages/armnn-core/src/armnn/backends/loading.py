@@ -43,7 +43,7 @@ class FoundBackend:
         entry: BackendEntry,
         obtain: Callable[[], object],
         api_version: BackendVersion,
-        audited: tuple[str | None, str, str | None],
+        audited: Callable[[], tuple[str | None, str, str | None]],
         again: Callable[[], object] | None = None,
     ) -> None:
         """Note what was found; nothing is loaded yet.
@@ -52,7 +52,7 @@ class FoundBackend:
             entry: What is known of it; a state other than ``known`` is final.
             obtain: Imports or opens it and returns the class or the instance.
             api_version: The Backend API version that the core provides.
-            audited: The arguments of the audit event.
+            audited: Returns the arguments of the audit event.
             again: What makes a further backend after one that ``obtain`` made.
         """
         self.may_load = entry.state is BackendState.KNOWN
@@ -157,7 +157,7 @@ class FoundBackend:
     def _import(self) -> object:
         start = time.perf_counter()
         try:
-            sys.audit(LOAD_EVENT, *self._audited)
+            sys.audit(LOAD_EVENT, *self._audited())
             found = blamed(self._obtain, self.entry.id, "load")()
         except KeyboardInterrupt:
             raise

@@ -91,11 +91,12 @@ class Registration:
         with _lock:
             if api_version not in self._found:
                 entry = BackendEntry(self.id, BackendState.KNOWN, self._origin)
-                audited = (self.id, self._origin, None)
                 factory = self._factory
                 again = None if isinstance(factory, (type, Backend)) else factory
                 obtain = functools.partial(_obtain, factory)
-                self._found[api_version] = FoundBackend(entry, obtain, api_version, audited, again)
+                self._found[api_version] = FoundBackend(
+                    entry, obtain, api_version, lambda: (self.id, self._origin, None), again
+                )
             return self._found[api_version]
 
     def __enter__(self) -> Registration:

@@ -186,8 +186,9 @@ class Workers:
 
     def _found(self, entry: BackendEntry, place: Place) -> FoundBackend:
         obtain = functools.partial(self._opened, place)
-        audited = (entry.id, entry.origin, None)
-        return FoundBackend(entry, obtain, self._api_version, audited, obtain)
+        return FoundBackend(
+            entry, obtain, self._api_version, lambda: (entry.id, entry.origin, None), obtain
+        )
 
     def _command(self, name: str) -> tuple[str, ...]:
         """Return the command of a board.
