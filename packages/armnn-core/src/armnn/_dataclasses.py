@@ -49,7 +49,7 @@ class _Field:
     @property
     def metadata(self) -> Any:
         """What was declared beside it."""
-        return self.options["metadata"]
+        return self.options.get("metadata") or {}
 
 
 def _field(
@@ -156,7 +156,7 @@ def _dataclass(
 
     Raises:
         TypeError: A required field follows one with a default, a field has no annotation, or a
-            base has fields.
+            base is a data class of the standard library.
         ValueError: A default can be changed, or there are to be no slots.
     """
     if not slots:
@@ -183,10 +183,14 @@ def _dataclass(
 
 
 def _fields_of(cls: type[Any], kw_only: bool) -> dict[str, _Field]:
-    """Return the fields of a class by name."""
-    if any("__dataclass_fields__" in base.__dict__ for base in cls.__mro__[1:]):
-        raise TypeError("a base has fields: use dataclasses.dataclass")
+    """Return the fields of a class and its bases."""
     fields: dict[str, _Field] = {}
+    for base in reversed(cls.__mro__[1:]):
+        inherited = base.__dict__.get("__dataclass_fields__")
+        if isinstance(inherited, _FromStandard):
+            fields.update(inherited.plan.fields)
+        elif inherited is not None:
+            raise TypeError(f"the fields of {base.__name__!r} are of dataclasses: use that module")
     declared = cls.__annotations__  # its own, not those of a base
     for name, kind in declared.items():
         if kind.startswith("ClassVar"):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import (
     TYPE_CHECKING,
@@ -15,6 +14,7 @@ from typing import (
     dataclass_transform,
 )
 
+from armnn._dataclasses import dataclass, field, fields
 from armnn.errors import InvalidArgumentError
 from armnn.layers._parameters import Limits, parameters_of
 
@@ -65,10 +65,14 @@ class Descriptor:
         return cls(**parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise dataclasses.FrozenInstanceError(f"cannot assign to parameter {name!r}")
+        from dataclasses import FrozenInstanceError  # late, as below: few processes need it
+
+        raise FrozenInstanceError(f"cannot assign to parameter {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        raise dataclasses.FrozenInstanceError(f"cannot delete parameter {name!r}")
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot delete parameter {name!r}")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -79,16 +83,16 @@ class Descriptor:
         return hash((type(self), *self._values()))
 
     def __repr__(self) -> str:
-        names = (field.name for field in dataclasses.fields(self))
+        names = (field.name for field in fields(self))
         parameters = map("{}={!r}".format, names, self._values())
         return f"{type(self).__name__}({', '.join(parameters)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = (field.name for field in dataclasses.fields(self))
+        names = (field.name for field in fields(self))
         return _made_again, (type(self), dict(zip(names, self._values(), strict=True)))
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
@@ -132,7 +136,7 @@ def parameter(
     metadata: dict[str, Any] = {"limits": Limits(at_least, at_most, one_of)}
     if since is not None:
         metadata["since"] = since
-    return dataclasses.field(default=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def descriptor(kind: type[_T]) -> type[_T]:
@@ -141,7 +145,7 @@ def descriptor(kind: type[_T]) -> type[_T]:
     ``dataclasses.dataclass(frozen=True)`` would compile seven methods for each of the many kinds,
     which is half a millisecond of ``import armnn`` each; this way it compiles none.
     """
-    return dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(kind)
+    return dataclass(init=False, repr=False, eq=False, slots=True)(kind)
 
 
 def _made_again(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:

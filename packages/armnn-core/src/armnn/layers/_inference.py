@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armnn._dataclasses import fields, replace
 from armnn.errors import ShapeError
 from armnn.layers._spec import Inputs, LayerSpec, OutputSlot
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
@@ -86,8 +86,8 @@ def _with_fields(
     descriptor: Descriptor, given: Iterable[tuple[str, str, TensorInfo, NDArray[Any]]]
 ) -> Descriptor:
     """Return a descriptor with fields replaced, by both names."""
-    fields: dict[str, Any] = {}
-    types = {field.name: str(field.type) for field in dataclasses.fields(descriptor)}
+    changes: dict[str, Any] = {}
+    types = {field.name: str(field.type) for field in fields(descriptor)}
     for name, field, info, value in given:
         if info.is_quantized:
             from armnn.quantization import dequantize  # late: few such values matter
@@ -96,12 +96,12 @@ def _with_fields(
         if value.dtype.kind == "f" and "float" not in types[field]:
             raise ShapeError(f"the input {name!r} holds {value.dtype} numbers: expected integers")
         if isinstance(getattr(descriptor, field), tuple):
-            fields[field] = value if value.ndim else value.reshape(1)
+            changes[field] = value if value.ndim else value.reshape(1)
         elif value.size == 1:
-            fields[field] = value.item()
+            changes[field] = value.item()
         else:
             raise ShapeError(f"the input {name!r} has {value.size} elements: expected one number")
-    return dataclasses.replace(descriptor, **fields)
+    return replace(descriptor, **changes)
 
 
 def _output_info(

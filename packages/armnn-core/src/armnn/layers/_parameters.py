@@ -7,11 +7,11 @@ here is the way from an annotation to it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from armnn._arguments import flag, integer, items, number, refused, text
+from armnn._dataclasses import fields
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
 
@@ -91,7 +91,7 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
                 ),
                 f"{kind.__name__}: the parameter {field.name!r}",
             )
-            for field in dataclasses.fields(kind)
+            for field in fields(kind)
         )
     return known
 

@@ -14,13 +14,12 @@ its descriptor, whose class has the name of the layer type::
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from armnn._arguments import with_article
-from armnn._dataclasses import dataclass
+from armnn._dataclasses import dataclass, fields
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
 from armnn.layers._families import FAMILY_OF
@@ -367,9 +366,9 @@ def _check_spec(spec: LayerSpec) -> None:
             f"the inputs of the layer type {spec.name!r} need different names, and only the last "
             f"may be variadic: got {names}"
         )
-    fields = {field.name for field in dataclasses.fields(spec.descriptor)}
+    parameters = {field.name for field in fields(spec.descriptor)}
     for input_slot in spec.inputs:
-        if input_slot.fills is not None and input_slot.fills not in fields:
+        if input_slot.fills is not None and input_slot.fills not in parameters:
             raise InvalidArgumentError(
                 f"the input {input_slot.name!r} of {spec.name!r} fills {input_slot.fills!r}, which "
                 f"{spec.descriptor.__name__} does not have"

@@ -6,10 +6,10 @@ It is that of the youngest item that the layer uses.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from armnn._dataclasses import fields
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _items(
     spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
 ) -> Iterator[RequiredApi]:
     yield RequiredApi(spec.since, f"the layer type {spec.name}")
-    for field in dataclasses.fields(descriptor):
+    for field in fields(descriptor):
         value = getattr(descriptor, field.name)
         since = field.metadata.get("since")
         if since is not None and value != field.default:

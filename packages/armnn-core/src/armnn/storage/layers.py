@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from armnn._dataclasses import fields
 from armnn.backends.cache import StaleEntryError
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
@@ -116,7 +116,7 @@ def decoded_layer(
 
 def _encoded_parameters(descriptor: Descriptor) -> dict[str, Any]:
     """Return the parameters that have other values than their defaults."""
-    values = {field: getattr(descriptor, field.name) for field in dataclasses.fields(descriptor)}
+    values = {field: getattr(descriptor, field.name) for field in fields(descriptor)}
     return {field.name: _plain(value) for field, value in values.items() if value != field.default}
 
 
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
 
 
 def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
-    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+    defaults = {field.name: field.default for field in fields(kind)}
     values = {
         name: _typed(enumeration_of(defaults[name]), value) for name, value in parameters.items()
     }

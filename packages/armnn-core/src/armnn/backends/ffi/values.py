@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import functools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._dataclasses import fields
 from armnn.types import DataType
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import word
@@ -68,7 +68,7 @@ def _fields(kind: type[Descriptor], version: BackendVersion) -> tuple[tuple[str,
     if key not in _known_fields:
         _known_fields[key] = tuple(
             (field.name, since[1], attribute_type(str(field.type)))
-            for field in dataclasses.fields(kind)
+            for field in fields(kind)
             if (since := field.metadata.get("since", _OLDEST)) <= (version.major, version.minor)
         )
     return _known_fields[key]

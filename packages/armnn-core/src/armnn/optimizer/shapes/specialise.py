@@ -6,13 +6,13 @@ Shapes are inferred, and shape arithmetic is computed away.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._dataclasses import replace
 from armnn.optimizer.shapes.branches import resolve_branch
 from armnn.optimizer.shapes.deferred import awaited_values, resolve_deferred
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
@@ -172,4 +172,4 @@ def state_target_shape(layer: Layer) -> None:
     if layer.type == "Reshape" and layer.output.info.is_static:
         shape = layer.output.info.static_shape
         stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
-        layer.descriptor = dataclasses.replace(layer.descriptor, **stated)
+        layer.descriptor = replace(layer.descriptor, **stated)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn._dataclasses import dataclass, fields, replace
 from armnn._symbolic import Symbolic, is_symbolic, settled
 from armnn.errors import ArmnnError
 from armnn.graph import Network
@@ -28,7 +28,7 @@ class UntraceableError(ArmnnError):
     """Something depends on the shapes without a record."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
     """A constant layer whose results depend on the shapes.
 
@@ -156,7 +156,7 @@ def _covers(larger: Sequence[int], smaller: Sequence[int]) -> bool:
 
 def _positions(recipe: Recipe) -> Iterator[int]:
     """Yield the places of the numbers that a recipe names."""
-    for field in dataclasses.fields(recipe.descriptor):
+    for field in fields(recipe.descriptor):
         yield from _symbols(getattr(recipe.descriptor, field.name))
     for info in recipe.outputs:
         yield from _symbols(info.shape)
@@ -194,9 +194,7 @@ def _grows(recipe: Recipe, growing: dict[Recipe, None]) -> bool:
     """Return whether smaller results are beginnings of larger ones."""
     descriptor: Any = recipe.descriptor
     symbolic = {
-        field.name
-        for field in dataclasses.fields(descriptor)
-        if is_symbolic(getattr(descriptor, field.name))
+        field.name for field in fields(descriptor) if is_symbolic(getattr(descriptor, field.name))
     }
     data = [each[0] for each in recipe.operands if each is not None]
     plain = [not isinstance(each, tuple) and not is_symbolic(each) for each in data]
@@ -225,9 +223,7 @@ def _grows(recipe: Recipe, growing: dict[Recipe, None]) -> bool:
 
 def has_symbols(descriptor: Descriptor) -> bool:
     """Return whether a parameter depends on the shapes."""
-    return any(
-        is_symbolic(getattr(descriptor, field.name)) for field in dataclasses.fields(descriptor)
-    )
+    return any(is_symbolic(getattr(descriptor, field.name)) for field in fields(descriptor))
 
 
 def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
@@ -243,11 +239,9 @@ def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
 
 def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:
     """Return parameters with plain numbers."""
-    fields = {
-        field.name: getattr(descriptor, field.name) for field in dataclasses.fields(descriptor)
-    }
-    changed = {name: settled(each, numbers) for name, each in fields.items() if is_symbolic(each)}
-    return dataclasses.replace(descriptor, **changed) if changed else descriptor
+    known = {field.name: getattr(descriptor, field.name) for field in fields(descriptor)}
+    changed = {name: settled(each, numbers) for name, each in known.items() if is_symbolic(each)}
+    return replace(descriptor, **changed) if changed else descriptor
 
 
 def data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results) -> NDArray[Any]:
