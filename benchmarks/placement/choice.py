@@ -40,7 +40,7 @@ from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, write_verdict
 from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.auto import choose
-from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
+from armnn.verdicts.transfer import following, transferable, transferable_optimizer
 from armnn_conformance.fakes.plugin_dirs import Plugin, installed
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
@@ -128,8 +128,7 @@ def measure(name: str, candidates: Sequence[str], budget: float) -> dict[str, An
 
 
 def _placed(trial: Trial, options: Mapping[str, Any]) -> dict[str, Any]:
-    model_options = merged({}, trial.options, trial.backends)
-    return {"backends": [*trial.backends], "options": {**options, "model_options": model_options}}
+    return {"backends": [*trial.backends], "options": following(options, trial, {})}
 
 
 def _child(request: dict[str, Any], stack: ExitStack) -> AnsweringChild:

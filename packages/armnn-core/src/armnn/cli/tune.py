@@ -41,7 +41,8 @@ def add_parser(
         "tune",
         help=summary,
         description="Measure every backend alone and every order of preference that places the "
-        "layers differently, each in a process of its own, and keep the fastest one that is right. "
+        "layers differently, each in a process of its own, then the most promising cut of the "
+        "network between backends, and keep the fastest one that is right. "
         "It is what --backends auto uses on this machine from then on.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn._dataclasses import dataclass, field, replace
 from armnn.processes.answering import AnsweringChild, SilenceError
-from armnn.verdicts.transfer import merged
+from armnn.verdicts.transfer import following
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,8 +118,8 @@ class Contest:
             return
         trial = candidate.trial
         self._tell(trial.title)
-        options = {**self._request["options"]}
-        options["model_options"] = merged(options["model_options"], trial.options, trial.backends)
+        given = self._request["options"]
+        options = following(given, trial, given["model_options"])
         request = {**self._request, "backends": list(trial.backends), "options": options}
         candidate.child = AnsweringChild(f"{_MODULE}:serve", request, self._left, is_asked=True)
         try:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
+from armnn.__about__ import __version__
 from armnn._arguments import instance, real, refused, texts
 from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
@@ -21,28 +20,28 @@ from armnn.backends import CreationOptions
 from armnn.backends.entries import BackendState, unknown_backend
 from armnn.backends.preference import preferences
 from armnn.backends.registry import BackendRegistry
-from armnn.debugging.samples import checked_samples
 from armnn.errors import PlacementError
-from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
-from armnn.parsing import parse
+from armnn.placement.cuts import LEAST_MICROSECONDS, cut_trial, leading_backends
 from armnn.placement.measuring import Contest, asked
 from armnn.placement.orders import orders_of
+from armnn.placement.subject import Subject
 from armnn.processes.answering import SilenceError
 from armnn.verdicts import Trial, Verdict
+from armnn.verdicts.files import CORE
 from armnn.verdicts.identity import (
     builds_of,
-    identity_of_file,
-    identity_of_network,
     this_machine,
 )
 from armnn.verdicts.parts import MeasuredPart, parts_from
-from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
+from armnn.verdicts.transfer import following, transferable, transferable_optimizer
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from numpy.typing import NDArray
+
+    from armnn.graph import Network
 
 THREADS: Final = "NumberOfThreads"
 """The option whose values are tried: one thread beside the backend's own choice."""
@@ -50,8 +49,12 @@ CHECK_SECONDS: Final = 600.0
 """How long the check of one choice may take; it computes every layer on the reference."""
 PARTS_SECONDS: Final = 60.0
 """How long the parts of the choice are measured, one after the other."""
-_PARTS_MODULE: Final = "armnn.placement.part_costs"
-_CHECK_REPEATS: Final = 3
+CUTS_SHARE: Final = 0.7
+"""The part of the time left in which stretches of the network are measured."""
+_MODULES: Final = {
+    "measure_parts": "armnn.placement.part_costs",
+    "measure_cuts": "armnn.placement.cuts",
+}
 _LOADABLE: Final = (BackendState.KNOWN, BackendState.LOADED)
 
 
@@ -68,9 +71,10 @@ def tune(
 ) -> Verdict:
     """Measure which backends run a model fastest, and right.
 
-    Every choice is measured as a whole in a process of its own: each backend alone, and all orders
-    of preference that place the layers differently. The fastest choice is compared with CpuRef
-    layer by layer; one that is wrong is never chosen.
+    Every choice is measured as a whole in a process of its own: each backend alone, all orders of
+    preference that place the layers differently, and the most promising plan that gives stretches
+    of the network to other backends than the fastest order. The fastest choice is compared with
+    CpuRef layer by layer; one that is wrong is never chosen.
 
     Args:
         model: The path of a model file, or a network.
@@ -96,54 +100,14 @@ def tune(
     creation = instance(creation_options or CreationOptions(), CreationOptions, "creation_options")
     chosen = instance(options or OptimizerOptions(), OptimizerOptions, "the options")
     with tempfile.TemporaryDirectory(prefix="armnn-tune-") as folder:
-        subject = _Subject.of(model, parser_options or {}, inputs, Path(folder))
+        subject = Subject.of(model, parser_options or {}, inputs, Path(folder))
         search = _Search(subject, creation, chosen, tell)
         trials = search.run(search.usable(backends), began + budget)
     entries = BackendRegistry(creation).entries()
     used = {backend for trial in trials for backend in trial.backends}
-    builds = builds_of(used, entries)
+    builds = {**builds_of(used, entries), CORE: __version__}
     day = time.strftime("%Y-%m-%d")
     return Verdict(subject.identities, this_machine(), builds, day, tuple(trials))
-
-
-class _Subject:
-    """A model in files that a child process can read."""
-
-    def __init__(self, path: Path, identities: tuple[str, ...], request: dict[str, Any]) -> None:
-        self.path = path
-        self.identities = identities
-        self.request = request
-
-    @classmethod
-    def of(
-        cls,
-        model: str | PathLike[str] | Network,
-        parser_options: Mapping[str, str | int],
-        inputs: Mapping[str, NDArray[Any]] | None,
-        folder: Path,
-    ) -> _Subject:
-        """Return the subject of a model."""
-        if isinstance(model, Network):
-            from armnn.storage.armnn_files import save
-
-            network, path = model, folder / "model.armnn"
-            save(network, path, beyond_arm_nn=True)
-            identities: tuple[str, ...] = (identity_of_network(network),)
-        else:
-            path = Path(model)
-            network = parse(path, parser_options=parser_options)
-            identities = (identity_of_file(path), identity_of_network(network))
-        (arrays,) = checked_samples(network, None if inputs is None else [inputs], 1)
-        stored = folder / "inputs.npz"
-        numbered = {f"input{number}": array for number, array in enumerate(arrays.values())}
-        np.savez(stored, **numbered)  # type: ignore[arg-type]  # its stub has allow_pickle first
-        request = {
-            "model": os.fspath(path.resolve()),
-            "parser_options": {} if isinstance(model, Network) else dict(parser_options),
-            "inputs": os.fspath(stored),
-            "repeats": _CHECK_REPEATS,
-        }
-        return cls(path, identities, request)
 
 
 class _Search:
@@ -151,7 +115,7 @@ class _Search:
 
     def __init__(
         self,
-        subject: _Subject,
+        subject: Subject,
         creation: CreationOptions,
         options: OptimizerOptions,
         tell: Callable[[str], object],
@@ -193,7 +157,7 @@ class _Search:
         able = [each for each in backend_ids if each in answers]
         trials = [Trial(order) for order in orders_of(able, answers)]
         done = [*Contest(self._request, deadline, self._tell).run(trials), *faults]
-        done = self._threads(done, deadline)
+        done = self._cut(self._threads(done, deadline), able, deadline)
         chosen, *others = self._checked(done, deadline)
         sound = [each for each in (chosen, *others) if each.microseconds and not each.fault]
         among = [one for one in able if any(one in each.layers for each in sound)]
@@ -236,6 +200,24 @@ class _Search:
         known = [each for each in again if each.microseconds is not None and not each.fault]
         return [*known, *trials[1:]] if known else trials
 
+    def _cut(self, trials: list[Trial], able: Sequence[str], deadline: float) -> list[Trial]:
+        """Measure the most promising plan with cuts, too."""
+        usable = [each for each in trials if _is_usable(each)]
+        leading = leading_backends(usable)
+        left = deadline - time.monotonic()
+        if len(leading) < 2 or left <= 0 or (usable[0].microseconds or 0) < LEAST_MICROSECONDS:
+            return trials
+        self._tell("cuts of the network")
+        order = tuple(dict.fromkeys((*usable[0].backends, *able)))
+        request = self._request_of(replace(usable[0], backends=order))
+        rows = self._said({**request, "leading": leading}, "measure_cuts", CUTS_SHARE * left)
+        found = cut_trial(usable[0], rows)
+        if found is None or time.monotonic() >= deadline:
+            return trials
+        again = Contest(self._request, deadline, self._tell).run([usable[0], found])
+        known = [each for each in again if _is_usable(each)]
+        return [*known, *(each for each in trials if each is not usable[0])] if known else trials
+
     def _checked(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
         """Put the fastest right trial first; note what is wrong."""
         wrong: list[Trial] = []
@@ -248,7 +230,11 @@ class _Search:
             deadline += time.monotonic() - began  # it comes on top
             if not fault:
                 return [trial, *wrong, *waiting[1:]]
-            same = [each for each in waiting if each.backends == trial.backends]
+            same = [
+                each
+                for each in waiting
+                if (each.backends, each.layer_backends) == (trial.backends, trial.layer_backends)
+            ]
             wrong += [replace(each, fault=fault or each.fault) for each in same]
             rest = [each for each in waiting if each not in same]
             waiting = self._measured_again(rest, deadline)
@@ -276,14 +262,17 @@ class _Search:
             return ()
         self._tell(f"the parts of {chosen.title}")
         request = {**self._request_of(chosen), "among": list(among)}
+        return tuple(parts_from(self._said(request, "measure_parts", PARTS_SECONDS)))
+
+    def _said(self, request: dict[str, Any], function: str, seconds: float) -> list[dict[str, Any]]:
+        """Return the answers of a child until it ends."""
         rows: list[dict[str, Any]] = []
-        with contextlib.suppress(SilenceError):  # what it has said by then counts
-            rows.extend(asked(request, "measure_parts", PARTS_SECONDS, _PARTS_MODULE))
-        return tuple(parts_from(rows))
+        with contextlib.suppress(SilenceError):
+            rows.extend(asked(request, function, seconds, _MODULES[function]))
+        return rows
 
     def _request_of(self, trial: Trial) -> dict[str, Any]:
-        options = {**self._request["options"]}
-        options["model_options"] = merged(self._given, trial.options, trial.backends)
+        options = following(self._request["options"], trial, self._given)
         return {**self._request, "backends": list(trial.backends), "options": options}
 
     def _fault_of(self, trial: Trial) -> str:

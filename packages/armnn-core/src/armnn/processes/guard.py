@@ -67,9 +67,9 @@ def main(descriptor: int) -> Any:
 
 
 def _restore(name: str, value: str | None) -> None:
-    """Give a variable the host's value, for what the child starts.
+    """Give a variable the host's value again.
 
-    The modules that this interpreter imports are not those of another one.
+    What the child starts may be another interpreter, with other modules.
     """
     os.environ.pop(name, None)
     if value is not None:

@@ -91,7 +91,11 @@ def choose(
         return Choice(None, replace(plain, model_options=usual), text)
     chosen = verdict.chosen
     given = merged(options.model_options, chosen.options, chosen.backends)
-    return Choice(chosen.backends, replace(plain, model_options=given), str(verdict))
+    placed = dict(options.layer_backends)
+    if isinstance(model, Path) or {*chosen.layer_backends} <= {each.name for each in model.layers}:
+        placed = {**chosen.layer_backends, **placed}
+    followed = replace(plain, model_options=given, layer_backends=placed)
+    return Choice(chosen.backends, followed, str(verdict))
 
 
 def _verdict(

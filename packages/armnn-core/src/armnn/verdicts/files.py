@@ -8,11 +8,13 @@ among backends that may be used anyway.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn.__about__ import __version__
 from armnn._dataclasses import dataclass, field
 from armnn._whole_files import write_whole
 from armnn.backends.crashes import crash_file
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from armnn.backends import OptionValue
 
 FORMAT: Final = 1
+CORE: Final = "armnn-core"
+"""Under which the version of the core is among the builds: it gives layers their names."""
 SUFFIX: Final = ".verdicts.json"
 """What the name of a file of verdicts adds to that of the model beside it."""
 _LARGEST_FILE: Final = 1 << 22
@@ -45,6 +49,8 @@ class Trial:
         layers: How many layers each backend runs.
         fault: Why it cannot be chosen; "" if it can.
         parts: What its parts take on each backend; known of a chosen trial with several backends.
+        layer_backends: The backend that a layer is given to before the order of preference holds,
+            by the layer's name.
     """
 
     backends: tuple[str, ...]
@@ -55,16 +61,22 @@ class Trial:
     layers: Mapping[str, int] = field(default_factory=dict)
     fault: str = ""
     parts: tuple[MeasuredPart, ...] = ()
+    layer_backends: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """The backends with their options, as text."""
+        """The backends with options and moved layers, as text."""
         given = [
             f"{backend}.{name}={value}"
             for backend, options in self.options.items()
             for name, value in options.items()
         ]
-        return " ".join([",".join(self.backends), *given])
+        moved = Counter(self.layer_backends.values())
+        cuts = [
+            f"({count} layer{'s' * (count != 1)} cut out for {backend})"
+            for backend, count in moved.items()
+        ]
+        return " ".join([",".join(self.backends), *given, *cuts])
 
     def __str__(self) -> str:
         if self.microseconds is None:
@@ -110,6 +122,8 @@ class Verdict:
 
     def change_since(self, builds: Mapping[str, str]) -> str:
         """Return why it holds no more for these builds, or ""."""
+        if self.chosen.layer_backends and self.builds.get(CORE) != __version__:
+            return f"it names layers as core {self.builds.get(CORE)} did, this is {__version__}"
         for backend in self.chosen.backends:
             if backend not in builds:
                 return f"it chooses {backend}, which is not there"
@@ -212,7 +226,8 @@ def _trial(row: Mapping[str, Any]) -> Trial:
         _real(row["border_microseconds"]) or 0.0,
         {_text(backend): int(count) for backend, count in row["layers"].items()},
         _text(row["fault"]),
-        tuple(map(_part, row.get("parts", ()))),  # files of armnn-core 1.2.0 have none
+        tuple(map(_part, row.get("parts", ()))),  # files of armnn-core 1.2.0 have neither
+        {_text(k): _text(v) for k, v in row.get("layer_backends", {}).items()},
     )
 
 

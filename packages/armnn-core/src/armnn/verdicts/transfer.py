@@ -12,6 +12,7 @@ from armnn._dataclasses import replace
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions
     from armnn.optimizer import OptimizerOptions
+    from armnn.verdicts.files import Trial
 
 _IN_PROCESS_ONLY: Final = ("custom_allocators", "memory_strategies", "backends")
 
@@ -40,3 +41,18 @@ def merged(
     """Return a choice's options under the caller's, for its backends."""
     found = {each: {**chosen.get(each, {}), **given.get(each, {})} for each in backends}
     return {backend: options for backend, options in found.items() if options}
+
+
+def following(options: Mapping[str, Any], trial: Trial, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return transferable options with those of a choice.
+
+    Args:
+        options: Those of a preparation.
+        trial: The choice.
+        given: The caller's options of backends, which win.
+    """
+    return {
+        **options,
+        "model_options": merged(given, trial.options, trial.backends),
+        "layer_backends": {**trial.layer_backends, **options.get("layer_backends", {})},
+    }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""A model and its inputs in files for child processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn.debugging.samples import checked_samples
+from armnn.graph import Network
+from armnn.parsing import parse
+from armnn.verdicts.identity import identity_of_file, identity_of_network
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+_CHECK_REPEATS: Final = 3
+
+
+class Subject:
+    """A model in files that a child process can read."""
+
+    def __init__(self, path: Path, identities: tuple[str, ...], request: dict[str, Any]) -> None:
+        self.path = path
+        self.identities = identities
+        self.request = request
+
+    @classmethod
+    def of(
+        cls,
+        model: str | PathLike[str] | Network,
+        parser_options: Mapping[str, str | int],
+        inputs: Mapping[str, NDArray[Any]] | None,
+        folder: Path,
+    ) -> Subject:
+        """Return the subject of a model."""
+        if isinstance(model, Network):
+            from armnn.storage.armnn_files import save
+
+            network, path = model, folder / "model.armnn"
+            save(network, path, beyond_arm_nn=True)
+            identities: tuple[str, ...] = (identity_of_network(network),)
+        else:
+            path = Path(model)
+            network = parse(path, parser_options=parser_options)
+            identities = (identity_of_file(path), identity_of_network(network))
+        (arrays,) = checked_samples(network, None if inputs is None else [inputs], 1)
+        stored = folder / "inputs.npz"
+        numbered = {f"input{number}": array for number, array in enumerate(arrays.values())}
+        np.savez(stored, **numbered)  # type: ignore[arg-type]  # its stub has allow_pickle first
+        request = {
+            "model": os.fspath(path.resolve()),
+            "parser_options": {} if isinstance(model, Network) else dict(parser_options),
+            "inputs": os.fspath(stored),
+            "repeats": _CHECK_REPEATS,
+        }
+        return cls(path, identities, request)
