@@ -127,7 +127,7 @@ def saved(folder: Path) -> Path:
 
 
 def in_a_fresh_process(model: Path, *cache: Path) -> tuple[list[str], object]:
-    """Return modules and result of a process that runs a model."""
+    """Return modules and result of a process with a model."""
     command = [sys.executable, "-c", CHILD, str(model), *map(str, cache)]
     run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     modules, made = json.loads(run.stdout)
