@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from armnn.errors import (
 )
 from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
-from armnn.placement import Trial, tune
+from armnn.placement import Trial, tune, tuning
 from armnn.placement.measuring import Contest, asked
 from armnn.placement.tuning import measure
 from armnn.processes.answering import SilenceError
@@ -99,6 +101,21 @@ def test_what_was_behind_a_wrong_choice_is_measured_again(
         "Wrong Wrong.NumberOfThreads=1": "computes relu wrongly",
         "Slow": "",
     }
+
+
+def test_a_child_that_ends_late_after_all_its_answers_has_answered(
+    candidates: list[str], two_layers: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(request: dict[str, Any], function: str, *_: object) -> Iterator[dict[str, Any]]:
+        if function == "ask":
+            yield from [{"runs": [True, True]}] * len(request["backends"])
+            raise SilenceError("exceeded time")
+        yield {"fault": ""}
+
+    known = [Trial(("Slow",), microseconds=1.0, layers={"Slow": 2})]
+    monkeypatch.setattr(tuning, "asked", silent)
+    monkeypatch.setattr(Contest, "run", lambda *_: known)
+    assert tune(two_layers, ["Slow"], budget=600).trials == tuple(known)
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), "x"])

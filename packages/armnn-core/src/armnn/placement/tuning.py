@@ -179,8 +179,9 @@ class _Search:
                         answers[backend_id] = [bool(each) for each in row["runs"]]
                     else:
                         faults.append(Trial((backend_id,), fault=str(row["fault"])))
-            except SilenceError as silence:  # at the backend that it was asking
-                faults.append(Trial((waiting.pop(0),), fault=str(silence)))
+            except SilenceError as silence:
+                if waiting:  # at the backend that it was asking, not when it had said all
+                    faults.append(Trial((waiting.pop(0),), fault=str(silence)))
         return answers, faults
 
     def _threads(self, trials: list[Trial], deadline: float) -> list[Trial]:
