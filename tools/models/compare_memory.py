@@ -25,8 +25,9 @@ KINDS = ("CpuRef", "backends", "compare")
 def measured(kind: str, name: str, backends: list[str], every_layer: bool) -> float:
     """Return the largest resident memory of this process in MB."""
     path = fetch(name, default_cache())
-    infos = {layer.name: layer.output.info for layer in armnn.parse(path).inputs}
-    feeds = make_feeds(MODELS[name], infos, 1)
+    network = armnn.parse(path)
+    feeds = make_feeds(MODELS[name], {layer.name: layer.output.info for layer in network.inputs}, 1)
+    network.clear()  # its layers refer to each other: its weights would stay for some time
     if kind == "compare":
         from armnn.debugging import CompareOptions, compare
 

@@ -9,10 +9,13 @@ import numpy as np
 
 from armnn import Network, TensorInfo
 from armnn.backends import ModelContext, SubgraphView
+from armnn.backends.native.programs.graph import NativeGraph
 from armnn_backend_neon.backend import CpuAccBackend
 
 if TYPE_CHECKING:
-    from armnn.graph import Value
+    import pytest
+
+    from armnn.graph import Layer, Value
 
 SIDE = 256
 """Of matrices larger than what CpuAcc copies."""
@@ -60,3 +63,23 @@ def test_weights_of_several_layers_go_after_the_last() -> None:
     product = network.add_fully_connected(x, weights)
     network.add_output("y", network.add_fully_connected(product, weights))
     assert left(network) == {"weights": False}
+
+
+def test_constants_of_more_than_a_quarter_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones are twice in memory while little else is packed."""
+    order: list[str] = []
+    let_go = NativeGraph._let_go
+
+    def noted(graph: NativeGraph, constant: Layer) -> None:
+        order.append(constant.name)
+        let_go(graph, constant)
+
+    monkeypatch.setattr(NativeGraph, "_let_go", noted)
+    network = Network("products")
+    value = network.add_input("x", TensorInfo((SIDE, SIDE)))
+    for number in range(3):
+        value = network.add_fully_connected(value, matrix(network, f"small {number}"))
+    large = network.add_constant(np.ones((SIDE, 4 * SIDE), np.float32), name="large")
+    network.add_output("y", network.add_fully_connected(value, large))
+    assert not any(left(network).values())
+    assert order == ["large", "small 0", "small 1", "small 2"]

@@ -2,8 +2,14 @@
 #include "graph/program.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace cpuacc {
+namespace {
+
+constexpr size_t kLargeShare = 4; /* constants of more than a quarter of all bytes are large */
+
+}  // namespace
 
 Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
                  Sharing sharing, bool multiplies_bfloat16)
@@ -40,9 +46,28 @@ size_t Program::weight_bytes() const {
   return bytes;
 }
 
+/* The operations in the order in which they pack: those with the largest constants first, of which plain
+ * and packed form are in memory at once, while little else is packed.
+ */
+std::vector<size_t> Program::packing_order() const {
+  std::vector<size_t> bytes;
+  size_t all = 0;
+  for (const auto &operation : graph_.operations) {
+    bytes.push_back(0);
+    for (const TensorId id : operation->inputs) {
+      if (id != kNone && graph_[id].constant != nullptr) bytes.back() += graph_[id].bytes();
+    }
+    all += bytes.back();
+  }
+  std::vector<size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](size_t i) { return bytes[i] > all / kLargeShare; });
+  return order;
+}
+
 /* Lets a constant go as soon as its last reader packed it, so that not all are in memory twice. */
 std::vector<size_t> Program::prepare_all(const Setup &setup) {
-  std::vector<size_t> scratch_bytes;
+  std::vector<size_t> scratch_bytes(graph_.operations.size());
   std::vector<int32_t> readers(graph_.tensors.size());
   const auto count = [&](TensorId id, int32_t step) {
     for (; id != kNone; id = graph_[id].alias) {
@@ -53,11 +78,12 @@ std::vector<size_t> Program::prepare_all(const Setup &setup) {
   for (const auto &operation : graph_.operations) {
     for (const TensorId id : operation->inputs) count(id, 1);
   }
-  for (const auto &operation : graph_.operations) {
-    const std::vector<TensorId> read = operation->inputs;
-    scratch_bytes.push_back(operation->prepare(setup));
+  for (const size_t number : packing_order()) {
+    Operation &operation = *graph_.operations[number];
+    const std::vector<TensorId> read = operation.inputs;
+    scratch_bytes[number] = operation.prepare(setup);
     for (size_t i = 0; i < read.size(); ++i) {
-      if (operation->inputs[i] == kNone) count(read[i], -1);
+      if (operation.inputs[i] == kNone) count(read[i], -1);
     }
   }
   return scratch_bytes;

@@ -91,6 +91,7 @@ class Program {
     TensorId tensor;
     size_t offset;
   };
+  std::vector<size_t> packing_order() const;
   std::vector<size_t> prepare_all(const Setup &setup);
   void drop_constant(TensorId id);
   void drop_unread_constants();
