@@ -2,11 +2,17 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armnn.parsing.conversion import HugePages
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MIB = 1 << 20
 
@@ -41,3 +47,29 @@ def test_a_block_goes_with_its_last_buffer() -> None:
     del second
     gc.collect()
     assert block() is None
+
+
+def test_the_unused_end_of_a_huge_page_goes_back_and_buffers_stay() -> None:
+    pages = HugePages()
+    pages.empty(4 * MIB)
+    first = np.frombuffer(pages.empty(5 * MIB), np.uint8)
+    first[:] = 1
+    resident = resident_bytes(first)
+    second = pages.empty(5 * MIB)  # needs another block
+    del pages, second
+    assert 5 * MIB <= resident_bytes(first) < 5 * MIB + (1 << 16)
+    assert resident >= resident_bytes(first)
+    assert (first == 1).all()
+
+
+def resident_bytes(array: NDArray[np.uint8]) -> int:
+    """Return how much of an array's mapping is in memory."""
+    address = array.ctypes.data
+    is_there = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        place = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+        if place is not None:
+            is_there = int(place[1], 16) <= address < int(place[2], 16)
+        elif is_there and line.startswith("Rss:"):
+            return int(line.split()[1]) << 10
+    raise LookupError(address)

@@ -28,7 +28,7 @@ class HugePages:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plain = 0
-        self._rest = memoryview(b"")
+        self._block: _Block | None = None
 
     def empty(self, size: int) -> memoryview:
         """Return a buffer, in a block aligned to 64 bytes.
@@ -40,26 +40,50 @@ class HugePages:
             if self._plain + size <= _PLAIN:
                 self._plain += size
                 return np.empty(size, np.uint8).data
-            if size > len(self._rest):
-                self._rest = _block(max(size, _BLOCK))
-            made = self._rest[:size]
-            self._rest = self._rest[-(-size // _ALIGNMENT) * _ALIGNMENT :]
-            return made
+            if self._block is None or not self._block.has(size):
+                self._block = _Block(max(size, _BLOCK))
+            return self._block.take(size)
 
 
-def _block(size: int) -> memoryview:
-    """Return whole huge pages, at least so many bytes.
+class _Block:
+    """Mapped memory that begins with a huge page."""
 
-    Raises:
-        MemoryError: There is no memory for them.
-    """
-    whole = -(-size // _HUGE_PAGE) * _HUGE_PAGE
-    try:
-        pages = mmap.mmap(-1, whole + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError as error:
-        raise MemoryError(f"no memory for {whole} bytes of weights: {error}") from error
-    if hasattr(mmap, "MADV_HUGEPAGE"):  # Linux, if its kernel was built with them
-        with contextlib.suppress(OSError):
-            pages.madvise(mmap.MADV_HUGEPAGE)
-    start = -np.frombuffer(pages, np.uint8).ctypes.data % _HUGE_PAGE
-    return memoryview(pages)[start : start + whole]
+    _UNNEEDED: Final = getattr(mmap, "MADV_DONTNEED", None)  # of Linux, as the other one
+    _HUGE: Final = getattr(mmap, "MADV_HUGEPAGE", None)
+
+    def __init__(self, size: int) -> None:
+        """Map whole huge pages, at least so many bytes.
+
+        Raises:
+            MemoryError: There is no memory for them.
+        """
+        whole = -(-size // _HUGE_PAGE) * _HUGE_PAGE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        try:
+            self._pages = mmap.mmap(-1, whole + _HUGE_PAGE, flags=flags)
+        except OSError as error:
+            raise MemoryError(f"no memory for {whole} bytes of weights: {error}") from error
+        if self._HUGE is not None:
+            with contextlib.suppress(OSError):  # a kernel may be built without them
+                self._pages.madvise(self._HUGE)
+        start = np.frombuffer(self._pages, np.uint8).ctypes.data
+        self._used = -start % _HUGE_PAGE
+        self._end = self._used + whole
+
+    def has(self, size: int) -> bool:
+        """Return whether so many bytes are left."""
+        return size <= self._end - self._used
+
+    def take(self, size: int) -> memoryview:
+        """Return the next bytes."""
+        made = memoryview(self._pages)[self._used : self._used + size]
+        self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return made
+
+    def __del__(self) -> None:
+        """Give the unused end of a huge page back; buffers stay."""
+        pages = getattr(self, "_pages", None)
+        if pages is not None and self._UNNEEDED is not None:
+            start = -(-self._used // mmap.PAGESIZE) * mmap.PAGESIZE
+            if start < self._end:
+                pages.madvise(self._UNNEEDED, start, self._end - start)

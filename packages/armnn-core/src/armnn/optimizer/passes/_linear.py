@@ -21,6 +21,7 @@ from armnn.types import DataType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn._huge_pages import HugePages
     from armnn.graph import Layer, Network
 
     PerChannel: TypeAlias = NDArray[np.float64]
@@ -70,7 +71,9 @@ class LinearLayer:
             return None
         return cls(layer, weights, bias, *axes)
 
-    def scale_and_shift(self, network: Network, factor: PerChannel, offset: PerChannel) -> bool:
+    def scale_and_shift(
+        self, network: Network, factor: PerChannel, offset: PerChannel, pages: HugePages
+    ) -> bool:
         """Make the layer compute ``factor * output + offset``.
 
         Readers of the output are not considered. The arithmetic is in float64. Numbers that the
@@ -80,11 +83,12 @@ class LinearLayer:
             network: The network of the layer.
             factor: One number per channel of the output.
             offset: One number per channel of the output.
+            pages: Where the new weights are.
 
         Returns:
             Whether it was done.
         """
-        weights = self._scaled(factor)
+        weights = self._scaled(factor, pages)
         bias = np.zeros(self.channels, self.weights.dtype) if self.bias is None else self.bias
         with np.errstate(all="ignore"):
             new_bias = (bias.astype(np.float64) * factor + offset).astype(bias.dtype)
@@ -98,7 +102,7 @@ class LinearLayer:
         network.replace_inputs(self.layer, [self.layer.inputs[0], *values])
         return True
 
-    def _scaled(self, factor: PerChannel) -> NDArray[Any] | None:
+    def _scaled(self, factor: PerChannel, pages: HugePages) -> NDArray[Any] | None:
         """Return the scaled weights, None if one is not finite.
 
         Each is rounded once, from float64. Some channels at a time: what is computed of them stays
@@ -110,7 +114,7 @@ class LinearLayer:
         along_channels = [1] * weights.ndim
         along_channels[self.weights_axis] = self.channels
         factors = factor.reshape(along_channels)
-        scaled = weights if is_shift else np.empty_like(weights)
+        scaled = weights if is_shift else _empty_like(weights, pages)
         rows = max(1, len(weights) * _BLOCK // max(1, weights.size))
         wide = np.empty((min(rows, len(weights)), *weights.shape[1:]))
         with np.errstate(all="ignore"):
@@ -124,6 +128,11 @@ class LinearLayer:
                 if not np.isfinite(scaled[some]).all():
                     return None
         return scaled
+
+
+def _empty_like(weights: NDArray[Any], pages: HugePages) -> NDArray[Any]:
+    made: NDArray[Any] = np.frombuffer(pages.empty(weights.nbytes), weights.dtype)
+    return made.reshape(weights.shape)
 
 
 def _axes(layer: Layer) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn._huge_pages import HugePages
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
 from armnn.optimizer.passes._pattern import first_input, may_absorb, only_reader, walk
@@ -29,10 +30,12 @@ def fold_batch_normalization(network: Network) -> int:
     Returns:
         How many normalisations were folded.
     """
-    return sum(_fold(network, layer) for layer in walk(network, BatchNormalizationDescriptor))
+    pages = HugePages()
+    layers = walk(network, BatchNormalizationDescriptor)
+    return sum(_fold(network, layer, pages) for layer in layers)
 
 
-def _fold(network: Network, layer: Layer) -> int:
+def _fold(network: Network, layer: Layer, pages: HugePages) -> int:
     descriptor = layer.descriptor
     if not isinstance(descriptor, BatchNormalizationDescriptor):
         return 0
@@ -56,4 +59,4 @@ def _fold(network: Network, layer: Layer) -> int:
     with np.errstate(all="ignore"):
         factor = gamma / np.sqrt(variance + descriptor.eps)
         offset = beta - mean * factor
-    return fold_with_followers(network, linear, layer, factor, offset)
+    return fold_with_followers(network, linear, layer, factor, offset, pages)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from armnn._huge_pages import HugePages
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
 from armnn.optimizer.passes._pattern import (
@@ -41,10 +42,12 @@ def fold_channel_arithmetic(network: Network) -> int:
     Returns:
         How many layers were folded.
     """
-    return sum(_fold(network, layer) for layer in walk(network, (ActivationDescriptor, *BINARY)))
+    pages = HugePages()
+    layers = walk(network, (ActivationDescriptor, *BINARY))
+    return sum(_fold(network, layer, pages) for layer in layers)
 
 
-def _fold(network: Network, layer: Layer) -> int:
+def _fold(network: Network, layer: Layer, pages: HugePages) -> int:
     for position, source in enumerate(layer.inputs[:2]):
         if source is None or only_reader(source) is not layer:
             continue
@@ -57,12 +60,17 @@ def _fold(network: Network, layer: Layer) -> int:
             continue
         change = _factor_and_offset(layer, position, linear)
         if change is not None:
-            return fold_with_followers(network, linear, layer, *change)
+            return fold_with_followers(network, linear, layer, *change, pages)
     return 0
 
 
 def fold_with_followers(
-    network: Network, linear: LinearLayer, layer: Layer, factor: PerChannel, offset: PerChannel
+    network: Network,
+    linear: LinearLayer,
+    layer: Layer,
+    factor: PerChannel,
+    offset: PerChannel,
+    pages: HugePages,
 ) -> int:
     """Fold a layer, and the arithmetic behind it, at once.
 
@@ -74,14 +82,15 @@ def fold_with_followers(
         layer: Its only reader.
         factor: What the reader multiplies each channel by.
         offset: What it adds then.
+        pages: Where the new weights are.
 
     Returns:
         How many layers were folded.
     """
     layers, factors, offsets = _followers(linear, layer)
     source, before = linear.layer.output, linear.layer.inputs
-    if not linear.scale_and_shift(network, factor * factors, offset * factors + offsets):
-        if not layers or not linear.scale_and_shift(network, factor, offset):
+    if not linear.scale_and_shift(network, factor * factors, offset * factors + offsets, pages):
+        if not layers or not linear.scale_and_shift(network, factor, offset, pages):
             return 0
         layers = []
     for each in (layer, *layers):
