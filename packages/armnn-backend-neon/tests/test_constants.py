@@ -66,7 +66,7 @@ def test_weights_of_several_layers_go_after_the_last() -> None:
 
 
 def test_constants_of_more_than_a_quarter_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large ones are twice in memory while little else is packed."""
+    """They are in memory twice while others are plain."""
     order: list[str] = []
     let_go = NativeGraph._let_go
 

@@ -81,7 +81,7 @@ class _Block:
         return made
 
     def __del__(self) -> None:
-        """Give the unused end of a huge page back; buffers stay."""
+        """Give the unused end back; buffers stay."""
         pages = getattr(self, "_pages", None)
         if pages is not None and self._UNNEEDED is not None:
             start = -(-self._used // mmap.PAGESIZE) * mmap.PAGESIZE
