@@ -179,3 +179,31 @@ def test_a_list_of_the_backends_imports_none_of_them() -> None:
         "tempfile",
     )
     assert [name for name in modules if name.startswith(unneeded)] == []
+
+
+def test_the_command_runs_a_cached_model_without_the_optimizer(tmp_path: Path) -> None:
+    code = """if True:
+        import json, runpy, sys
+
+        sys.argv = ["armnn", "run", *sys.argv[1:], "--backends", "CpuAcc"]
+        try:
+            runpy.run_module("armnn", run_name="__main__")
+        except SystemExit as end:
+            assert not end.code
+        print(json.dumps(sorted(sys.modules)))
+        """
+    command = [sys.executable, "-c", code, str(saved(tmp_path)), "--cache-dir", str(tmp_path / "c")]
+    modules = []
+    for _ in range(2):
+        run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        modules = json.loads(run.stdout.splitlines()[-1])
+    unneeded = (
+        "armnn.graph.network",
+        "armnn.layers.convolution",
+        "armnn.optimizer.passes",
+        "armnn.optimizer.phases",
+        "armnn.parsing.flatbuffers",
+        "armnn.storage.armnn_files.",
+        "armnn_parser_",
+    )
+    assert [name for name in modules if name.startswith(unneeded)] == []

@@ -31,10 +31,8 @@ from armnn.cli.run_files import check_writable, output_files, write_outputs
 from armnn.cli.run_options import add_run_arguments, input_options
 from armnn.cli.run_result import RunResult, SetResult
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
 from armnn.runtime import Runtime
-from armnn.storage.armnn_files import save
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,6 +152,8 @@ def _serialize(arguments: argparse.Namespace) -> int:
         )
     check_writable("--serialize-to", path)
     network = parse(arguments.model, parser_options=parser_options(arguments))
+    from armnn.storage.armnn_files import save  # late: few runs write one
+
     save(network, path)
     if arguments.json:
         print_json({"model": arguments.model, "files": {"network": str(path)}})
@@ -232,6 +232,8 @@ def _profiles(
         options = optimizer_options(arguments) | {"debug": False, "debug_to_file": False}
         optimized = runtime.optimize(network, arguments.backends, **options)
         shapes = {feed.name: feed.array.shape for feed in feeds}
+        from armnn.optimizer.phases import layers_before_backends  # late: only profiles show them
+
         return layers_before_backends(
             network, shapes, optimized.participants, optimized.options
         ).head

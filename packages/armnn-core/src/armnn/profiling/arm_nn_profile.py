@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from armnn._arguments import file_path, instance, items
 from armnn._dataclasses import dataclass, field
 from armnn._recorder import Event
-from armnn.graph import Network
 from armnn.profiling.layer_details import layer_details
 from armnn.profiling.timed_runs import TimedRun, timed_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from armnn.graph import Network
 
 Span = tuple[int, int]
 """Start and end in nanoseconds."""
@@ -66,6 +67,8 @@ def arm_nn_profile(events: Iterable[Event], network: Network | None = None) -> d
     numbers = count(1)
     found: dict[str, Any] = {}
     if network is not None:
+        from armnn.graph import Network  # late: most profiles are without a network
+
         found["layer_details"] = layer_details(instance(network, Network, "the network"))
     for node in _top_nodes(recorded):
         _add(found, node, numbers, origin)
