@@ -31,7 +31,10 @@ struct armnn_backend {
  private:
   std::string threads_;
   std::string levels_;
-  armnn_option facts_[2]; /* of cpu.info */
+  std::string fingerprint_;
+  std::string costs_;
+  std::string lanes_;
+  armnn_option facts_[4]; /* of cpu.info */
   std::mutex mutex_;
   std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
 };

@@ -11,6 +11,7 @@
 #include "abi/importing.h"
 #include "passes/passes.h"
 #include "costs/costs.h"
+#include "costs/machine.h"
 #include "threads/cpus.h"
 
 namespace cpuacc {
@@ -73,6 +74,11 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
       options, std::move(imported), inputs, outputs};
 }
 
+/* What a stored program is for. */
+std::string fingerprint_of(const armnn_backend &backend) {
+  return {backend.cpu.fingerprint.data, backend.cpu.fingerprint.size};
+}
+
 /* Reports to a profiler how long it took, and how much memory the program takes. */
 void announce(const armnn_program &program, uint64_t call_id, uint64_t began_ns) {
   const armnn_host &host = *program.backend.host;
@@ -118,13 +124,13 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
 }
 
 void serialize(const armnn_program &program, const Write &write) {
-  write_blob(program.options, program.graph, program.program.weights(), program.backend.kernels.name,
+  write_blob(program.options, program.graph, program.program.weights(), fingerprint_of(program.backend),
              write);
 }
 
 armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
   const uint64_t began_ns = now_ns();
-  StoredProgram stored = read_blob(blob, backend.kernels.name, backend.packed);
+  StoredProgram stored = read_blob(blob, fingerprint_of(backend), backend.packed);
   ProgramWeights weights(backend.packed);
   for (size_t i = 0; i < stored.graph.values.size(); ++i) {
     const Value &value = stored.graph.values[i];
@@ -150,7 +156,9 @@ std::shared_ptr<cpuacc::Pool> armnn_backend::pool(int32_t threads) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::shared_ptr<cpuacc::Pool> pool = pools_[threads].lock();
   if (!pool) {
-    const double least_ns = cpuacc::threads_of_tests() == nullptr ? cpuacc::costs::kWorthSplittingNs : 0.0;
+    const double least_ns = cpuacc::threads_of_tests() == nullptr
+                                ? cpuacc::costs::kForksWorthSplitting * cpuacc::costs::machine(kernels.lanes).ns[cpuacc::costs::fork]
+                                : 0.0;
     pools_[threads] = pool = std::make_shared<cpuacc::Pool>(threads, least_ns);
   }
   return pool;

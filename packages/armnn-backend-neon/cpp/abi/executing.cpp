@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* execute: pointers in, operations, and now and then a look at the clock. */
+#include <sstream>
+
 #include "abi/backend.h"
 #include "abi/clock.h"
 #include "abi/errors.h"
+#include "costs/machine.h"
 
 namespace cpuacc {
 namespace {
@@ -33,13 +36,31 @@ class Watch {
     return code != ARMNN_OK;
   }
 
+  /* The kernel that was chosen, its work and the time that this should take, in JSON. */
+  std::string kernel_of(const Operation &operation) const {
+    if (operation.kernel.empty()) return "";
+    std::ostringstream text;
+    text << "{\"kernel\": \"" << operation.kernel << "\", \"predicted_ns\": "
+         << costs::machine(program_.backend.kernels.lanes).ns_of(operation.work) << ", \"work\": {";
+    const char *between = "";
+    for (size_t i = 0; i < costs::kUnits; ++i) {
+      if (operation.work.counts[i] == 0.0) continue;
+      text << between << "\"" << costs::kUnitNames[i] << "\": " << operation.work.counts[i];
+      between = ", ";
+    }
+    text << "}}";
+    return text.str();
+  }
+
   /* The operation before this position ends now. */
   void record(size_t position, uint64_t now) {
     if (is_profiling_ && position > 0) {
-      const int32_t node = program_.program.graph().operations[position - 1]->node;
+      const Operation &operation = *program_.program.graph().operations[position - 1];
+      const int32_t node = operation.node;
       const std::string name = node < 0 ? "reorder" : program_.graph.names[static_cast<size_t>(node)];
+      const std::string args = kernel_of(operation);
       host_.event(host_.ctx, args_.call_id, ARMNN_PROFILE_KERNEL, {name.c_str(), name.size()},
-                  began_ns_, now, {nullptr, 0});
+                  began_ns_, now, {args.c_str(), args.size()});
     }
     /* What the host does with an event is no part of the next one. */
     began_ns_ = is_profiling_ ? now_ns() : now;

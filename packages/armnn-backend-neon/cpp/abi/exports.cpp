@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The three exports and the table behind them. */
 #include <cstring>
+#include <stdexcept>
 
 #include "abi/backend.h"
 #include "abi/errors.h"
 #include "abi/extensions.h"
+#include "costs/machine.h"
 #include "kernels/levels.h"
 
 #define CPUACC_ID "CpuAcc"
@@ -40,6 +42,11 @@ armnn_code create(const armnn_host *host, const armnn_option *options, uint64_t 
     const cpuacc::Kernels *kernels = cpuacc::best_kernels();
     if (kernels == nullptr) {
       throw cpuacc::Failure{ARMNN_UNAVAILABLE, reason_without_kernels(), {}};
+    }
+    try {
+      cpuacc::costs::origin();
+    } catch (const std::runtime_error &error) {
+      throw cpuacc::Failure{ARMNN_UNAVAILABLE, error.what(), {}};
     }
     *backend = new armnn_backend(host, *kernels, defaults);
   });
@@ -203,16 +210,21 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kern
       defaults(defaults),
       cpu{},
       threads_(std::to_string(defaults.threads == 0 ? cpuacc::default_threads() : defaults.threads)),
-      levels_(levels_here()) {
+      levels_(levels_here()),
+      fingerprint_(std::string(kernels.name) + ", costs " + cpuacc::costs::digest()),
+      costs_(cpuacc::costs::origin()),
+      lanes_(std::to_string(kernels.lanes)) {
   const armnn_string level = text(kernels.name, std::strlen(kernels.name));
   cpu.header = ARMNN_HEADER(ARMNN_DEVICE);
   cpu.id = text("0", 1);
   cpu.name = level;
   cpu.kind = text("cpu", 3);
   cpu.device_type = ARMNN_DEVICE_CPU;
-  cpu.fingerprint = level; /* weights are packed for a level */
+  cpu.fingerprint = text(fingerprint_.data(), fingerprint_.size()); /* weights are packed for both */
   facts_[0] = {text("NumberOfThreads by default", 26), text(threads_.data(), threads_.size())};
   facts_[1] = {text("ARMNN_CPUACC_ISA may be", 23), text(levels_.data(), levels_.size())};
+  facts_[2] = {text("costs", 5), text(costs_.data(), costs_.size())};
+  facts_[3] = {text("floats in a register", 20), text(lanes_.data(), lanes_.size())};
   cpu.info = facts_;
   cpu.num_info = sizeof facts_ / sizeof facts_[0];
 }

@@ -28,6 +28,7 @@ OLD(int, pthread_once, (pthread_once_t * control, void (*body)()), (control, bod
 OLD(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
 OLD(double, exp, (double x), (x))
 OLD(double, log, (double x), (x))
+OLD(double, log2, (double x), (x))
 OLD(double, pow, (double x, double y), (x, y))
 
 /* Before 2.33 a program passed which version of the structure it knows, 1 on x86-64 and 0 on Arm. */

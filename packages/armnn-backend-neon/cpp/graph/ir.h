@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "armnn/backend.h"
+#include "costs/machine.h"
 #include "graph/description.h"
 #include "threads/pool.h"
 
@@ -70,6 +72,9 @@ class Frame {
     });
   }
 
+  const costs::Machine &machine() const { return costs::machine(kernels.lanes); }
+  double ns_of(costs::Unit unit) const { return machine().ns[unit]; }
+
   Pool &pool;
   const Kernels &kernels;
 
@@ -95,6 +100,7 @@ struct Setup {
   int32_t threads_for(double ns) const { return ns < least_ns ? 1 : threads; }
 
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+  const costs::Machine &machine() const { return costs::machine(kernels.lanes); }
 };
 
 /* Bytes of an input that an operation carries side by side to the output, as they are. */
@@ -145,6 +151,9 @@ class Operation {
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   int32_t node = -1; /* the id of its layer */
+  /* What computes it, and how much that is; empty: nothing was chosen. */
+  std::string kernel;
+  costs::Work work;
 };
 
 using OperationPtr = std::unique_ptr<Operation>;

@@ -8,12 +8,12 @@
 #include "layers/lowering/registry.h"
 #include "layers/lowering/transposed.h"
 #include "layers/lowering/windows.h"
+#include "operations/convolution/choice.h"
 #include "operations/convolution/convolution.h"
 #include "operations/copy/copy.h"
 #include "operations/depthwise/depthwise.h"
 #include "operations/pointwise/elementwise.h"
 #include "operations/quantised/quantised.h"
-#include "operations/winograd/winograd.h"
 
 namespace cpuacc {
 namespace {
@@ -187,47 +187,56 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   return result;
 }
 
+/* Adds what computes a layer by a kernel. */
+void add_as(Lowering &l, const ConvolutionKernel &kernel, OperationPtr operation) {
+  operation->kernel = kernel.name();
+  operation->work = kernel.work;
+  l.add(std::move(operation));
+}
+
 /* Weights [columns, KH, KW, I]. */
-void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out, Windows windows,
-                   int64_t columns) {
+void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &order, TensorId weights, TensorId bias,
+                   TensorId out, Windows windows, int64_t columns) {
   if (suits_direct(windows) && l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes) {
     /* The numbers of a tap are contiguous once the padding is there. */
     const WeightLayout layout = direct_layout(windows, columns);
     const TensorId image = padded(l, order, windows);
     windows.window_width = 1;
-    return l.add(indirect_convolution({image, weights, bias, out}, windows, layout));
+    return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout));
   }
   if (suits_direct(windows)) {
     /* An image that has to be reordered gets its padding on the way. */
     const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
-    return l.add(direct_convolution({image, weights, bias, out}, windows, direct_layout(windows, columns)));
+    return add_as(l, kernel, direct_convolution({image, weights, bias, out}, windows, direct_layout(windows, columns)));
   }
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
   const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
-  l.add(indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout));
+  add_as(l, kernel, indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout));
 }
 
-void lower_direct(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
+void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Order &order, const Windows &windows, bool is_last) {
   const int64_t columns = l.input(1).shape[0];
   const TensorId bias = bias_of(l);
   const TensorId weights = l.in(1, is_last ? plain_order(4) : channels_last(4));
-  add_ungrouped(l, order, weights, bias, l.out(0, order), windows, columns);
+  add_ungrouped(l, kernel, order, weights, bias, l.out(0, order), windows, columns);
 }
 
 /* Several outputs side by side at once; what reaches beyond the image is cut off. */
-void lower_blocked(Lowering &l, const Order &order, const Windows &windows, bool is_last, int64_t together) {
+void lower_blocked(Lowering &l, const ConvolutionKernel &kernel, const Order &order, const Windows &windows,
+                   bool is_last) {
+  const int64_t together = kernel.together;
   const int64_t columns = l.input(1).shape[0];
   const TensorId weights = blocked_weights(l, windows, windows.channels, is_last, together);
   const TensorId bias = repeated_bias(l, columns, together);
   const Windows wide = blocked_windows(windows, together);
   const int64_t width = wide.output_width * together;
   if (width == windows.output_width) {
-    return add_ungrouped(l, order, weights, bias, l.out(0, order), wide, together * columns);
+    return add_ungrouped(l, kernel, order, weights, bias, l.out(0, order), wide, together * columns);
   }
   const Shape shape{windows.batch, windows.output_height, width, columns};
   const TensorId made = l.temporary(ARMNN_FLOAT32, shape);
-  add_ungrouped(l, order, weights, bias, made, wide, together * columns);
+  add_ungrouped(l, kernel, order, weights, bias, made, wide, together * columns);
   const Shape kept{windows.batch, windows.output_height, windows.output_width, columns};
   l.add<CopyBoxes>(Ends{made, l.out(0, order)}, CopyBox{kept, strides_of(shape), strides_of(kept)});
 }
@@ -237,30 +246,29 @@ void lower_convolution(Lowering &l) {
   const Convolution c = grouped_convolution_of(l);
   const auto &[order, is_last, windows, depth, outputs] = c;
   const int64_t groups = c.groups();
-  const int64_t columns = c.columns();
-  const int64_t lanes = suits_direct(windows) ? costs::kDirectLanes : costs::kWidestLanes;
-  const bool is_known = has_constant_weights(l);
-  const int64_t together = groups == 1 && is_known ? outputs_per_block(windows, columns, lanes) : 1;
-  if (together > 1) return lower_blocked(l, order, windows, is_last, together);
   const WeightLayout layout = c.layout();
-  const int64_t side = groups == 1 && is_known ? winograd_2d_side(windows, layout, l.fast_math()) : 0;
-  /* A filter along one axis saves about what bfloat16 does, which needs no transformation. */
-  const bool may_filter = groups == 1 && is_known && side == 0 && !l.fast_math().has_bfloat16;
-  const Winograd1dFilter filter = may_filter ? winograd_1d_filter(windows, layout) : Winograd1dFilter{};
-  if (groups == 1 && filter.outputs == 0 && suits_direct(windows)) {
-    return lower_direct(l, order, windows, is_last);
+  const bool is_known = groups == 1 && has_constant_weights(l);
+  const ConvolutionKernel kernel =
+      choose_convolution({windows, layout, is_known, l.fast_math()}, l.kernels());
+  if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
+  if (groups == 1 && kernel.kind == ConvolutionKernel::plain && suits_direct(windows)) {
+    return lower_direct(l, kernel, order, windows, is_last);
   }
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
-  const bool is_depthwise = groups > 1 && depth == 1 && columns == 1;
+  const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
   const Shape strides = {c.taps(), windows.window_width, 1}; /* the same in both layouts */
   const Order order_of_windows = is_last ? Order{1, 2, 0, 3} : Order{2, 3, 0, 1};
   const TensorId weights = is_depthwise ? depthwise_weights(l, order_of_windows, strides, windows) : l.in(1);
   const WeightedTensors tensors{input, weights, bias, l.out(0, order)};
   if (is_depthwise) return l.add(depthwise_convolution(tensors, windows));
-  if (side > 0) return l.add(winograd_2d_convolution(tensors, windows, layout, side));
-  if (filter.outputs > 0) return l.add(winograd_1d_convolution(tensors, windows, layout, filter));
-  l.add(indirect_convolution(tensors, windows, layout, groups, c.group_stride()));
+  switch (kernel.kind) {
+    case ConvolutionKernel::winograd_2d:
+      return add_as(l, kernel, winograd_2d_convolution(tensors, windows, layout, kernel.side));
+    case ConvolutionKernel::winograd_1d:
+      return add_as(l, kernel, winograd_1d_convolution(tensors, windows, layout, kernel.filter));
+    default: return add_as(l, kernel, indirect_convolution(tensors, windows, layout, groups, c.group_stride()));
+  }
 }
 
 /* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from armnn.cli.main import main
+from armnn.cli.profiles import show_slowest
+from armnn.profiling import LayerTime
 
 
 def test_the_slowest_layers_are_a_table(
@@ -49,11 +51,21 @@ def test_json_has_all_layers(
     assert found["files"] == {}
     for time in found["layer_times"]:
         assert set(time) == {
-            "layer", "type", "backend", "milliseconds", "share", "multiply_adds", "gflops",
+            "layer", "type", "backend", "milliseconds", "share", "multiply_adds",
+            "predicted_milliseconds", "gflops",
         }  # fmt: skip
         assert 0 < time["share"] < 1
         assert (time["multiply_adds"], time["gflops"]) == (0, None)
     assert "layer_times" not in document("model.toy")
+
+
+def test_predicted_times_stand_beside_measured_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    told = LayerTime("conv", "Convolution2d", "A", 3.0, 0.75, 5, predicted_milliseconds=2.5)
+    show_slowest([told, LayerTime("pad", "Pad", "B", 1.0, 0.25, 0)])
+    head, conv, pad = (line for line in capsys.readouterr().out.splitlines() if "  " in line)
+    assert head.split()[-2:] == ["predicted", "ms"]
+    assert conv.split()[-1] == "2.500"
+    assert "2.500" not in pad
 
 
 def test_arm_nns_profile_has_runs_and_details(

@@ -24,7 +24,8 @@ class Attention final : public Operation {
     rows_ = std::min<int64_t>(sizes_.queries, kTiles * kernels.rows);
     key_layout_ = {1, 0, sizes_.depth, 1, sizes_.keys, sizes_.depth};
     value_layout_ = {1, 0, sizes_.keys, sizes_.width, sizes_.width, 1};
-    is_bfloat16_ = gains_by_bfloat16(setup, key_layout_) && gains_by_bfloat16(setup, value_layout_);
+    is_bfloat16_ = setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), key_layout_) &&
+                   gains_by_bfloat16(setup.machine(), value_layout_);
     const auto bytes_of = [&](const WeightLayout &layout) {
       return aligned_bytes(is_bfloat16_ ? packed_bfloat16_bytes(layout, kernels)
                                         : packed_bytes(layout, kernels));
@@ -48,7 +49,7 @@ class Attention final : public Operation {
     const int64_t blocks = rows_ == 0 ? 0 : ratio_up(sizes_.queries, rows_);
     const double block_ns =
         static_cast<double>(rows_ * sizes_.keys) *
-        (static_cast<double>(sizes_.depth + sizes_.width) * costs::kMultiplyAddNs + costs::kFunctionNs);
+        (static_cast<double>(sizes_.depth + sizes_.width) * frame.ns_of(costs::multiply_add) + costs::kFunctionNs);
     frame.for_each(sizes_.batch * sizes_.heads * blocks, block_ns, [&](int64_t i, int32_t thread) {
       std::byte *memory = packed_of(frame, heads) + static_cast<size_t>(thread) * thread_bytes_;
       attend(frame, i / blocks, i % blocks * rows_, memory);

@@ -61,8 +61,8 @@ bool blocks_tile(const Windows &windows);
 /* [N, H, W, C] -> [N, H', W', O]. Args: bias: the channels' numbers, once for each element of the window. */
 OperationPtr transposed_convolution(const WeightedTensors &tensors, const Windows &windows, const Window &window);
 
-/* How many outputs side by side take the least time as one row; 1: each is a row of its own. */
-int64_t outputs_per_block(const Windows &windows, int64_t columns, int64_t lanes);
+/* How many outputs side by side may be one row. */
+int64_t most_outputs_per_block(const Windows &windows, int64_t columns);
 
 /* The windows of rows of that many outputs. */
 Windows blocked_windows(const Windows &windows, int64_t together);

@@ -27,7 +27,7 @@ class IndirectConvolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
-    copies_rows_ = !gains_by_bfloat16(setup, layout_) && layout_.taps == 1 &&
+    copies_rows_ = !(setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), layout_)) && layout_.taps == 1 &&
                    layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;
     int64_t most_rows = tiling_.rows + setup.kernels.rows;
@@ -64,7 +64,7 @@ class IndirectConvolution final : public WithEpilogue {
   void run_all(const Frame &frame, const Windows &windows, const Number *image, const std::byte *packed) const {
     const size_t bytes = thread_bytes();
     const int64_t tasks = tiling_.tasks();
-    frame.for_each(groups_ * tasks, gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
+    frame.for_each(groups_ * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       auto *table = frame.scratch_of<const Number *>(thread, bytes);
       const std::byte *of_group = packed + static_cast<size_t>(i / tasks) * packed_.bytes();
       run_one(frame, windows, image, of_group, table, i / tasks, i % tasks);

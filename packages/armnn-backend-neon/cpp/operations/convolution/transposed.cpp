@@ -92,7 +92,7 @@ class TransposedConvolution final : public WithEpilogue {
     for (const Part &part : parts_) {
       const auto *packed = static_cast<const float *>(part.packed.get());
       if (inputs[1] != kNone) packed = pack(frame, part, memory);
-      frame.for_each(part.tiling.tasks(), gemm_task_ns(part.tiling, part.layout),
+      frame.for_each(part.tiling.tasks(), part.tiling.task_ns(),
                      [&](int64_t task, int32_t thread) { run_one(frame, part, packed, task, thread); });
     }
   }

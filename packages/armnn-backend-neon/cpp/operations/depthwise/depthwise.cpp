@@ -16,13 +16,16 @@ class Depthwise final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     const int64_t rows = windows_.batch * windows_.output_height;
-    const int32_t threads = setup.threads_for(outputs_ns(rows * windows_.output_width));
+    const int32_t threads = setup.threads_for(outputs_ns(rows * windows_.output_width, setup.machine()));
     const int64_t wanted = threads == 1 ? 1 : 4 * threads;
     band_ = std::clamp<int64_t>(rows / wanted / 2 * 2, 2, costs::kMostDepthwiseRows);
     piece_ = windows_.output_width;
     if (windows_.output_height == 1) {
       piece_ = std::max<int64_t>(costs::kLeastDepthwisePiece, ratio_up(piece_ * windows_.batch, wanted));
     }
+    part_ns_ = outputs_ns(std::min(band_, windows_.output_height) * piece_, setup.machine());
+    kernel = "depthwise";
+    work = work_of(rows * windows_.output_width);
     return 0;
   }
 
@@ -31,18 +34,21 @@ class Depthwise final : public WithEpilogue {
     shared.weights = frame.in<float>(inputs[1]);
     shared.bias = frame.in<float>(inputs[2]);
     shared.function = function_;
-    const double part_ns = outputs_ns(std::min(band_, windows_.output_height) * piece_);
-    for_each_band(frame, windows_, band_, piece_, part_ns, frame.in<float>(inputs[0]), frame.out<float>(outputs[0]),
+    for_each_band(frame, windows_, band_, piece_, part_ns_, frame.in<float>(inputs[0]), frame.out<float>(outputs[0]),
                   shared, [&](const DepthwiseRows &rows, int32_t) { frame.kernels.depthwise_rows(rows); });
   }
 
  private:
-  double outputs_ns(int64_t count) const {
+  costs::Work work_of(int64_t count) const {
     const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
-    return static_cast<double>(count * windows_.channels) * (taps * costs::kMultiplyAddNs + costs::kStoredNs);
+    const auto numbers = static_cast<double>(count * windows_.channels);
+    return costs::Work().add(costs::depthwise_multiply_add, numbers * taps).add(costs::element, numbers);
   }
 
+  double outputs_ns(int64_t count, const costs::Machine &machine) const { return machine.ns_of(work_of(count)); }
+
   Windows windows_;
+  double part_ns_ = 0.0;
   int64_t band_ = 1; /* output rows at a time */
   int64_t piece_ = 1; /* outputs of a row at a time: all unless there is one row */
 };

@@ -6,6 +6,7 @@
 
 #include "costs/costs.h"
 #include "operations/gemm/panels.h"
+#include "operations/gemm/work.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -96,24 +97,13 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
   }
 }
 
-namespace {
-
-/* Each sum of products, each number that is stored, each weight that is read. */
-double gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
-  const auto sums = static_cast<double>(rows * std::max(columns, costs::kLeastGemmColumns));
-  const auto weights = static_cast<double>(columns * depth);
-  return sums * (static_cast<double>(depth) * costs::kMultiplyAddNs + costs::kStoredNs) + weights * costs::kWeightNs;
-}
-
-}  // namespace
-
 /* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel
  * of weights while it is in the nearest cache.
  */
 Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   const Kernels &kernels = setup.kernels;
   const int64_t columns = layout.columns;
-  const double one_ns = gemm_ns(rows, columns, layout.taps * layout.depth);
+  const double one_ns = setup.machine().ns_of(gemm_work(rows, layout, kernels));
   const int32_t threads = setup.threads_for(one_ns * static_cast<double>(repeats));
   const int64_t tiles = ratio_up(rows, kernels.rows);
   const int64_t panels = ratio_up(columns, kernels.columns);
@@ -127,13 +117,7 @@ Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, co
       std::clamp<int64_t>(ratio_up(wanted, row_tasks), 1, std::max<int64_t>(1, panels));
   const int64_t panels_per_task = std::max<int64_t>(1, ratio_up(panels, column_tasks));
   return {rows, columns, std::max<int64_t>(1, tiles_per_task) * kernels.rows,
-          panels_per_task * kernels.columns};
-}
-
-double gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
-  const int64_t rows = std::min(tiling.rows, tiling.rows_per_task);
-  const int64_t columns = std::min(tiling.columns, tiling.columns_per_task);
-  return gemm_ns(rows, columns, layout.taps * layout.depth);
+          panels_per_task * kernels.columns, one_ns};
 }
 
 size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout) {
@@ -177,6 +161,10 @@ class Gemm final : public WithEpilogue {
       rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
     }
     const int64_t numbers = layout.depth * layout.columns;
+    work = scaled(panels_ == PanelStorage::bfloat16 ? rounded_gemm_work(shape_.rows, layout, shape_.rows, setup.kernels)
+                                                    : gemm_work(shape_.rows, layout, setup.kernels),
+                  static_cast<double>(elements(shape_.batch)));
+    kernel = "gemm" + recipe_of(panels_);
     const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
     packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
@@ -201,7 +189,7 @@ class Gemm final : public WithEpilogue {
   void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
     const WeightLayout &layout = shape_.layout;
     const int64_t tasks = tiling_.tasks();
-    frame.for_each(elements(shape_.batch) * tasks, gemm_task_ns(tiling_, layout), [&](int64_t i, int32_t thread) {
+    frame.for_each(elements(shape_.batch) * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       const int64_t item = i / tasks;
       auto *table = frame.scratch_of<const Number *>(thread, thread_bytes_);
       const Number *rows = left + shape_.left_of(item) * shape_.rows * stride;

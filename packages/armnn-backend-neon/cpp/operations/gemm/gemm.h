@@ -60,9 +60,12 @@ struct Tiling {
   int64_t columns;
   int64_t rows_per_task; /* a multiple of kernels.rows */
   int64_t columns_per_task; /* a multiple of kernels.columns */
+  double ns = 0.0; /* of all tasks, in float32 */
 
   int64_t row_tasks() const { return ratio_up(rows, rows_per_task); }
   int64_t tasks() const { return row_tasks() * ratio_up(columns, columns_per_task); }
+
+  double task_ns() const { return ns / static_cast<double>(std::max<int64_t>(1, tasks())); }
 
   /* What a task computes. */
   struct Range {
@@ -104,9 +107,6 @@ const Number *panel_of(const GemmTask<Number> &gemm, int64_t column, const Kerne
   }
   return gemm.packed + column * column_numbers;
 }
-
-/* What a task takes, roughly. */
-double gemm_task_ns(const Tiling &tiling, const WeightLayout &layout);
 
 /* Bytes of the pointers that run_gemm_task writes. */
 size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout);

@@ -62,9 +62,10 @@ void pack_float16(const float *weights, const WeightLayout &layout, const Kernel
 
 }  // namespace
 
-bool gains_by_bfloat16(const Setup &setup, const WeightLayout &layout) {
-  return setup.multiplies_bfloat16 && layout.depth >= costs::kLeastBfloat16Depth &&
-         layout.columns >= costs::kLeastBfloat16Columns;
+bool gains_by_bfloat16(const costs::Machine &machine, const WeightLayout &layout) {
+  if (layout.depth < costs::kLeastBfloat16Depth || layout.columns < costs::kLeastBfloat16Columns) return false;
+  const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
+  return static_cast<double>(layout.taps * layout.columns) * saved > machine.ns[costs::rounded];
 }
 
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels) {
@@ -98,7 +99,7 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
 
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling) {
-  if (gains_by_bfloat16(setup, layout)) return PanelStorage::bfloat16;
+  if (setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), layout)) return PanelStorage::bfloat16;
   if (weights.constant == nullptr) return PanelStorage::float32;
   const Tiling wide = tiling_for_float16(tiling, setup, most_rows);
   const bool gains =

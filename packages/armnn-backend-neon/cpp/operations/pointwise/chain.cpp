@@ -67,7 +67,6 @@ Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links,
   }
   node = links_.back().operation->node;
   choose_buffers();
-  choose_block();
 }
 
 /* Where the operands of a link are; those of links before it are told later which buffer. */
@@ -123,10 +122,10 @@ void Chain::choose_buffers() {
 /* As many elements as all buffers have room for in the cache; a multiple of what is repeated, if that
  * is short, so that its copy lasts.
  */
-void Chain::choose_block() {
+void Chain::choose_block(int64_t cache_bytes) {
   const auto buffers = static_cast<int64_t>(std::max<size_t>(buffers_, 1));
   buffer_bytes_ =
-      std::clamp(costs::kFirstCacheBytes / buffers / 64 * 64, costs::kLeastChainBytes, costs::kMostChainBytes);
+      std::clamp(cache_bytes / buffers / 64 * 64, costs::kLeastChainBytes, costs::kMostChainBytes);
   int64_t widest = 1;
   int64_t longest = 1;
   for (const Link &link : links_) {
@@ -151,6 +150,7 @@ void Chain::choose_block() {
 }
 
 size_t Chain::prepare(const Setup &setup) {
+  choose_block(setup.machine().first_cache_bytes());
   for (const Link &link : links_) link.operation->prepare(setup);
   return buffers_ * static_cast<size_t>(buffer_bytes_) * static_cast<size_t>(setup.threads);
 }

@@ -52,7 +52,7 @@ class Chain final : public Operation {
 
   void connect(const Graph &graph, Link &link, const std::vector<TensorId> &made);
   void choose_buffers();
-  void choose_block();
+  void choose_block(int64_t cache_bytes);
   /* Where n elements of an operand begin, to be read with a step. */
   const void *read(const Blocks &blocks, const Operand &operand, int64_t first, int64_t n,
                    int64_t &step) const;

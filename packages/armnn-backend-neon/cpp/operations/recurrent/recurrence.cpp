@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "costs/costs.h"
 
 namespace cpuacc {
 namespace {
@@ -52,7 +51,7 @@ void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const T *row, c
     }
   };
   const int64_t panels = ratio_up(columns, width);
-  const double panel_ns = static_cast<double>(depth * width) * costs::kMultiplyAddNs;
+  const double panel_ns = static_cast<double>(depth * width) * frame.ns_of(costs::multiply_add);
   is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
 }
 
@@ -147,7 +146,7 @@ void Recurrence<T>::run(const Frame &frame) const {
   if (count == 1) return run_chain(frame, 0, 0, true, packed, biases, chains);
   int64_t products = 0;
   for (const GemvMatrix<T> &matrix : matrices_) products += matrix.columns * matrix.depth;
-  const double step_ns = static_cast<double>(products) * costs::kMultiplyAddNs;
+  const double step_ns = static_cast<double>(products) * frame.ns_of(costs::multiply_add);
   const double chain_ns = static_cast<double>(reading_.steps) * step_ns;
   frame.for_each(count, chain_ns, [&](int64_t i, int32_t thread) {
     const int64_t way = i / reading_.batch;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "graph/ir.h"
 #include "operations/gemm/gemm.h"
@@ -10,33 +11,36 @@
 
 namespace cpuacc {
 
-/* The side of the output tiles, 2, 4 or under fast math 6, by which a convolution takes the least time;
- * 0: it does by plain sums, or it is none that can be done so.
+/* Whether a convolution can be done with tiles of 2 x 2, 4 x 4 and, under fast math, 6 x 6 outputs.
  *
  * Args: layout: of the weights, [9 taps, depth, columns].
  */
-int64_t winograd_2d_side(const Windows &windows, const WeightLayout &layout, const FastMath &fast_math);
+bool suits_winograd_2d(const Windows &windows, const WeightLayout &layout);
 
-/* Args: side: that of winograd_2d_side. */
+costs::Work winograd_2d_work(const Windows &windows, const WeightLayout &layout, int64_t side,
+                             const Kernels &kernels);
+
+/* Args: side: 2, 4 or 6. */
 OperationPtr winograd_2d_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, int64_t side);
 
 /* F(outputs, window) along one axis of the image; the other axis of the window is summed up. */
 struct Winograd1dFilter {
   bool is_along_y;
-  int64_t outputs; /* 0: none, plain sums take less */
+  int64_t outputs;
   int64_t window;
 
   int64_t points() const { return outputs + window - 1; }
 };
 
-/* What takes the least time.
- *
- * Args: layout: of the weights, a tap per element of the window.
- */
-Winograd1dFilter winograd_1d_filter(const Windows &windows, const WeightLayout &layout);
+/* Those by which a convolution can be done. */
+std::vector<Winograd1dFilter> winograd_1d_filters(const Windows &windows);
 
-/* Args: filter: that of winograd_1d_filter. */
+/* Args: layout: of the weights, a tap per element of the window. */
+costs::Work winograd_1d_work(const Windows &windows, const WeightLayout &layout, const Winograd1dFilter &filter,
+                             const Kernels &kernels);
+
+/* Args: filter: one of winograd_1d_filters. */
 OperationPtr winograd_1d_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, const Winograd1dFilter &filter);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "costs/costs.h"
+#include "operations/gemm/work.h"
 
 namespace cpuacc {
 namespace {
@@ -53,6 +54,35 @@ struct FilterMatrix {
   }
 };
 
+/* Tiles and lines of outputs that are computed at a time. */
+struct BlockSize {
+  int64_t tiles, lines;
+};
+
+/* From one transformed element to the next tile's, in numbers. */
+int64_t line_of(int64_t depth) { return depth % costs::kCrowdedTransforms == 0 ? depth + costs::kRowFiller : depth; }
+
+/* Whole lines if some fit into the second cache, so that few are transformed twice; blocks for all threads.
+ *
+ * Args: tiles: along a line; line: that of line_of.
+ */
+BlockSize block_size(const Axes &axes, int64_t batch, int64_t tiles, int64_t points, int64_t line, int32_t threads,
+                     const Kernels &kernels) {
+  const int64_t bytes = points * (line + kernels.columns) * static_cast<int64_t>(sizeof(float));
+  const int64_t most = std::max<int64_t>(1, costs::machine(kernels.lanes).second_cache_bytes() / bytes);
+  const int64_t wanted = threads == 1 ? 1 : 2 * threads;
+  const int64_t lines_at_least = std::min(axes.outputs_across, 2 * axes.halo() + 1);
+  int64_t block_tiles = std::clamp<int64_t>(most / (lines_at_least + axes.halo()), 1, tiles);
+  int64_t block_lines = std::clamp<int64_t>(most / block_tiles - axes.halo(), 1, axes.outputs_across);
+  if (axes.outputs_across >= wanted) {
+    block_lines = std::min(block_lines, ratio_up(axes.outputs_across, ratio_up(wanted, batch)));
+  } else {
+    const int64_t parts = ratio_up(wanted, std::max<int64_t>(1, batch * axes.outputs_across));
+    block_tiles = std::min(block_tiles, ratio_up(ratio_up(tiles, parts), kernels.rows) * kernels.rows);
+  }
+  return {std::clamp<int64_t>(block_tiles, 1, std::max<int64_t>(1, tiles)), std::max<int64_t>(1, block_lines)};
+}
+
 class Winograd1dConvolution final : public WithEpilogue {
  public:
   Winograd1dConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
@@ -64,7 +94,7 @@ class Winograd1dConvolution final : public WithEpilogue {
         filter_(filter),
         points_(filter.points()),
         tiles_(ratio_up(axes_.outputs_along, filter.outputs)),
-        line_(layout.depth % costs::kCrowdedTransforms == 0 ? layout.depth + costs::kRowFiller : layout.depth) {}
+        line_(line_of(layout.depth)) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
@@ -81,7 +111,9 @@ class Winograd1dConvolution final : public WithEpilogue {
                                    std::to_string(axes_.taps) + " " + kernels.name,
                                packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
-    choose_block(setup.threads, kernels);
+    const BlockSize block = block_size(axes_, batch_, tiles_, points_, line_, setup.threads, kernels);
+    block_tiles_ = block.tiles;
+    block_lines_ = block.lines;
     const int64_t tiles = block_tiles_ * (block_lines_ + axes_.halo());
     sums_bytes_ = aligned_bytes(points_ * block_lines_ * block_tiles_ * kernels.columns * sizeof(float));
     pointer_bytes_ = aligned_bytes(tiles * static_cast<int64_t>(sizeof(float *)));
@@ -95,7 +127,7 @@ class Winograd1dConvolution final : public WithEpilogue {
     const int64_t along = ratio_up(tiles_, block_tiles_);
     const auto sums = static_cast<double>(points_ * block_lines_ * block_tiles_ * axes_.taps *
                                           layout_.depth * layout_.columns);
-    frame.for_each(batch_ * across * along, sums * costs::kMultiplyAddNs, [&](int64_t i, int32_t thread) {
+    frame.for_each(batch_ * across * along, sums * frame.ns_of(costs::multiply_add), [&](int64_t i, int32_t thread) {
       const int64_t line = i / along % across * block_lines_;
       const int64_t tile = i % along * block_tiles_;
       const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line), tile,
@@ -111,26 +143,6 @@ class Winograd1dConvolution final : public WithEpilogue {
     int64_t line, lines;
     int64_t tile, tiles;
   };
-
-
-  /* Whole lines if some fit, so that few are transformed twice; blocks for all threads. */
-  void choose_block(int32_t threads, const Kernels &kernels) {
-    const int64_t most = std::max<int64_t>(
-        1, costs::kSecondCacheBytes / (points_ * (line_ + kernels.columns) * static_cast<int64_t>(sizeof(float))));
-    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
-    const int64_t lines_at_least = std::min(axes_.outputs_across, 2 * axes_.halo() + 1);
-    block_tiles_ = std::clamp<int64_t>(most / (lines_at_least + axes_.halo()), 1, tiles_);
-    block_lines_ = std::clamp<int64_t>(most / block_tiles_ - axes_.halo(), 1, axes_.outputs_across);
-    const int64_t share = ratio_up(axes_.outputs_across, ratio_up(wanted, batch_));
-    if (axes_.outputs_across >= wanted) {
-      block_lines_ = std::min(block_lines_, share);
-    } else {
-      const int64_t parts = ratio_up(wanted, std::max<int64_t>(1, batch_ * axes_.outputs_across));
-      block_tiles_ = std::min(block_tiles_, ratio_up(ratio_up(tiles_, parts), kernels.rows) * kernels.rows);
-    }
-    block_lines_ = std::max<int64_t>(1, block_lines_);
-    block_tiles_ = std::clamp<int64_t>(block_tiles_, 1, std::max<int64_t>(1, tiles_));
-  }
 
   /* Panels of kernels.columns columns; in each, for every point, tap and k, one line. */
   void pack(const float *weights, const Setup &setup, float *packed) const {
@@ -268,51 +280,45 @@ class Winograd1dConvolution final : public WithEpilogue {
   std::shared_ptr<const void> packed_;
 };
 
-/* In multiply-adds; columns count as they are computed. */
-double cost(const Windows &w, const WeightLayout &layout, const Winograd1dFilter &filter) {
-  const Axes axes = axes_of(w, filter.is_along_y);
-  const auto tiles = static_cast<double>(w.batch * axes.outputs_across *
-                                         ratio_up(axes.outputs_along, filter.outputs));
-  const auto points = static_cast<double>(filter.points());
-  const auto depth = static_cast<double>(layout.depth);
-  const auto columns = static_cast<double>(ratio_up(layout.columns, costs::winograd_1d::kWholeColumns) *
-                                           costs::winograd_1d::kWholeColumns);
-  const double weights = static_cast<double>(axes.taps) * depth * columns;
-  const double numbers = points * depth * sizeof(float);
-  const double blocks = std::max(1.0, tiles * numbers / costs::kSecondCacheBytes);
-  const double transforms = costs::winograd_1d::kTilePoint +
-                            costs::winograd_1d::kTransform * (std::max(depth, 16.0) + std::max(columns, 16.0));
-  return points * (tiles * (weights + transforms) + blocks * weights * costs::winograd_1d::kWeight);
-}
-
-double plain_cost_1d(const Windows &w, const WeightLayout &layout) {
-  const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
-  const auto columns = static_cast<double>(ratio_up(layout.columns, costs::winograd_1d::kWholeColumns) *
-                                           costs::winograd_1d::kWholeColumns);
-  const auto taps = static_cast<double>(w.window_width > 1 && layout.depth <= 16 ? 0 : layout.taps);
-  return static_cast<double>(layout.taps * layout.depth) * columns * (outputs + costs::winograd_1d::kWeight) +
-         outputs * (costs::winograd_1d::kOutput + costs::winograd_1d::kTap * taps);
-}
-
 }  // namespace
 
-Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout) {
-  Winograd1dFilter best{false, 0, 0};
-  if (w.stride_y != 1 || w.stride_x != 1) return best;
-  double least = costs::winograd_1d::kWorth * plain_cost_1d(w, layout);
+std::vector<Winograd1dFilter> winograd_1d_filters(const Windows &w) {
+  std::vector<Winograd1dFilter> filters;
+  if (w.stride_y != 1 || w.stride_x != 1) return filters;
   for (const bool is_along_y : {false, true}) {
     const int64_t window = is_along_y ? w.window_height : w.window_width;
+    const int64_t dilation = is_along_y ? w.dilation_y : w.dilation_x;
+    if (dilation != 1 || window < 3 || window % 2 == 0) continue;
     for (const int64_t points : {int64_t{6}, int64_t{8}}) {
-      const Winograd1dFilter filter{is_along_y, points - window + 1, window};
-      const int64_t dilation = is_along_y ? w.dilation_y : w.dilation_x;
-      if (dilation != 1 || window < 3 || window % 2 == 0 || filter.outputs < 2) continue;
-      const double now = cost(w, layout, filter);
-      if (now >= least) continue;
-      least = now;
-      best = filter;
+      if (points > window) filters.push_back({is_along_y, points - window + 1, window});
     }
   }
-  return best;
+  return filters;
+}
+
+costs::Work winograd_1d_work(const Windows &w, const WeightLayout &layout, const Winograd1dFilter &filter,
+                             const Kernels &kernels) {
+  const Axes axes = axes_of(w, filter.is_along_y);
+  const int64_t tiles = ratio_up(axes.outputs_along, filter.outputs);
+  const int64_t points = filter.points();
+  const BlockSize block = block_size(axes, w.batch, tiles, points, line_of(layout.depth), 1, kernels);
+  costs::Work work;
+  work.add(costs::operation, 1.0);
+  int64_t transformed = 0; /* tiles, those of a halo with each block that needs them */
+  bool is_cold = true;
+  for (int64_t line = 0; line < w.batch * axes.outputs_across; line += block.lines) {
+    const int64_t lines = std::min(block.lines, w.batch * axes.outputs_across - line);
+    for (int64_t tile = 0; tile < tiles; tile += block.tiles) {
+      const int64_t here = std::min(block.tiles, tiles - tile);
+      work.add(product_work({lines * here, axes.taps, layout.depth, layout.columns, points, true, is_cold}, kernels));
+      transformed += (lines + axes.halo()) * here;
+      is_cold = false;
+    }
+  }
+  const auto lanes = static_cast<double>(kernels.lanes * points);
+  const int64_t written = w.batch * axes.outputs_across * tiles;
+  return work.add(costs::filtered_1d_in, lanes * static_cast<double>(transformed * ratio_up(layout.depth, kernels.lanes)))
+      .add(costs::filtered_1d_out, lanes * static_cast<double>(written * ratio_up(layout.columns, kernels.lanes)));
 }
 
 OperationPtr winograd_1d_convolution(const WeightedTensors &tensors, const Windows &windows,

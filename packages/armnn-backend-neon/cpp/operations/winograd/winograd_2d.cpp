@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "costs/costs.h"
+#include "operations/gemm/work.h"
 
 namespace cpuacc {
 namespace {
 
 constexpr int64_t kWindow = 3;
-constexpr int64_t kTaps = kWindow * kWindow;
 
 /* G of F(m x m, 3 x 3), (m + 2) rows. */
 const double *filter_matrix(int64_t side) {
@@ -22,6 +22,12 @@ const double *filter_matrix(int64_t side) {
                                     1.0 / 90,  -1.0 / 45, 2.0 / 45, 32.0 / 45, 16.0 / 45, 8.0 / 45,
                                     32.0 / 45, -16.0 / 45, 8.0 / 45, 0,        0,         1};
   return side == 2 ? kTwo : side == 4 ? kFour : kSix;
+}
+
+/* Tiles of which one block stays in the second cache. Args: stride: numbers of a point of a tile. */
+int64_t most_tiles(int64_t points, int64_t stride, const Kernels &kernels) {
+  const int64_t bytes = points * stride * static_cast<int64_t>(sizeof(float));
+  return std::max<int64_t>(kernels.rows, costs::machine(kernels.lanes).second_cache_bytes() / bytes);
 }
 
 class Winograd2dConvolution final : public WithEpilogue {
@@ -52,8 +58,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         "winograd_2d " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
-    const int64_t bytes = points_ * tile_stride_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
-    const int64_t most = std::max<int64_t>(kernels.rows, costs::kSecondCacheBytes / bytes);
+    const int64_t most = most_tiles(points_, tile_stride_, kernels);
     /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
     const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
     const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
@@ -70,7 +75,7 @@ class Winograd2dConvolution final : public WithEpilogue {
   void run(const Frame &frame) const override {
     const int64_t blocks = ratio_up(tiles_, block_);
     const auto sums = static_cast<double>(points_ * block_ * layout_.depth * layout_.columns);
-    frame.for_each(blocks, sums * costs::kMultiplyAddNs, [&](int64_t i, int32_t thread) {
+    frame.for_each(blocks, sums * frame.ns_of(costs::multiply_add), [&](int64_t i, int32_t thread) {
       run_block(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), i * block_);
     });
   }
@@ -186,42 +191,32 @@ class Winograd2dConvolution final : public WithEpilogue {
   std::shared_ptr<const void> packed_;
 };
 
-/* In multiply-adds. */
-double cost(const Windows &w, const WeightLayout &layout, int64_t side) {
-  const auto points = static_cast<double>((side + 2) * (side + 2));
-  const auto tiles = static_cast<double>(w.batch * ratio_up(w.output_height, side) *
-                                         ratio_up(w.output_width, side));
-  const auto depth = static_cast<double>(layout.depth);
-  const auto columns = static_cast<double>(layout.columns);
-  const double blocks = std::max(1.0, tiles * points * depth * sizeof(float) / costs::kSecondCacheBytes);
-  return points * (tiles * (depth * columns + costs::winograd_2d::kTransform * (depth + columns)) +
-                   blocks * depth * columns * costs::winograd_2d::kWeight);
-}
-
-double plain_cost(const Windows &w, const WeightLayout &layout) {
-  const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
-  const auto weights = static_cast<double>(kTaps * layout.depth * layout.columns);
-  return weights * (outputs + costs::winograd_2d::kWeight);
-}
-
 }  // namespace
 
-int64_t winograd_2d_side(const Windows &w, const WeightLayout &layout, const FastMath &fast_math) {
-  const bool fits = w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 &&
-                    w.stride_x == 1 && w.dilation_y == 1 && w.dilation_x == 1;
-  if (!fits || layout.depth < costs::winograd_2d::kLeastChannels ||
-      layout.columns < costs::winograd_2d::kLeastChannels)
-    return 0;
-  const double worth = fast_math.has_bfloat16 ? costs::winograd_2d::kBfloat16 : costs::winograd_2d::kWorth;
-  double least = worth * plain_cost(w, layout);
-  int64_t best = 0;
-  for (int64_t side = 2; side <= (fast_math.is_allowed ? 6 : 4); side += 2) {
-    const double now = cost(w, layout, side);
-    if (now > least) continue;
-    least = now;
-    best = side;
-  }
-  return best;
+bool suits_winograd_2d(const Windows &w, const WeightLayout &layout) {
+  return w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 && w.stride_x == 1 &&
+         w.dilation_y == 1 && w.dilation_x == 1 && layout.depth >= costs::kLeastWinogradChannels &&
+         layout.columns >= costs::kLeastWinogradChannels;
+}
+
+costs::Work winograd_2d_work(const Windows &w, const WeightLayout &layout, int64_t side, const Kernels &kernels) {
+  const int64_t points = (side + 2) * (side + 2);
+  const int64_t tiles = w.batch * ratio_up(w.output_height, side) * ratio_up(w.output_width, side);
+  const int64_t most = most_tiles(points, layout.depth + costs::kRowFiller, kernels);
+  const int64_t block = std::max<int64_t>(1, ratio_up(tiles, std::max<int64_t>(1, ratio_up(tiles, most))));
+  const Products first{std::min(block, tiles), 1, layout.depth, layout.columns, points, true, true};
+  Products others = first, last = first;
+  others.is_cold = last.is_cold = false;
+  others.count = points * std::max<int64_t>(0, tiles / block - 1);
+  last.rows = tiles < block ? 0 : tiles % block;
+  const int64_t vectors = ratio_up(layout.columns, kernels.lanes);
+  const auto numbers = static_cast<double>(points * tiles * kernels.lanes);
+  costs::Work work = product_work(first, kernels);
+  return work.add(product_work(others, kernels))
+      .add(product_work(last, kernels))
+      .add(costs::operation, 1.0)
+      .add(costs::filtered_2d_in, numbers * static_cast<double>(ratio_up(layout.depth, kernels.lanes)))
+      .add(costs::filtered_2d_out, numbers * static_cast<double>(vectors));
 }
 
 OperationPtr winograd_2d_convolution(const WeightedTensors &tensors, const Windows &windows,

@@ -26,7 +26,7 @@ COMMANDS = {
     "compare": "name the layers that a backend computes wrongly",
     "reduce": "write the smallest model that fails as a model does",
     "bench": "measure a model, and other runtimes beside it",
-    "tune": "measure which backends run a model fastest",
+    "tune": "measure which backends run a model fastest, or the machine",
     "convert": "write a model as an .armnn file",
     "compile": "write a model as its backends prepared it",
     "cache": "show or clear a folder of prepared models",
@@ -47,6 +47,7 @@ examples:
   armnn tune model.onnx                            measure which backends are fastest
   armnn convert model.onnx net.armnn               write it as a file of Arm NN's
   armnn compile model.onnx -o m.armnn-prepared     write it as a file that loads at once
+  armnn tune --machine                             measure what work takes here
   armnn backends                                   list the backends
   armnn doctor                                     find out why one does not work
 

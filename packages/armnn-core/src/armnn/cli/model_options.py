@@ -16,9 +16,14 @@ from armnn.cli.arguments import add_lock_file_argument, backend_ids, natural_num
 from armnn.errors import InvalidArgumentError
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = True) -> None:
     """Add MODEL and the options that choose backends."""
-    parser.add_argument("model", metavar="MODEL", help="a model file; its suffix says the format")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs=None if needs_model else "?",
+        help="a model file; its suffix says the format",
+    )
     part = parser.add_argument_group("parts of TensorFlow Lite files")
     part.add_argument(
         "--signature",

@@ -108,12 +108,22 @@ def times_of(
 
 def show_slowest(times: Sequence[LayerTime]) -> None:
     """Print the slowest layers, and the others in one row."""
-    rows = [_row(time) for time in times[:SLOWEST]]
+    rows: list[tuple[str, ...]] = [_row(time) for time in times[:SLOWEST]]
     others = times[SLOWEST:]
     if others:
         spent, share = (sum(getattr(t, name) for t in others) for name in ("milliseconds", "share"))
         rows.append((f"{len(others)} others", "", "", f"{spent:.3f}", f"{share:.1%}", "", ""))
-    print_table("Slowest layers", COLUMNS, rows)
+    columns: Sequence[str] = COLUMNS
+    if any(time.predicted_milliseconds is not None for time in times):
+        told = [*map(_predicted, times[:SLOWEST]), ""]
+        rows = [(*row, expected) for row, expected in zip(rows, told, strict=False)]
+        columns = (*COLUMNS, "predicted ms")
+    print_table("Slowest layers", columns, rows)
+
+
+def _predicted(time: LayerTime) -> str:
+    expected = time.predicted_milliseconds
+    return "" if expected is None else f"{expected:.3f}"
 
 
 def _row(time: LayerTime) -> tuple[str, ...]:

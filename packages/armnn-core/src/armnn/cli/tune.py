@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn tune``: measures which backends run a model fastest."""
+"""``armnn tune``: measures choices of backends, or the machine."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from armnn.cli.model_options import (
 from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
 from armnn.cli.output import print_json, print_table, printable, stages
 from armnn.cli.run_options import add_data_arguments
+from armnn.cli.tune_machine import tune_machine
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
@@ -28,6 +29,8 @@ examples:
   armnn tune model.onnx --backends {FAST},Acme -o model.onnx.verdicts.json
   armnn tune model.tflite --budget 10 --json
   armnn run model.onnx --backends auto --report      (follows the verdict)
+  armnn tune --machine                               (what work takes here, for {FAST})
+  armnn tune --machine -o machine.costs              (... in a file of that name)
 """
 
 COLUMNS = ("backends", "us a run", "of the best", "at borders", "load s", "verdict")
@@ -43,12 +46,13 @@ def add_parser(
         description="Measure every backend alone and every order of preference that places the "
         "layers differently, each in a process of its own, then the most promising cut of the "
         "network between backends, and keep the fastest one that is right. "
-        "It is what --backends auto uses on this machine from then on.",
+        "It is what --backends auto uses on this machine from then on. With --machine measure the "
+        "costs of the machine instead, by which a backend chooses between kernels.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(handler=run)
-    add_model_arguments(parser)
+    parser.set_defaults(handler=run, misused=parser.error)
+    add_model_arguments(parser, needs_model=False)
     add_optimizer_arguments(parser)
     group = parser.add_argument_group("measuring")
     group.add_argument(
@@ -60,10 +64,16 @@ def add_parser(
     )
     add_data_arguments(group)
     group.add_argument(
+        "--machine",
+        action="store_true",
+        help="measure what work takes on this machine, in about a second, and keep it for the "
+        "backend; nothing else measures or keeps it",
+    )
+    group.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="the file of verdicts; others in it stay (default: the user's own)",
+        help="the file of verdicts, in which others stay, or of costs (default: the user's own)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
@@ -75,6 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
         ArmnnError: The model, a backend, an input or an option is not usable, or no choice of
             backends is right.
     """
+    if arguments.machine == (arguments.model is not None):
+        arguments.misused("expected either MODEL or --machine")
+    if arguments.machine:
+        return tune_machine(arguments)
     file = Path(arguments.output) if arguments.output else user_verdicts()
     if file is None:
         raise InvalidArgumentError(

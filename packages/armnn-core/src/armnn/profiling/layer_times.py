@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import instance
 from armnn._dataclasses import dataclass
 from armnn.optimizer import Report
-from armnn.profiling.timed_runs import TimedLayer, timed_runs
+from armnn.profiling.timed_runs import TimedLayer, TimedRun, timed_runs
 
 if TYPE_CHECKING:
     from armnn._recorder import Event
@@ -30,6 +30,8 @@ class LayerTime:
         milliseconds: The mean over the runs.
         share: Its part of the time of all runs, from 0 to 1.
         multiply_adds: Those of one run; None where they are not known.
+        predicted_milliseconds: What a backend that chooses kernels by costs expected; None where
+            it told nothing.
     """
 
     layer: str
@@ -38,6 +40,7 @@ class LayerTime:
     milliseconds: float
     share: float
     multiply_adds: int | None
+    predicted_milliseconds: float | None = None
 
     @property
     def gflops(self) -> float | None:
@@ -67,8 +70,15 @@ def layer_times(events: Iterable[Event], report: Report) -> list[LayerTime]:
             for key, duration in _parts(layer).items():
                 nanoseconds[key] = nanoseconds.get(key, 0) + duration
     counts = _multiply_adds(report, nanoseconds)
+    predicted = _predicted(runs)
     times = [
-        LayerTime(*key, spent / len(runs) / 1e6, spent / total_ns if total_ns else 0.0, counts[key])
+        LayerTime(
+            *key,
+            spent / len(runs) / 1e6,
+            spent / total_ns if total_ns else 0.0,
+            counts[key],
+            predicted.get(key),
+        )
         for key, spent in nanoseconds.items()
     ]
     return sorted(times, key=lambda time: -time.milliseconds)
@@ -85,6 +95,18 @@ def _parts(layer: TimedLayer) -> dict[Key, int]:
             spent[rest] -= kernel.duration_ns
     spent[rest] = max(spent[rest], 0)  # kernels of several threads may overlap
     return spent
+
+
+def _predicted(runs: Sequence[TimedRun]) -> dict[Key, float]:
+    """Return the predicted milliseconds of the first run's kernels."""
+    expected: dict[Key, float] = {}
+    for layer in runs[0].layers if runs else ():
+        for kernel in layer.kernels:
+            nanoseconds = kernel.details.get("predicted_ns")
+            if isinstance(nanoseconds, (int, float)):
+                key = _key_of(kernel, _key_of(layer.event))
+                expected[key] = expected.get(key, 0.0) + nanoseconds / 1e6
+    return expected
 
 
 def _key_of(event: Event, outer: Key = ("", "", "")) -> Key:

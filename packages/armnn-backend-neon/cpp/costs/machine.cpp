@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "costs/machine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+
+#include "costs/tables.h"
+#include "costs/this_cpu.h"
+
+namespace cpuacc {
+namespace costs {
+namespace {
+
+constexpr const char *kHeader = "armnn CpuAcc costs 1";
+constexpr int64_t kLanes[] = {16, 8, 4};
+
+[[noreturn]] void refuse(size_t line, const std::string &reason) {
+  throw std::runtime_error("line " + std::to_string(line) + ": " + reason);
+}
+
+double number_of(const std::string &text, size_t line) {
+  char *end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != '\0' || !std::isfinite(number) || number < 0.0) {
+    refuse(line, "got '" + text + "', expected a number from 0 on");
+  }
+  return number;
+}
+
+/* Where a name of a file belongs; nullptr: nowhere. */
+double *unit_of(Machine &machine, const std::string &name) {
+  for (size_t i = 0; i < kUnits; ++i) {
+    if (name == kUnitNames[i]) return &machine.ns[i];
+  }
+  return nullptr;
+}
+
+int64_t *cache_of(Machine &machine, const std::string &name) {
+  if (name == "first_cache") return &machine.caches.first;
+  if (name == "second_cache") return &machine.caches.second;
+  return name == "third_cache" ? &machine.caches.third : nullptr;
+}
+
+/* Each value is there: a time that is missing would count as none. */
+void require_whole(const Machine &machine, size_t line) {
+  for (size_t i = 0; i < kUnits; ++i) {
+    if (machine.ns[i] < 0.0) refuse(line, std::string("'") + kUnitNames[i] + "' is missing before");
+  }
+  const Caches &caches = machine.caches;
+  if (caches.first <= 0 || caches.second <= 0 || caches.third <= 0) refuse(line, "a cache is missing before");
+}
+
+double distance(const Caches &a, const Caches &b) {
+  const auto ratio = [](int64_t x, int64_t y) { return std::fabs(std::log2(static_cast<double>(x) / static_cast<double>(y))); };
+  return ratio(a.first, b.first) + ratio(a.second, b.second) + 0.25 * ratio(a.third, b.third);
+}
+
+std::string whole_file(const std::string &path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(std::strerror(errno));
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/* Where `armnn tune --machine` writes; empty: nowhere, as in a process with the rights of another user. */
+std::string kept_path() {
+  const char *folder = secure_getenv("XDG_CONFIG_HOME");
+  if (folder != nullptr && *folder != '\0') return std::string(folder) + "/armnn/CpuAcc.costs";
+  const char *home = secure_getenv("HOME");
+  return home == nullptr ? "" : std::string(home) + "/.config/armnn/CpuAcc.costs";
+}
+
+/* What this process uses. */
+class Chosen {
+ public:
+  Chosen() {
+    const char *named = secure_getenv("ARMNN_CPUACC_COSTS");
+    if (named != nullptr && *named != '\0') {
+      use(named, "ARMNN_CPUACC_COSTS=" + std::string(named));
+    } else if (!use_kept()) {
+      use_built_in();
+    }
+    for (const Machine &machine : machines_) write(machine);
+  }
+
+  const Machine &of(int64_t lanes) const {
+    return machines_[lanes >= kLanes[0] ? 0 : lanes >= kLanes[1] ? 1 : 2];
+  }
+
+  std::string origin;
+  uint64_t hash = 14695981039346656037u; /* FNV-1a */
+
+ private:
+  void use(const std::string &path, const std::string &called) {
+    try {
+      take(read_machines(whole_file(path)), nullptr);
+    } catch (const std::exception &error) {
+      throw std::runtime_error("the costs of " + called + " cannot be used: " + error.what() +
+                               "; `armnn tune --machine -o FILE` writes such a file");
+    }
+    origin = called;
+  }
+
+  /* A home may be shared by machines of several kinds: what was kept is for one of them. */
+  bool use_kept() {
+    const std::string path = kept_path();
+    if (path.empty() || !std::ifstream(path)) return false;
+    std::vector<Machine> kept;
+    try {
+      kept = read_machines(whole_file(path));
+    } catch (const std::exception &error) {
+      throw std::runtime_error("the costs of " + path + " cannot be used: " + error.what() +
+                               "; remove the file, or run `armnn tune --machine` again");
+    }
+    if (kept.empty() || kept.front().cpu != cpu_name()) return false;
+    take(kept, nullptr);
+    origin = path;
+    return true;
+  }
+
+  void use_built_in() {
+    const Caches caches = cpu_caches();
+    std::vector<Machine> built_in;
+    for (const char *text : kTables) {
+      for (Machine &machine : read_machines(text)) built_in.push_back(std::move(machine));
+    }
+    take(built_in, &caches);
+    origin = "built in, of " + machines_.front().cpu;
+  }
+
+  void take(const std::vector<Machine> &machines, const Caches *caches) {
+    const Caches own = caches == nullptr ? cpu_caches() : *caches;
+    for (const int64_t lanes : kLanes) {
+      machines_.push_back(nearest(machines, lanes, own));
+      if (caches != nullptr) machines_.back().caches = own;
+    }
+  }
+
+  void write(const Machine &machine) {
+    for (const double ns : machine.ns) write(ns);
+    for (const int64_t bytes : {machine.caches.first, machine.caches.second, machine.caches.third}) {
+      write(static_cast<double>(bytes));
+    }
+  }
+
+  void write(double number) {
+    unsigned char bytes[sizeof number];
+    std::memcpy(bytes, &number, sizeof number);
+    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
+  }
+
+  std::vector<Machine> machines_; /* by kLanes */
+};
+
+const Chosen &chosen() {
+  static const Chosen once;
+  return once;
+}
+
+}  // namespace
+
+double Machine::ns_of(const Work &work) const {
+  double sum = 0.0;
+  for (size_t i = 0; i < kUnits; ++i) sum += work.counts[i] * ns[i];
+  return sum;
+}
+
+std::vector<Machine> read_machines(const std::string &text) {
+  std::istringstream lines(text);
+  std::vector<Machine> machines;
+  std::string line, cpu;
+  size_t number = 0;
+  while (std::getline(lines, line)) {
+    ++number;
+    if (number == 1) {
+      if (line != kHeader) refuse(1, "expected '" + std::string(kHeader) + "'");
+      continue;
+    }
+    if (line.empty() || line[0] == '#') continue;
+    const size_t space = line.find(' ');
+    const std::string name = line.substr(0, space);
+    const std::string value = space == std::string::npos ? "" : line.substr(space + 1);
+    if (name == "cpu") {
+      cpu = value;
+    } else if (name == "lanes") {
+      if (!machines.empty()) require_whole(machines.back(), number);
+      machines.push_back({cpu, static_cast<int64_t>(number_of(value, number)), {}, {}});
+      if (machines.back().lanes < 1) refuse(number, "got '" + value + "', expected lanes from 1 on");
+      machines.back().ns.fill(-1.0);
+    } else if (machines.empty()) {
+      refuse(number, "expected cpu or lanes, got '" + name + "'");
+    } else if (double *ns = unit_of(machines.back(), name)) {
+      *ns = number_of(value, number);
+    } else if (int64_t *bytes = cache_of(machines.back(), name)) {
+      *bytes = static_cast<int64_t>(number_of(value, number));
+    } else {
+      refuse(number, "'" + name + "' is not known");
+    }
+  }
+  if (machines.empty()) refuse(number + 1, "there are no costs");
+  require_whole(machines.back(), number + 1);
+  return machines;
+}
+
+const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, const Caches &caches) {
+  const auto away = [&](const Machine &machine) {
+    const double width = std::fabs(std::log2(static_cast<double>(lanes) / static_cast<double>(machine.lanes)));
+    return 100.0 * width + distance(machine.caches, caches);
+  };
+  return *std::min_element(machines.begin(), machines.end(),
+                           [&](const Machine &a, const Machine &b) { return away(a) < away(b); });
+}
+
+const Machine &machine(int64_t lanes) { return chosen().of(lanes); }
+
+std::string origin() { return chosen().origin; }
+
+std::string digest() {
+  std::ostringstream text;
+  text << std::hex << chosen().hash;
+  return text.str();
+}
+
+}  // namespace costs
+}  // namespace cpuacc

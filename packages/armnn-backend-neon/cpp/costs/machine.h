@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What a unit of work takes on this machine. */
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "costs/work.h"
+
+namespace cpuacc {
+namespace costs {
+
+/* The size of each level of caches, as one core sees it. */
+struct Caches {
+  int64_t first = 0;
+  int64_t second = 0;
+  int64_t third = 0;
+};
+
+/* The times of one CPU with registers of one width. */
+struct Machine {
+  std::string cpu; /* where they were measured */
+  int64_t lanes = 0; /* floats in a register */
+  Caches caches;
+  PerUnit ns{};
+
+  double ns_of(const Work &work) const;
+  /* Half of a cache: the other half is left to what passes through. */
+  int64_t first_cache_bytes() const { return caches.first / 2; }
+  int64_t second_cache_bytes() const { return caches.second / 2; }
+};
+
+/* The times by which everything in this process is chosen: of the file that ARMNN_CPUACC_COSTS names, or
+ * that `armnn tune --machine` wrote on a CPU of this name, or of the built-in machine that is most
+ * like this one, with this one's caches. Read once: they never change.
+ *
+ * Throws std::runtime_error for a file that cannot be used.
+ */
+const Machine &machine(int64_t lanes);
+
+/* Of all times and caches; programs depend on it. */
+std::string digest();
+
+/* Where the times are from, in words. */
+std::string origin();
+
+/* Reads a file of costs. Throws std::runtime_error, with the line. */
+std::vector<Machine> read_machines(const std::string &text);
+
+/* The machine of so many lanes that is most like one with these caches. */
+const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, const Caches &caches);
+
+}  // namespace costs
+}  // namespace cpuacc

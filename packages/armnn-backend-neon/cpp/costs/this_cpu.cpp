@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "costs/this_cpu.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+namespace cpuacc {
+namespace costs {
+namespace {
+
+constexpr Caches kUnknown{32 * 1024, 512 * 1024, 4 * 1024 * 1024};
+constexpr int kMostCaches = 8;
+
+std::string line_of(const std::string &path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/* "48K", "2048K" or "32M" in bytes. */
+int64_t bytes_of(const std::string &size) {
+  char *end = nullptr;
+  const int64_t number = std::strtoll(size.c_str(), &end, 10);
+  return number * (*end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1);
+}
+
+}  // namespace
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (line.compare(0, 10, "model name") == 0 && colon + 2 < line.size()) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+Caches cpu_caches() {
+  Caches caches = kUnknown;
+  for (int i = 0; i < kMostCaches; ++i) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i);
+    const std::string level = line_of(folder + "/level");
+    const int64_t bytes = bytes_of(line_of(folder + "/size"));
+    if (level.empty() || bytes <= 0 || line_of(folder + "/type") == "Instruction") continue;
+    (level == "1" ? caches.first : level == "2" ? caches.second : caches.third) = bytes;
+  }
+  return caches;
+}
+
+}  // namespace costs
+}  // namespace cpuacc

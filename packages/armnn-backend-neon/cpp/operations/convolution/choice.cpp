@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/convolution/choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "costs/costs.h"
+#include "operations/convolution/convolution.h"
+#include "operations/gemm/panels.h"
+#include "operations/gemm/work.h"
+
+namespace cpuacc {
+namespace {
+
+/* Pieces of a row of outputs as the direct kernel takes them: whole tiles, then 8, 4, 2 and 1. */
+void add_direct_outputs(costs::Work &work, int64_t outputs, double times, int64_t steps, const PanelWidth &panel,
+                        int64_t taps, const Kernels &kernels) {
+  for (const int64_t height : {int64_t{kernels.rows}, int64_t{8}, int64_t{4}, int64_t{2}, int64_t{1}}) {
+    if (height > kernels.rows) continue;
+    const auto calls = static_cast<double>(outputs / height) * times * panel.count;
+    outputs %= height;
+    const double sums = static_cast<double>(height) * panel.registers;
+    const auto all_steps = calls * static_cast<double>(steps);
+    work.add(costs::direct_multiply_add, all_steps * sums * kernels.lanes)
+        .add(costs::direct_step, all_steps * static_cast<double>(height))
+        .add(costs::direct_wait, all_steps * std::max(0.0, costs::kWideInFlight - sums))
+        .add(costs::direct_stored, calls * static_cast<double>(height) * std::ceil(panel.registers))
+        .add(costs::direct_call, calls)
+        .add(costs::direct_row, calls * static_cast<double>(taps));
+  }
+}
+
+costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t steps = layout.taps * layout.depth;
+  const int64_t least = kernels.lanes > costs::kLeastLanes ? kernels.lanes / 2 : kernels.lanes;
+  const PanelWidths panels = panel_widths(layout.columns, kernels, least);
+  const int64_t rows = w.batch * w.output_height;
+  const bool is_narrow = w.output_width <= costs::kNarrowImage;
+  const int64_t border = is_narrow ? 0 : std::min(ratio_up(w.pad_left, w.stride_x), w.output_width / 2);
+  const int64_t copied = is_narrow ? w.width : 2 * w.pad_left;
+  costs::Work work;
+  work.add(costs::operation, 1.0)
+      .add(costs::direct_copied, static_cast<double>(rows * w.window_height * copied * w.channels));
+  for (const PanelWidth &panel : {panels.full, panels.last}) {
+    if (panel.count == 0.0) continue;
+    const auto times = static_cast<double>(rows);
+    add_direct_outputs(work, w.output_width - 2 * border, times, steps, panel, w.window_height, kernels);
+    add_direct_outputs(work, border, 2.0 * times, steps, panel, w.window_height, kernels);
+    work.add(costs::cold_narrow_step, panel.registers >= panels.full.registers ? 0.0 : static_cast<double>(steps))
+        .add(costs::cold_step, panel.registers >= panels.full.registers ? panel.count * static_cast<double>(steps) : 0.0);
+  }
+  return work;
+}
+
+costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_rounded, const Kernels &kernels) {
+  const int64_t rows = w.batch * w.output_height * w.output_width;
+  const int64_t pixels = w.batch * w.height * w.width;
+  costs::Work work = is_rounded ? rounded_gemm_work(rows, layout, pixels, kernels) : gemm_work(rows, layout, kernels);
+  work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
+  const int64_t distance = w.stride_x * w.channels;
+  if (layout.taps > 1 && distance % costs::kFloatsOfAWay == 0) {
+    const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
+    work.add(costs::crowded_line, static_cast<double>(rows * layout.taps * layout.depth) * panels / costs::kFloatsPerLine);
+  }
+  if (layout.taps == 1 && layout.columns > kernels.columns && distance % costs::kCrowdedFloats == 0) {
+    work.add(costs::copied, static_cast<double>(rows * layout.depth));
+  }
+  return work;
+}
+
+/* Of plain sums, so many outputs as one row; windows, and columns of layout, are those of one output. */
+costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
+  const Windows w = together == 1 ? layer.windows : blocked_windows(layer.windows, together);
+  WeightLayout layout = layer.layout;
+  layout.taps = w.window_height * w.window_width;
+  layout.columns *= together;
+  const bool is_rounded = layer.fast_math.has_bfloat16 && gains_by_bfloat16(costs::machine(kernels.lanes), layout);
+  const bool is_direct = suits_direct(w) && !(layer.fast_math.has_bfloat16 && layout.columns >= costs::kWidestLanes);
+  costs::Work work = is_direct ? direct_work(w, layout, kernels) : indirect_work(w, layout, is_rounded, kernels);
+  if (w.output_width * together != layer.windows.output_width) {
+    const int64_t outputs = w.batch * w.output_height * layer.windows.output_width;
+    work.add(costs::element, static_cast<double>(outputs * layer.layout.columns)).add(costs::operation, 1.0);
+  }
+  return work;
+}
+
+}  // namespace
+
+std::string ConvolutionKernel::name() const {
+  switch (kind) {
+    case winograd_2d: return "winograd_2d " + std::to_string(side);
+    case winograd_1d:
+      return "winograd_1d " + std::to_string(filter.outputs) + (filter.is_along_y ? " down" : " across");
+    default: return together == 1 ? "plain" : "plain " + std::to_string(together);
+  }
+}
+
+std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels) {
+  const Windows &w = layer.windows;
+  std::vector<ConvolutionKernel> candidates(1);
+  candidates[0].work = plain_work(layer, 1, kernels);
+  const bool is_empty = w.batch * w.output_height * w.output_width * layer.layout.columns == 0;
+  if (!layer.has_constant_weights || is_empty) return candidates;
+  const auto add = [&](ConvolutionKernel kernel, const costs::Work &work) {
+    kernel.work = work;
+    candidates.push_back(kernel);
+  };
+  for (int64_t together = 2; together <= most_outputs_per_block(w, layer.layout.columns); ++together) {
+    add({ConvolutionKernel::plain, together, 0, {}, {}}, plain_work(layer, together, kernels));
+  }
+  if (suits_winograd_2d(w, layer.layout)) {
+    for (int64_t side = 2; side <= (layer.fast_math.is_allowed ? 6 : 4); side += 2) {
+      add({ConvolutionKernel::winograd_2d, 1, side, {}, {}}, winograd_2d_work(w, layer.layout, side, kernels));
+    }
+  }
+  for (const Winograd1dFilter &filter : winograd_1d_filters(w)) {
+    add({ConvolutionKernel::winograd_1d, 1, 0, filter, {}}, winograd_1d_work(w, layer.layout, filter, kernels));
+  }
+  return candidates;
+}
+
+ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernels &kernels) {
+  const std::vector<ConvolutionKernel> candidates = convolution_kernels(layer, kernels);
+  const char *wanted = std::getenv("ARMNN_CPUACC_KERNEL");
+  const auto worth = [&](const ConvolutionKernel &kernel) {
+    const double ns = costs::machine(kernels.lanes).ns_of(kernel.work);
+    return kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering;
+  };
+  const ConvolutionKernel *best = &candidates[0];
+  for (const ConvolutionKernel &kernel : candidates) {
+    if (wanted != nullptr && kernel.name() == wanted) return kernel;
+    if (worth(kernel) < worth(*best)) best = &kernel;
+  }
+  return *best;
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* By which kernel a convolution of one group is computed. */
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operations/winograd/winograd.h"
+
+namespace cpuacc {
+
+struct ConvolutionKernel {
+  enum Kind { plain, winograd_2d, winograd_1d };
+
+  Kind kind = plain;
+  int64_t together = 1; /* plain: outputs side by side that are computed as one row */
+  int64_t side = 0; /* winograd_2d: of its tiles */
+  Winograd1dFilter filter{false, 0, 0}; /* winograd_1d */
+  costs::Work work;
+
+  /* As ARMNN_CPUACC_KERNEL names it. */
+  std::string name() const;
+};
+
+struct ConvolutionLayer {
+  Windows windows;
+  WeightLayout layout; /* a tap per element of the window */
+  bool has_constant_weights; /* others are packed in each run: no kernel is worth more than that */
+  FastMath fast_math;
+};
+
+/* All that can compute it; the first one is plain. */
+std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels);
+
+/* The one that takes the least time; for tests and measurements the one that ARMNN_CPUACC_KERNEL names,
+ * where it is among them.
+ */
+ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernels &kernels);
+
+}  // namespace cpuacc

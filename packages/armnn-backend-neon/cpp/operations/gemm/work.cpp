@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/gemm/work.h"
+
+#include <algorithm>
+
+#include "costs/costs.h"
+
+namespace cpuacc {
+namespace {
+
+/* Tiles of so many rows, over panels of one width. */
+void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows, const PanelWidth &panel,
+               const Kernels &kernels) {
+  if (rows == 0 || tiles == 0.0) return;
+  const auto steps = static_cast<double>(p.taps * p.depth);
+  const double registers = static_cast<double>(rows) * panel.registers;
+  const bool is_paired = !p.is_in_order && registers <= costs::kPairedRegisters;
+  const double in_flight = kernels.lanes >= costs::kWidestLanes ? costs::kWideInFlight : costs::kInFlight;
+  const double all = tiles * panel.count;
+  const costs::Unit sums = panel.registers < 1.0 ? costs::half_multiply_add : costs::multiply_add;
+  work.add(sums, all * steps * registers * kernels.lanes)
+      .add(costs::wait, all * steps * std::max(0.0, (is_paired ? 0.5 : 1.0) * in_flight - registers))
+      .add(costs::tile, all);
+}
+
+void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, const Kernels &kernels) {
+  const auto count = static_cast<double>(p.count);
+  add_tiles(work, p, count * static_cast<double>(p.rows / kernels.rows), kernels.rows, panel, kernels);
+  add_tiles(work, p, count, p.rows % kernels.rows, panel, kernels);
+  if (!p.is_cold) return;
+  const bool is_wide = panel.registers * static_cast<double>(kernels.lanes) > static_cast<double>(kernels.columns) - 1.0;
+  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step,
+           count * panel.count * static_cast<double>(p.taps * p.depth));
+}
+
+}  // namespace
+
+PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least) {
+  const auto lanes = static_cast<double>(kernels.lanes);
+  const int64_t rest = columns % kernels.columns;
+  const PanelWidth full{static_cast<double>(kernels.columns) / lanes, static_cast<double>(columns / kernels.columns)};
+  const int64_t whole = rest / kernels.lanes * kernels.lanes;
+  const int64_t end = rest - whole;
+  const double last = end == 0 ? 0.0 : end <= least ? static_cast<double>(least) : lanes;
+  return {full, {(static_cast<double>(whole) + last) / lanes, rest == 0 ? 0.0 : 1.0}};
+}
+
+costs::Work product_work(const Products &products, const Kernels &kernels) {
+  /* Where a wide register is computed in two parts, a narrow one is quicker. */
+  const int64_t least = kernels.lanes >= costs::kWidestLanes ? kernels.lanes / 2 : kernels.lanes;
+  const PanelWidths panels = panel_widths(products.columns, kernels, least);
+  costs::Work work;
+  add_panels(work, products, panels.full, kernels);
+  if (panels.last.count > 0.0) add_panels(work, products, panels.last, kernels);
+  return work;
+}
+
+costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t tasks = ratio_up(ratio_up(rows, kernels.rows), costs::kTilesPerTask);
+  const int64_t panels = ratio_up(layout.columns, kernels.columns);
+  return product_work({rows, layout.taps, layout.depth, layout.columns, 1, false, true}, kernels)
+      .add(costs::operation, 1.0)
+      .add(costs::panel, static_cast<double>(tasks * panels))
+      .add(costs::row, static_cast<double>(rows * layout.taps));
+}
+
+costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels) {
+  costs::Work work = gemm_work(rows, layout, kernels);
+  for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add}) {
+    work.add(costs::bfloat16_multiply_add, work.counts[unit]);
+    work.counts[unit] = 0.0;
+  }
+  /* Two numbers at a time. */
+  for (const costs::Unit unit : {costs::wait, costs::cold_step, costs::cold_narrow_step}) work.counts[unit] *= 0.5;
+  return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
+}
+
+costs::Work scaled(costs::Work work, double times) {
+  for (double &count : work.counts) count *= times;
+  return work;
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The work of products of matrices, counted as the tiles do it. */
+#pragma once
+
+#include <cstdint>
+
+#include "costs/machine.h"
+#include "operations/gemm/gemm.h"
+
+namespace cpuacc {
+
+/* Products that follow each other, each with weights of its own, before they store anything. */
+struct Products {
+  int64_t rows;
+  int64_t taps;
+  int64_t depth;
+  int64_t columns;
+  int64_t count;
+  bool is_in_order; /* as in TileOf */
+  bool is_cold; /* their weights were not read just before */
+};
+
+/* A panel of columns: what it takes of a register's width, 0.5 where a narrow register has all that is left. */
+struct PanelWidth {
+  double registers;
+  double count; /* of such panels */
+};
+
+/* The full panels, and the last one. Args: least: of the lanes that are computed together. */
+struct PanelWidths {
+  PanelWidth full, last;
+};
+PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least);
+
+costs::Work product_work(const Products &products, const Kernels &kernels);
+
+/* A gemm of so many rows, in tasks. */
+costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
+
+/* The same in bfloat16. Args: rounded_rows: of so much depth that are rounded before. */
+costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels);
+
+costs::Work scaled(costs::Work work, double times);
+
+}  // namespace cpuacc

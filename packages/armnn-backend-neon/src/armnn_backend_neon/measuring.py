@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Times of layers by each kernel that can compute them.
+
+Each layer stands between two others, as in a model: its image was just written and its output is
+read next, while its weights come from behind what the layers before it used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+import armnn
+from armnn.profiling import Recorder
+
+FORCED: Final = "ARMNN_CPUACC_KERNEL"
+"""The environment variable that names a kernel; layers that it cannot compute choose as usual."""
+
+CHOSEN: Final = ""
+"""Names no kernel: the costs choose."""
+
+FILTERS: Final = (
+    *(f"winograd_2d {side}" for side in (2, 4, 6)),
+    *(f"winograd_1d {outputs} {axis}" for outputs in (2, 4, 6) for axis in ("across", "down")),
+)
+BLOCKED: Final = tuple(f"plain {together}" for together in (2, 3, 4, 6, 8, 12, 16))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A convolution; stride and padding are equal in both axes.
+
+    Attributes:
+        image: Height and width of the input, which is padded to keep them.
+        channels: Of the input.
+        outputs: Channels of the output.
+        window: Height and width; (1, 1) for a product of matrices.
+        stride: Of the window.
+        is_depthwise: Each output channel reads one of the input.
+    """
+
+    image: tuple[int, int]
+    channels: int
+    outputs: int
+    window: tuple[int, int]
+    stride: int = 1
+    is_depthwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A layer by a kernel.
+
+    Attributes:
+        shape: The layer.
+        kernel: The name of the kernel.
+        work: How many of each unit of ``cpp/costs/work.h`` it does.
+        predicted_ns: By the costs of this process.
+        ns: The least time of its runs.
+    """
+
+    shape: Shape
+    kernel: str
+    work: Mapping[str, float]
+    predicted_ns: float
+    ns: float
+
+
+_MOST_MULTIPLY_ADDS = 60_000_000
+_FIRST: Final = Shape((28, 28), 32, 32, (1, 1))
+
+
+def chosen(shapes: Sequence[Shape], *, fast_math: bool = False) -> list[str]:
+    """Return the name of each layer's chosen kernel."""
+    with _Network(shapes, CHOSEN, fast_math) as network:
+        return [row.kernel for row in network.run(1)]
+
+
+def measure(
+    shapes: Sequence[Shape],
+    kernels: Sequence[str] = ("plain", *FILTERS),
+    *,
+    rounds: int = 10,
+    fast_math: bool = False,
+) -> list[Measured]:
+    """Run each layer by each kernel that can compute it.
+
+    On one thread, kernels in turns.
+
+    Args:
+        shapes: The layers.
+        kernels: Names, as ``ARMNN_CPUACC_KERNEL`` takes them; :data:`CHOSEN` for the one that the
+            costs choose.
+        rounds: How often each runs, after a run that reads its weights.
+        fast_math: With ``FastMathEnabled``.
+    """
+    least: dict[tuple[int, str], Measured] = {}
+    networks = [(kernel, _Network(shapes, kernel, fast_math)) for kernel in kernels]
+    try:
+        for _ in range(rounds):
+            for kernel, network in networks:
+                for place, row in enumerate(network.run(2)):
+                    is_other = kernel != CHOSEN and row.kernel != kernel
+                    if is_other and not row.shape.is_depthwise:
+                        continue
+                    key = (place, kernel)
+                    if key not in least or row.ns < least[key].ns:
+                        least[key] = row
+    finally:
+        for _, network in networks:
+            network.close()
+    return [least[key] for key in sorted(least)]
+
+
+def random_shapes(count: int, seed: int) -> Iterator[Shape]:
+    """Yield distinct convolutions of the sizes of public models."""
+    generator = np.random.default_rng(seed)
+    seen: set[Shape] = set()
+    while len(seen) < count:
+        side = int(generator.choice([7, 8, 10, 14, 16, 20, 28, 32, 40, 56, 64]))
+        is_line = generator.random() < 0.15
+        window = int(generator.choice([1, 3, 3, 3, 5, 7]))
+        shape = Shape(
+            image=(1, 4 * side) if is_line else (side, side),
+            channels=int(generator.choice([3, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512])),
+            outputs=int(generator.choice([1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512])),
+            window=(1, window) if is_line else (window, window),
+            stride=1 if is_line or generator.random() < 0.8 else 2,
+        )
+        taps = shape.window[0] * shape.window[1]
+        pixels = shape.image[0] * shape.image[1]
+        if (
+            shape not in seen
+            and pixels * taps * shape.channels * shape.outputs < _MOST_MULTIPLY_ADDS
+        ):
+            seen.add(shape)
+            yield shape
+
+
+class _Network:
+    """All layers side by side, by one kernel."""
+
+    def __init__(self, shapes: Sequence[Shape], kernel: str, fast_math: bool) -> None:
+        # The first layer of a run finds caches that Python used: it is run and not looked at.
+        self._shapes = shapes = (_FIRST, *shapes)
+        self._runtime = armnn.Runtime()
+        options = {"NumberOfThreads": "1", "FastMathEnabled": str(fast_math).lower()}
+        with _forced(kernel):
+            self._loaded = self._runtime.load_model(
+                network_of(shapes), backends=["CpuAcc"], model_options={"CpuAcc": options}
+            )
+        generator = np.random.default_rng(0)
+        self._inputs = {
+            f"x{place}": generator.uniform(-1, 1, (1, *s.image, s.channels)).astype(np.float32)
+            for place, s in enumerate(shapes)
+        }
+        # Given, so that no run pays for memory that the system has to clear.
+        self._outputs = self._loaded.run(self._inputs)
+
+    def __enter__(self) -> _Network:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._runtime.close()
+
+    def run(self, times: int) -> list[Measured]:
+        """Return the times of the last run by layer."""
+        recorder = Recorder()
+        for _ in range(times):
+            recorder = Recorder()
+            self._loaded.run(self._inputs, self._outputs, profiler=recorder)
+        by_name = {
+            event.name: _row(event.details, event.duration_ns)
+            for event in recorder.events
+            if "kernel" in event.details
+        }
+        return [
+            Measured(shape, *by_name[f"layer{place}"])
+            for place, shape in enumerate(self._shapes)
+            if place > 0
+        ]
+
+
+def _row(details: Mapping[str, Any], ns: int) -> tuple[str, dict[str, float], float, float]:
+    work = json.loads(str(details["work"]))
+    return str(details["kernel"]), work, float(details["predicted_ns"]), float(ns)
+
+
+def network_of(shapes: Sequence[Shape]) -> armnn.Network:
+    network = armnn.Network()
+    generator = np.random.default_rng(1)
+    for place, shape in enumerate(shapes):
+        given = network.add_input(f"x{place}", armnn.TensorInfo((1, *shape.image, shape.channels)))
+        x = network.add_activation(given, function=armnn.ActivationFunction.RELU)
+        (height, width), stride = shape.window, shape.stride
+        top, left = (height - 1) // 2, (width - 1) // 2
+        same: dict[str, Any] = {
+            "pad_top": top,
+            "pad_bottom": height - 1 - top,
+            "pad_left": left,
+            "pad_right": width - 1 - left,
+            "stride_x": stride,
+            "stride_y": stride,
+        }
+        own = (
+            (1, height, width, shape.channels)
+            if shape.is_depthwise
+            else (shape.outputs, height, width, shape.channels)
+        )
+        weights = network.add_constant(generator.uniform(-1, 1, own).astype(np.float32))
+        add = (
+            network.add_depthwise_convolution2d if shape.is_depthwise else network.add_convolution2d
+        )
+        y = add(x, weights, data_layout="NHWC", name=f"layer{place}", **same)
+        network.add_output(f"y{place}", network.add_mean(y, axis=[1, 2]))
+    return network
+
+
+@contextmanager
+def _forced(kernel: str) -> Iterator[None]:
+    before = os.environ.pop(FORCED, None)
+    if kernel:
+        os.environ[FORCED] = kernel
+    try:
+        yield
+    finally:
+        os.environ.pop(FORCED, None)
+        if before is not None:
+            os.environ[FORCED] = before

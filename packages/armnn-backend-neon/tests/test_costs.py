@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT
+"""Costs choose kernels, and equal costs choose equal ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn.profiling import Recorder, layer_times
+from armnn_backend_neon.costs import GROUPS, UNITS, Costs, file_text, fit
+from armnn_backend_neon.measuring import Measured, Shape, network_of
+from armnn_backend_neon.tuning import CACHES, caches, cpu_name, measure_machine
+
+PACKAGE = Path(__file__).resolve().parents[1]
+CPP = PACKAGE / "cpp" / "costs"
+NS = dict.fromkeys(UNITS, 1.0)
+SIZES = {"first_cache": 32768, "second_cache": 1048576, "third_cache": 33554432}
+DEEP = Shape((7, 7), 512, 512, (3, 3))
+WIDE = Shape((56, 56), 64, 64, (3, 3))
+
+
+def child(program: str, **environment: str | Path) -> str:
+    """Return what a program in another process prints.
+
+    Costs never change within a process.
+    """
+    there = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=there, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return run.stdout.strip()
+
+
+def built_in() -> dict[str, str]:
+    """Return the costs of each CPU for its widest registers."""
+    lines = re.findall(r'^    "(.*)\\n"$', (CPP / "tables.h").read_text(), re.MULTILINE)
+    texts = "\n".join(lines).split("armnn CpuAcc costs 1\n")[1:]
+    found = {}
+    for text in texts:
+        head, section = text.split("lanes 16\n")
+        cpu = head.split("cpu ")[1].strip()
+        found[cpu] = f"armnn CpuAcc costs 1\ncpu {cpu}\nlanes 16\n" + section.split("lanes ")[0]
+    return found
+
+
+CHOSEN = f"""
+from armnn_backend_neon.measuring import Shape, chosen
+print(*chosen([{DEEP!r}, {WIDE!r}]), sep=", ")
+"""
+
+
+def test_recorded_costs_of_two_cpus_choose_what_is_right_on_each(tmp_path: Path) -> None:
+    """37 MB of transformed weights come slowly on Sapphire Rapids."""
+    answers = {}
+    for cpu, text in built_in().items():
+        path = tmp_path / "costs"
+        path.write_text(text)
+        answers[cpu] = child(CHOSEN, ARMNN_CPUACC_COSTS=path)
+    intel, amd = (
+        next(answer for cpu, answer in answers.items() if name in cpu) for name in ("Intel", "AMD")
+    )
+    deep, wide = intel.split(", ")
+    assert not deep.startswith("winograd_2d")
+    assert wide == "winograd_2d 4"
+    assert amd == "winograd_2d 4, winograd_2d 4"
+
+
+def test_products_are_rounded_where_that_is_faster() -> None:
+    times = {
+        cpu: dict(re.findall(r"^(\w+) (\S+)$", text, re.M)) for cpu, text in built_in().items()
+    }
+    faster = {
+        cpu: float(ns["bfloat16_multiply_add"]) < float(ns["multiply_add"])
+        for cpu, ns in times.items()
+    }
+    assert {cpu.split("(")[0].split()[0]: is_faster for cpu, is_faster in faster.items()} == {
+        "AMD": True,
+        "Intel": False,
+    }
+
+
+FINGERPRINTS = """
+import os, sys
+from pathlib import Path
+from armnn.errors import ArmnnError
+from armnn_backend_neon.backend import CpuAccBackend
+for path in sys.argv[1:] or os.environ["FILES"].split(":"):
+    os.environ["ARMNN_CPUACC_COSTS"] = path
+    try:
+        (cpu,) = CpuAccBackend().devices()
+        print(cpu.fingerprint)
+    except ArmnnError as error:
+        print(str(error).replace(path, "FILE"))
+"""
+
+
+def test_a_file_of_costs_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    good = file_text("any", [Costs(16, SIZES, NS)])
+    files = {
+        "no such": None,
+        "empty": "",
+        "header": good.replace("costs 1", "costs 2", 1),
+        "unknown": good + "sideways 3\n",
+        "number": good.replace("tile 1", "tile -1"),
+        "missing": good.replace("tile 1\n", ""),
+        "cache": good.replace("second_cache 1048576\n", ""),
+        "before": "armnn CpuAcc costs 1\ntile 1\n",
+        "lanes": good.replace("lanes 16", "lanes 0"),
+        "nothing": "armnn CpuAcc costs 1\n# later\n",
+    }
+    for name, text in files.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    paths = ":".join(str(tmp_path / name) for name in files)
+    lines = child(FINGERPRINTS, FILES=paths).splitlines()
+    expected = [
+        "No such file or directory",
+        "there are no costs",
+        "line 1: expected 'armnn CpuAcc costs 1'",
+        "'sideways' is not known",
+        "got '-1', expected a number from 0 on",
+        "'tile' is missing",
+        "a cache is missing",
+        "line 2: expected cpu or lanes, got 'tile'",
+        "got '0', expected lanes from 1 on",
+        "there are no costs",
+    ]
+    for line, part in zip(lines, expected, strict=True):
+        assert "the costs of ARMNN_CPUACC_COSTS=FILE cannot be used: " in line
+        assert part in line
+        assert "`armnn tune --machine -o FILE` writes such a file" in line
+
+
+def test_programs_depend_on_the_costs(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text(file_text("any", [Costs(16, SIZES, NS)]))
+    other.write_text(file_text("any", [Costs(16, SIZES, {**NS, "tile": 2.0})]))
+    first, again, second = (
+        child(FINGERPRINTS, FILES=path).split(", costs ") for path in (one, one, other)
+    )
+    assert first == again
+    assert (first[0], first[1] == second[1]) == (second[0], False)
+
+
+BITS = """
+import hashlib, numpy as np, armnn
+from armnn_backend_neon.measuring import Shape, network_of
+shapes = [Shape((14, 14), 64, 64, (3, 3)), Shape((1, 160), 32, 48, (1, 5))]
+shapes.append(Shape((9, 9), 96, 2, (3, 3)))
+x = {}
+for place, s in enumerate(shapes):
+    numbers = np.random.default_rng(place).standard_normal((1, *s.image, s.channels))
+    x[f"x{place}"] = numbers.astype(np.float32)
+for threads in "123":
+    options = {"CpuAcc": {"NumberOfThreads": threads}}
+    with armnn.Runtime() as runtime:
+        network = network_of(shapes)
+        y = runtime.load_model(network, backends=["CpuAcc"], model_options=options).run(x)
+        print(hashlib.sha256(b"".join(y[name].tobytes() for name in sorted(y))).hexdigest())
+"""
+
+
+def test_the_same_costs_compute_the_same_bits_in_every_process() -> None:
+    """For each number of threads."""
+    first, second = (child(BITS).split() for _ in range(2))
+    assert first == second
+
+
+def test_what_was_kept_is_used_on_that_cpu_only(tmp_path: Path) -> None:
+    kept = tmp_path / "armnn" / "CpuAcc.costs"
+    kept.parent.mkdir()
+    program = (
+        "from armnn_backend_neon.backend import CpuAccBackend\n"
+        "print(CpuAccBackend().devices()[0].info['costs'])"
+    )
+    environment = {"XDG_CONFIG_HOME": tmp_path, "ARMNN_CPUACC_COSTS": ""}
+    for cpu, origin in ((cpu_name(), str(kept)), ("another", "built in, of ")):
+        kept.write_text(file_text(cpu, [Costs(16, SIZES, NS)]))
+        assert child(program, **environment).startswith(origin)
+
+
+def test_a_profile_has_the_kernel_and_its_predicted_time() -> None:
+    network = armnn.Network()
+    x = network.add_input("x", armnn.TensorInfo((1, 14, 14, 32)))
+    weights = network.add_constant(np.ones((32, 1, 1, 32), np.float32))
+    network.add_output("y", network.add_convolution2d(x, weights, data_layout="NHWC", name="conv"))
+    recorder = Recorder()
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network, backends=["CpuAcc"])
+        loaded.run({"x": np.ones((1, 14, 14, 32), np.float32)}, profiler=recorder)
+        times = layer_times(recorder.events, loaded.report)
+    (time,) = (t for t in times if t.type == "Convolution2d")
+    (event,) = (event for event in recorder.events if "kernel" in event.details)
+    assert event.details["kernel"] == "plain"
+    assert json.loads(str(event.details["work"]))["multiply_add"] == 14 * 14 * 32 * 32
+    assert time.predicted_milliseconds == pytest.approx(event.details["predicted_ns"] / 1e6)
+
+
+def test_the_units_are_those_of_the_sources() -> None:
+    declared = re.findall(r"^  X\((\w+)\)", (CPP / "work.h").read_text(), re.MULTILINE)
+    assert sorted(declared) == sorted(UNITS)
+
+
+def test_a_fit_finds_times_from_work() -> None:
+    """Of layers whose times are known to the last digit."""
+    true = {"multiply_add": 0.02, "row": 0.5, "tile": 30.0, "operation": 100.0}
+    generator = np.random.default_rng(0)
+    rows = []
+    for _ in range(30):
+        work = {unit: float(generator.uniform(1e3, 1e6)) for unit in true}
+        work["tile"] /= 1e3
+        work["operation"] /= 1e4
+        ns = sum(count * true[unit] for unit, count in work.items())
+        rows.append(Measured(DEEP, "plain", work, 0.0, ns))
+    costs = fit(rows, 16, SIZES, dict.fromkeys(UNITS, 0.0))
+    for unit, ns in true.items():
+        assert costs.ns[unit] == pytest.approx(ns, rel=5e-3)
+    (error,) = costs.errors
+    assert (error.group, error.count, error.high < 0.01) == (GROUPS[0][0], 30, True)
+
+
+def test_this_machine_is_measured_and_the_file_is_read(tmp_path: Path) -> None:
+    measured = measure_machine()
+    assert set(measured["costs"]) == set(UNITS)
+    assert 0.0 < measured["costs"]["multiply_add"] < 10.0
+    path = tmp_path / "costs"
+    path.write_text(measured["text"])
+    program = (
+        "from armnn_backend_neon.backend import CpuAccBackend\n"
+        "print(CpuAccBackend().devices()[0].info['costs'])"
+    )
+    assert child(program, ARMNN_CPUACC_COSTS=path) == f"ARMNN_CPUACC_COSTS={path}"
+
+
+def test_the_caches_are_those_of_the_system() -> None:
+    sizes = caches()
+    assert list(sizes) == list(CACHES)
+    assert all(8 * 1024 <= size <= 4 * 1024**3 for size in sizes.values())
+
+
+@pytest.mark.parametrize("name", ["plain", "winograd_2d 2", "winograd_1d 4 across"])
+def test_a_named_kernel_computes_a_layer_where_it_can(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", name)
+    shapes = [Shape((12, 12), 16, 16, (3, 3)), Shape((5, 5), 16, 16, (1, 1))]
+    assert _forced(shapes) == [name, "plain"]
+
+
+def _forced(shapes: list[Shape]) -> list[Any]:
+    recorder = Recorder()
+
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network_of(shapes), backends=["CpuAcc"])
+        x = {f"x{i}": np.ones((1, *s.image, s.channels), np.float32) for i, s in enumerate(shapes)}
+        loaded.run(x, profiler=recorder)
+    return [event.details["kernel"] for event in recorder.events if "kernel" in event.details]
