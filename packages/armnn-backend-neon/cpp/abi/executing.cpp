@@ -10,7 +10,7 @@
 namespace cpuacc {
 namespace {
 
-constexpr uint64_t kLookEveryNs = 20000000; /* the host is asked at most that often */
+constexpr uint64_t kLookEveryNs = 5000000; /* the host is asked at most that often */
 
 void *data_of(const armnn_tensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
 
@@ -19,7 +19,6 @@ class Watch {
  public:
   Watch(const armnn_program &program, const armnn_execute_args &args, const std::atomic<bool> *stop)
       : program_(program), host_(*program.backend.host), args_(args), stop_(stop) {
-    asked_ns_ = args.call_id == 0 ? 0 : now_ns();
     is_profiling_ = args.call_id != 0 && armnn_host_has_profiling(&host_) && armnn_host_has_event(&host_) &&
                     host_.profiling(host_.ctx) != 0;
   }
