@@ -120,12 +120,27 @@ std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer
   return candidates;
 }
 
+/* Of the weights of a kernel, times those of the plain one. */
+double growth(const ConvolutionKernel &kernel, const Windows &w) {
+  const auto window = static_cast<double>(w.window_height * w.window_width);
+  if (kernel.kind == ConvolutionKernel::winograd_2d) {
+    return static_cast<double>((kernel.side + 2) * (kernel.side + 2)) / window;
+  }
+  if (kernel.kind == ConvolutionKernel::winograd_1d) {
+    return static_cast<double>(kernel.filter.points()) / static_cast<double>(kernel.filter.window);
+  }
+  return 1.0;
+}
+
 ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernels &kernels) {
   const std::vector<ConvolutionKernel> candidates = convolution_kernels(layer, kernels);
   const char *wanted = std::getenv("ARMNN_CPUACC_KERNEL");
+  const WeightLayout &layout = layer.layout;
+  const auto bytes = static_cast<double>(layout.taps * layout.depth * layout.columns) * sizeof(float);
   const auto worth = [&](const ConvolutionKernel &kernel) {
     const double ns = costs::machine(kernels.lanes).ns_of(kernel.work);
-    return kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering;
+    const double added = (growth(kernel, layer.windows) - 1.0) * bytes * costs::kAddedWeightByteNs;
+    return added + (kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering);
   };
   const ConvolutionKernel *best = &candidates[0];
   for (const ConvolutionKernel &kernel : candidates) {
