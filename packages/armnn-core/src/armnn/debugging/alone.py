@@ -101,8 +101,11 @@ class Examiner:
         found: list[Figures] = []
         try:
             for negated in (False, True):
-                others = disturbed(loaded.inputs, inputs, negated=negated)
-                _run(loaded.run, others, lambda _: Figures())
+                _run(
+                    loaded.run,
+                    disturbed(loaded.inputs, inputs, negated=negated),
+                    lambda _: Figures(),
+                )
                 found.append(_run(loaded.run, inputs, judged))
             while len(found) < runs or (len(found) < self.repeats and _any_wrong(found)):
                 found.append(_run(loaded.run, inputs, judged))

@@ -85,6 +85,7 @@ class CleanValues:
             visit = self._visit(layer)
             if visit is not None:
                 yield visit
+            visit = None  # its values go before the next layer's are made
 
     def until(self, value: Value) -> Array:
         """Return a value; layers up to its own are computed.

@@ -235,6 +235,7 @@ class _Comparison:
             self._keep(segment.number, verdict)
             if verdict.is_wrong:
                 wrong.add(visit.layer)
+            del visit  # its values go before the next layer's are made
         for part in suspicion.parts:
             if part in parts and not wrong.intersection(part):
                 found = self._fusions(segment, examiner, part)

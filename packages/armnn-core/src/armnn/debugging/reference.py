@@ -7,11 +7,13 @@ not rounded and is the truth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from armnn._process_memory import trim_memory
 from armnn.backends import ArrayHandle
 from armnn.backends.memory import ComputedHandle
 from armnn.errors import ArmnnError, BackendError, ExecutionError
@@ -29,6 +31,23 @@ if TYPE_CHECKING:
 
     Stored = NDArray[Any]
     Reals = NDArray[np.float64]
+
+BLOCK: Final = 1 << 17
+"""Elements of a pointwise layer whose truth is computed at a time: what it adds up is as large."""
+
+_POINTWISE: Final = (
+    "Activation",
+    "Addition",
+    "Division",
+    "ElementwiseBinary",
+    "ElementwiseUnary",
+    "Maximum",
+    "Minimum",
+    "Multiplication",
+    "Subtraction",
+)
+_WORTH_TRIMMING: Final = 1 << 22
+"""Bytes of outputs in float64 from which on what was freed goes back to the system at once."""
 
 _CONVERSIONS = ("Quantize", "Dequantize")
 """Layer types whose outputs are the input's real values."""
@@ -100,6 +119,36 @@ class Reference:
         reals: Mapping[Value, Reals],
         narrowed: Callable[[Reals], Reals] | None,
     ) -> list[Reals | None]:
+        is_clean = narrowed is None and not any(value in reals for value in layer.inputs)
+        if is_clean and is_pointwise(layer, operands):
+            return [self._exact_in_blocks(layer, operands)]
+        made = self._exact_at_once(layer, operands, reals, narrowed)
+        if sum(each.nbytes for each in made if each is not None) >= _WORTH_TRIMMING:
+            trim_memory()
+        return made
+
+    def _exact_in_blocks(self, layer: Layer, operands: Sequence[Stored | None]) -> Reals | None:
+        """Return the truth of a layer element by element."""
+        flat = [None if each is None else each.reshape(-1) for each in operands]
+        shape = next(each.shape for each in operands if each is not None)
+        truth = np.empty(math.prod(shape))
+        for at in range(0, truth.size, BLOCK):
+            block = [None if each is None else each[at : at + BLOCK] for each in flat]
+            size = min(BLOCK, truth.size - at)
+            (made,) = self._exact_at_once(layer, block, {}, None, (size,))
+            if made is None:
+                return None
+            truth[at : at + BLOCK] = made
+        return truth.reshape(shape)
+
+    def _exact_at_once(
+        self,
+        layer: Layer,
+        operands: Sequence[Stored | None],
+        reals: Mapping[Value, Reals],
+        narrowed: Callable[[Reals], Reals] | None,
+        shape: tuple[int, ...] | None = None,
+    ) -> list[Reals | None]:
         nothing: list[Reals | None] = [None] * len(layer.outputs)
         if not any(is_real(info) for info in layer.output_infos):
             return nothing
@@ -111,7 +160,7 @@ class Reference:
             ]
             if layer.type in _CONVERSIONS:
                 return [values[0]]
-            twin = _retyped(layer, values, network)
+            twin = _retyped(layer, values, network, shape)
             if not self._candidate.supports(twin):
                 return nothing
             made = self._computed(twin, values)
@@ -178,13 +227,41 @@ def real_values(stored: Stored, info: TensorInfo) -> Reals:
     return real
 
 
+def is_pointwise(layer: Layer, operands: Sequence[Stored | None]) -> bool:
+    """Return whether blocks of large operands make an output's.
+
+    They have one shape then, and one scale.
+    """
+    if layer.type not in _POINTWISE or len(layer.outputs) != 1:
+        return False
+    shapes = {None if each is None else each.shape for each in operands}
+    infos = (*layer.input_infos, *layer.output_infos)
+    return (
+        len(shapes) == 1
+        and all(info is not None and is_real(info) and len(info.scales) <= 1 for info in infos)
+        and all(each is not None and each.size > BLOCK for each in operands)
+    )
+
+
 def is_real(info: TensorInfo) -> bool:
     """Return whether a tensor's elements are real numbers."""
     return info.data_type.is_float or info.is_quantized
 
 
-def _retyped(layer: Layer, values: Sequence[Stored | None], network: Network) -> Layer:
-    """Add a layer on Float64 constants to a network."""
+def _retyped(
+    layer: Layer,
+    values: Sequence[Stored | None],
+    network: Network,
+    shape: tuple[int, ...] | None,
+) -> Layer:
+    """Add a layer on Float64 constants to a network.
+
+    Args:
+        layer: The layer.
+        values: Its operands.
+        network: Gets the twin.
+        shape: That of the output; the layer's own if it is None.
+    """
     operands: list[Value | None] = []
     for value, array in zip(layer.inputs, values, strict=True):
         if value is None or array is None:
@@ -194,7 +271,9 @@ def _retyped(layer: Layer, values: Sequence[Stored | None], network: Network) ->
         info = info_of(array) if is_changed else value.info.with_shape(array.shape)
         operands.append(network.add_constant(array, info))
     infos = [
-        TensorInfo(info.shape, DataType.FLOAT64) if is_real(info) else info
+        TensorInfo(info.shape if shape is None else shape, DataType.FLOAT64)
+        if is_real(info)
+        else info
         for info in layer.output_infos
     ]
     return network.add(layer.type, operands, layer.descriptor, name=layer.name, outputs=infos)
