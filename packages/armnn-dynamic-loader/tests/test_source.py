@@ -442,12 +442,16 @@ def test_many_runtimes_leave_nothing_behind(build: Build) -> None:
 
     for _ in range(20):  # caches of NumPy and ctypes fill
         cycle()
-    descriptors, threads, objects = left()
-    for _ in range(200):
-        cycle()
-    after = left()
-    assert after[:2] == (descriptors, threads)
-    assert after[2] - objects < 200  # less than one object for each runtime
+    grown = []
+    # Some things are made once, for the hundredth use: a leak grows each time.
+    while len(grown) < 3 and min(grown, default=200) >= 200:
+        descriptors, threads, objects = left()
+        for _ in range(200):
+            cycle()
+        after = left()
+        assert after[:2] == (descriptors, threads)
+        grown.append(after[2] - objects)
+    assert min(grown) < 200  # less than one object for each runtime
 
 
 def test_threads_that_run_while_the_runtime_closes_end_with_a_clean_error(build: Build) -> None:
