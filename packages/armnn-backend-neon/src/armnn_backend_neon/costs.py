@@ -127,6 +127,8 @@ def fit(
                 ns[unit] = float(f"{value:.{_DIGITS}g}")
         off = np.abs(np.array([_time(row.work, ns) for row in own]) / times - 1)
         errors.append(Error(group, len(own), float(np.median(off)), float(np.quantile(off, 0.95))))
+    if "bfloat16_multiply_add" not in ns:  # no layer was rounded: its instruction adds two products
+        ns |= {"bfloat16_multiply_add": ns["multiply_add"] / 2, "rounded": ns["multiply_add"]}
     return Costs(lanes, caches, ns, errors)
 
 

@@ -46,8 +46,6 @@ FILTERS: Final = (
     "winograd_2d 4",
     *(f"winograd_1d {outputs} across" for outputs in (2, 4, 6)),
 )
-NEVER: Final = {"bfloat16_multiply_add": 1.0, "rounded": 1.0}
-"""Where no layer was rounded: what this costs is not known, so none is."""
 
 NARROW: Final = (
     Shape((32, 32), 128, 1, (3, 3)),
@@ -99,7 +97,7 @@ def measured_rows(rounds: int = 4) -> list[Measured]:
 
 def known_ns() -> dict[str, float]:
     """Return the times of units that no layer tells."""
-    return {"element": element_ns(), "fork": fork_ns(), **NEVER}
+    return {"element": element_ns(), "fork": fork_ns()}
 
 
 def measure_machine() -> dict[str, Any]:
