@@ -124,9 +124,9 @@ def test_a_class_behaves_as_one_of_the_standard_library(
             hasattr(one, "__dict__"),
         ]
         for name in names:
-            facts.append(outcome(lambda name=name: setattr(one, name, 9)))  # type: ignore[misc]
+            facts.append(outcome(lambda name=name: setattr(one, name, 9)))  # type: ignore[misc]  # a default of it
             facts.append(values_of(one, [name]))
-            facts.append(outcome(lambda name=name: delattr(one, name)))  # type: ignore[misc]
+            facts.append(outcome(lambda name=name: delattr(one, name)))  # type: ignore[misc]  # a default of it
         return facts
 
     assert seen(ours) == seen(theirs)
@@ -203,7 +203,7 @@ def test_an_often_called_initialiser_is_compiled() -> None:
     assert [(point.x, point.y) for point in made] == [(n, -n) for n in range(len(made))]
     assert Point(3) == Point(3, 0)
     with pytest.raises(TypeError, match=r"Point.__init__\(\) missing 1 required .*: 'x'"):
-        Point()  # type: ignore[call-arg]
+        Point()  # type: ignore[call-arg]  # the fault tested
 
 
 def test_instances_are_pickled() -> None:
@@ -226,7 +226,7 @@ def test_a_class_can_be_derived_from() -> None:
     assert (Labelled("four").x, Labelled("four").y) == (4, 1)
     assert str(inspect.signature(Labelled)) == "(label: 'str') -> 'None'"
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'x'"):
-        Named(1).x = 2  # type: ignore[misc]
+        Named(1).x = 2  # type: ignore[misc]  # frozen: tested
 
 
 def test_a_match_statement_takes_it_apart() -> None:
@@ -237,9 +237,9 @@ def test_a_match_statement_takes_it_apart() -> None:
 
 def test_other_attributes_cannot_be_set() -> None:
     with pytest.raises(AttributeError, match="'size'"):
-        Point(1).size = 2  # type: ignore[attr-defined]
+        Point(1).size = 2  # type: ignore[attr-defined]  # no slot: tested
     with pytest.raises(AttributeError, match="'size'"):
-        del Node().size  # type: ignore[attr-defined]
+        del Node().size  # type: ignore[attr-defined]  # no slot: tested
 
 
 def test_wrong_definitions_are_refused() -> None:

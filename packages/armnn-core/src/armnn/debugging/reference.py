@@ -7,7 +7,6 @@ not rounded and is the truth.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,25 +120,23 @@ class Reference:
     ) -> list[Reals | None]:
         is_clean = narrowed is None and not any(value in reals for value in layer.inputs)
         if is_clean and is_pointwise(layer, operands):
-            return [self._exact_in_blocks(layer, operands)]
+            return [self._exact_in_blocks(layer, [each for each in operands if each is not None])]
         made = self._exact_at_once(layer, operands, reals, narrowed)
         if sum(each.nbytes for each in made if each is not None) >= _WORTH_TRIMMING:
             trim_memory()
         return made
 
-    def _exact_in_blocks(self, layer: Layer, operands: Sequence[Stored | None]) -> Reals | None:
-        """Return the truth of a layer element by element."""
-        flat = [None if each is None else each.reshape(-1) for each in operands]
-        shape = next(each.shape for each in operands if each is not None)
-        truth = np.empty(math.prod(shape))
+    def _exact_in_blocks(self, layer: Layer, operands: Sequence[Stored]) -> Reals | None:
+        """Return the truth of a pointwise layer."""
+        flat = [each.reshape(-1) for each in operands]
+        truth = np.empty(operands[0].size)
         for at in range(0, truth.size, BLOCK):
-            block = [None if each is None else each[at : at + BLOCK] for each in flat]
-            size = min(BLOCK, truth.size - at)
-            (made,) = self._exact_at_once(layer, block, {}, None, (size,))
+            block = [each[at : at + BLOCK] for each in flat]
+            (made,) = self._exact_at_once(layer, block, {}, None, block[0].shape)
             if made is None:
                 return None
             truth[at : at + BLOCK] = made
-        return truth.reshape(shape)
+        return truth.reshape(operands[0].shape)
 
     def _exact_at_once(
         self,

@@ -19,8 +19,14 @@ from armnn.errors import ArmnnError
 from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer import OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
-from armnn.optimizer.phases import layers_before_backends
-from armnn.placement.worker import burst, creation_of, inputs_of, network_of, options_of
+from armnn.placement.worker import (
+    burst,
+    creation_of,
+    inputs_of,
+    network_of,
+    options_of,
+    whole_before_backends,
+)
 from armnn.processes.answering import speaker
 from armnn.runtime import Runtime
 
@@ -71,17 +77,9 @@ def measure_cuts(request: Mapping[str, Any], answers: int) -> None:
         inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
         plain = replace(options_of(request), rewrite=False)
         plan = runtime.optimize(model, request["backends"], options=plain)
-        limits = plan.value_inputs
-        found = layers_before_backends(
-            model,
-            {name: array.shape for name, array in inputs.items()},
-            plan.participants,
-            plan.options,
-            {name: inputs[name] for name in limits if inputs[name].size <= limits[name]},
-        )
-        if found.rest is not None:
-            return  # the rest is known when the head has run
-        network = found.head
+        network = whole_before_backends(model, inputs, plan)
+        if network is None:
+            return
         order = [each for each in network.topological_order() if each.type not in UNASSIGNED]
         segments = cut([each for each in order if each.data is None])
         names = {layer.name for layer in model.layers}

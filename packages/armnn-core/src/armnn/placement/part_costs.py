@@ -19,8 +19,14 @@ from armnn.errors import ArmnnError, OptimizationError
 from armnn.optimizer import OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.assignment.partition import partition
-from armnn.optimizer.phases import layers_before_backends
-from armnn.placement.worker import burst, creation_of, inputs_of, network_of, options_of
+from armnn.placement.worker import (
+    burst,
+    creation_of,
+    inputs_of,
+    network_of,
+    options_of,
+    whole_before_backends,
+)
 from armnn.processes.answering import line_of, speaker
 from armnn.quantization import dequantize
 from armnn.runtime import Runtime
@@ -52,17 +58,9 @@ def measure_parts(request: Mapping[str, Any], answers: int) -> None:
         model = network_of(request)
         inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
         plan = runtime.optimize(model, request["backends"], options=options_of(request))
-        limits = plan.value_inputs
-        segments = layers_before_backends(
-            model,
-            {name: array.shape for name, array in inputs.items()},
-            plan.participants,
-            plan.options,
-            {name: inputs[name] for name in limits if inputs[name].size <= limits[name]},
-        )
-        if segments.rest is not None:
-            return  # the rest is known when the head has run
-        network = segments.head
+        network = whole_before_backends(model, inputs, plan)
+        if network is None:
+            return
         parts = Parts(runtime, network, request, Borders(plan.participants))
         known = {layer.output: inputs[layer.name] for layer in network.inputs}
         parts.measure(partition(network, _backend), known, say)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Network
+    from armnn.optimizer import OptimizedNetwork
     from armnn.runtime import LoadedNetwork
     from armnn.tensor import TensorInfo
 
@@ -45,15 +46,8 @@ def ask(request: Mapping[str, Any], answers: int) -> None:
     say = speaker(answers)
     model = network_of(request)
     inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
-    shapes = {name: array.shape for name, array in inputs.items()}
     with Runtime(creation_of(request)) as runtime:
-        prepared = runtime.optimize(model, [REFERENCE])
-        limits = prepared.value_inputs
-        values = {name: inputs[name] for name in limits if inputs[name].size <= limits[name]}
-        segments = layers_before_backends(
-            model, shapes, prepared.participants, prepared.options, values
-        )
-    network = segments.head if segments.rest is None else None
+        network = whole_before_backends(model, inputs, runtime.optimize(model, [REFERENCE]))
     for backend_id in request["backends"]:
         try:
             runs = _runs(request, network, backend_id)
@@ -120,6 +114,22 @@ def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) 
         layers = [each for each in network.topological_order() if each.type not in UNASSIGNED]
         known = candidate.query(network, layers)
         return [bool(known.get(each) or candidate.supports(each)) for each in layers]
+
+
+def whole_before_backends(model: Network, inputs: Arrays, plan: OptimizedNetwork) -> Network | None:
+    """Return a network as backends get it for inputs.
+
+    None if only a run tells some of its shapes.
+    """
+    limits = plan.value_inputs
+    segments = layers_before_backends(
+        model,
+        {name: array.shape for name, array in inputs.items()},
+        plan.participants,
+        plan.options,
+        {name: inputs[name] for name in limits if inputs[name].size <= limits[name]},
+    )
+    return segments.head if segments.rest is None else None
 
 
 def network_of(request: Mapping[str, Any]) -> Network:
