@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from armnn_backend_neon.backend import LIBRARY
+from armnn_backend_neon import backend
+
+LIBRARY = Path(backend.LIBRARY)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from armnn._distributions import library
+from armnn._distributions import _plain, library
 from armnn._metadata import InstalledDistribution, only, scan
 
 KINDS = {
@@ -211,3 +211,11 @@ def test_the_examples_show_entries_duplicates_and_damage(tmp_path: Path) -> None
     assert len(seen.entries) == 3  # the folder with five kinds, the egg, the archive
     assert {name for *_, (_, name, _, _) in seen.entries} == {"acme"}
     assert seen.unreadable == {(damaged[0], "unnamed", "0", ())}
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["", ".", "/", "//", "///", "a", "./a", "a/", "a//b", "a/./b", "a/..", "/a/", "//a", "///a/.b"],
+)
+def test_folders_are_spelt_as_paths_are(folder: str) -> None:
+    assert _plain(folder) == str(Path(folder))

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from os.path import dirname, join
 from typing import Final
 
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn_backend_api import BackendVersion
 
-LIBRARY: Final = Path(__file__).with_name("Arm_CpuAcc_backend.so")
+LIBRARY: Final = join(dirname(__file__), "Arm_CpuAcc_backend.so")
 """The file; under this name the dynamic loader takes it as well."""
 
 

@@ -23,28 +23,36 @@ _MISSING: Any = object()
 
 
 class _Field:
-    """A field, as declared."""
+    """A field, as declared.
 
-    __slots__ = ("default", "factory", "keyword", "name", "options", "type")
+    Attributes:
+        is_argument: Whether ``__init__`` takes it.
+        is_positional: Whether ``__init__`` takes it by position.
+        has_default: Whether it has a default.
+    """
+
+    __slots__ = (
+        "default",
+        "factory",
+        "has_default",
+        "is_argument",
+        "is_positional",
+        "keyword",
+        "name",
+        "options",
+        "type",
+    )
 
     def __init__(self, default: Any = _MISSING, factory: Any = _MISSING, **options: Any) -> None:
         self.default, self.factory, self.options = default, factory, options
-        self.name, self.type, self.keyword = "", "", False
+        self.is_argument = bool(options.get("init", True)) if options else True
+        self.has_default = default is not _MISSING or factory is not _MISSING
+        self.declare("", "", keyword=False)
 
-    @property
-    def is_argument(self) -> bool:
-        """Whether ``__init__`` takes it."""
-        return bool(self.options.get("init", True))
-
-    @property
-    def has_default(self) -> bool:
-        """Whether it has a default."""
-        return self.default is not _MISSING or self.factory is not _MISSING
-
-    @property
-    def is_positional(self) -> bool:
-        """Whether ``__init__`` takes it by position."""
-        return self.is_argument and not self.keyword
+    def declare(self, name: str, kind: str, *, keyword: bool) -> None:
+        """Note how a class declares it."""
+        self.name, self.type, self.keyword = name, kind, keyword
+        self.is_positional = self.is_argument and not keyword
 
     @property
     def metadata(self) -> Any:
@@ -80,7 +88,7 @@ class _Plan:
 
     def __init__(self, fields: dict[str, _Field], parameters: dict[str, bool]) -> None:
         self.fields, self.names = fields, tuple(fields)
-        self.positional = tuple(name for name, each in fields.items() if each.is_positional)
+        self.positional = tuple([name for name, each in fields.items() if each.is_positional])
         self.kind: type[Any] = object
         self._parameters = parameters
         self._made: type[Any] | None = None
@@ -197,7 +205,7 @@ def _fields_of(cls: type[Any], kw_only: bool) -> dict[str, _Field]:
             continue
         default = cls.__dict__.get(name, _MISSING)
         each = default if isinstance(default, _Field) else _Field(default)
-        each.name, each.type, each.keyword = name, kind, kw_only
+        each.declare(name, kind, keyword=kw_only)
         if each.default is not _MISSING and type(each.default).__hash__ is None:
             raise ValueError(f"the default of {name!r} can be changed: use default_factory")
         fields[name] = each
@@ -333,8 +341,9 @@ def _with_slots(cls: type[Any], plan: _Plan, methods: dict[str, Any]) -> type[An
     namespace = {name: value for name, value in cls.__dict__.items() if name not in plan.fields}
     for name in ("__dict__", "__weakref__"):
         namespace.pop(name, None)
-    inherited = {name for base in cls.__mro__[1:-1] for name in base.__dict__.get("__slots__", ())}
-    namespace["__slots__"] = tuple(name for name in plan.names if name not in inherited)
+    bases = cls.__mro__[1:-1]
+    inherited = {name for base in bases for name in base.__dict__.get("__slots__", ())}
+    namespace["__slots__"] = tuple([name for name in plan.names if name not in inherited])
     for name, method in methods.items():
         if name == "__hash__" or name not in namespace:
             method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import hashlib
-    from pathlib import Path
+    from os import PathLike
 
 
 DIGEST_SIZE = 32
@@ -23,7 +23,7 @@ def sha256(data: bytes | memoryview = b"") -> hashlib._Hash:
     return hashlib.sha256(data)
 
 
-def file_sha256(path: Path | str) -> str:
+def file_sha256(path: str | PathLike[str]) -> str:
     """Return the sha256 of a file in hexadecimal."""
     import hashlib
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 _SUFFIXES: Final = (".dist-info", ".egg-info")
@@ -50,7 +49,7 @@ def distributions(folders: Iterable[str]) -> Iterator[Metadata]:
         except OSError:  # it does not exist, or may not be read
             continue
         else:
-            location = str(Path(folder))
+            location = _plain(folder)
             is_egg = folder.lower().endswith(".egg")
             for name in names:
                 if name.lower().endswith(_SUFFIXES) or (is_egg and name.lower() == _EGG):
@@ -85,6 +84,17 @@ def parsed_entry_points(text: str) -> Iterator[tuple[str, str, str]]:
         if not equals:
             raise ValueError(f"the line {line!r} is neither [group] nor name = value")
         yield group, name, value
+
+
+def _plain(folder: str) -> str:
+    """Return a folder as ``str(Path(folder))`` spells it."""
+    if os.sep != "/":
+        from pathlib import Path  # late: with what it imports it takes two milliseconds
+
+        return str(Path(folder))
+    root = folder[: len(folder) - len(folder.lstrip("/"))]
+    rest = "/".join(part for part in folder.split("/") if part not in ("", "."))
+    return (root if root == "//" else root[:1]) + rest or "."
 
 
 def _knows_more(finder: object) -> bool:

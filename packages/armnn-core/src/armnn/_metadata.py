@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import dataclass
@@ -23,6 +22,7 @@ from armnn._load_times import stage
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+    from pathlib import Path
 
     from armnn._distributions import Metadata
 
@@ -59,6 +59,7 @@ class InstalledDistribution:
     def files(self) -> tuple[Path, ...]:
         """Return the paths that RECORD lists; none without a RECORD."""
         import csv  # late: it is asked for seldom
+        from pathlib import Path
 
         rows = csv.reader(self.record().splitlines())
         return tuple(Path(self.location, row[0]) for row in rows if row)

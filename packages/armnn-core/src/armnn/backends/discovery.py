@@ -43,7 +43,19 @@ def static_backends(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
     Args:
         api_version: The Backend API version that the core provides.
     """
+    return _found_backends(_metadata.entry_points(GROUP), api_version)
+
+
+def static_backends_of(backend_id: str, api_version: BackendVersion) -> tuple[FoundBackend, ...]:
+    """Return the static backends of an id; others are not looked at."""
     entry_points = _metadata.entry_points(GROUP)
+    return _found_backends([each for each in entry_points if each.name == backend_id], api_version)
+
+
+def _found_backends(
+    entry_points: Sequence[_metadata.EntryPoint], api_version: BackendVersion
+) -> tuple[FoundBackend, ...]:
+    """Return what these entry points name, as it was found before."""
     with _lock:
         for entry_point in entry_points:
             if (entry_point, api_version) not in _found:

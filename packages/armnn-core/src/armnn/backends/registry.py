@@ -11,7 +11,7 @@ from armnn._arguments import text, texts
 from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn._logging import Logger
-from armnn.backends.discovery import dynamic_backends, static_backends
+from armnn.backends.discovery import dynamic_backends, static_backends, static_backends_of
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
@@ -183,7 +183,7 @@ class BackendRegistry:
         text(backend_id, "the id of a backend")
         if is_placed(backend_id):
             self._workers.find(backend_id, [found.entry for found in self._every()])
-        rows = [(found, entry) for found, entry in self._rows() if entry.id == backend_id]
+        rows = [row for row in self._rows(backend_id) if row[1].id == backend_id]
         if not rows:
             raise unknown_backend(backend_id, self.entries())
         for found, entry in rows:
@@ -193,10 +193,15 @@ class BackendRegistry:
         admitted = [entry for _, entry in rows if entry.state is not BackendState.BLOCKED]
         return None, (admitted or [rows[0][1]])[0]
 
-    def _rows(self) -> Iterator[tuple[FoundBackend, BackendEntry]]:
-        """Yield found backends with entries as this registry sees them."""
+    def _rows(self, backend_id: str | None = None) -> Iterator[tuple[FoundBackend, BackendEntry]]:
+        """Yield found backends with entries as this registry sees them.
+
+        Args:
+            backend_id: Static backends of other ids may be missing.
+        """
         winners: dict[str, BackendEntry] = {}
-        for found in (*map(self._workers.in_place, self._every()), *self._workers.placed):
+        every = self._every(backend_id)
+        for found in (*map(self._workers.in_place, every), *self._workers.placed):
             entry = found.entry
             refusal = self._switched_off(entry) or self._lock_refusal(entry)
             if refusal is not None:
@@ -210,9 +215,10 @@ class BackendRegistry:
                     entry = _left_out(entry, self._left_out[found])
             yield found, entry
 
-    def _every(self) -> tuple[FoundBackend, ...]:
+    def _every(self, backend_id: str | None = None) -> tuple[FoundBackend, ...]:
         api = self._api_version
-        return (*registered_backends(api), *static_backends(api), *self._dynamic_backends())
+        static = static_backends_of(backend_id, api) if backend_id else static_backends(api)
+        return (*registered_backends(api), *static, *self._dynamic_backends())
 
     def _switched_off(self, entry: BackendEntry) -> tuple[str, str] | None:
         """Return reason and remedy if the switches exclude a backend.

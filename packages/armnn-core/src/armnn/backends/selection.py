@@ -7,7 +7,6 @@ import functools
 import os
 import struct
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import dataclass
@@ -18,6 +17,8 @@ from armnn.errors import InvalidArgumentError
 from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from armnn.backends.entries import BackendEntry
     from armnn.backends.options import CreationOptions
 
@@ -57,6 +58,8 @@ def home_folder() -> Path:
     Where the environment does not count, the user database names it instead of ``HOME``: the one
     of the user whose rights the process has.
     """
+    from pathlib import Path  # late: most processes need none
+
     if is_environment_honoured():
         return Path(os.path.expanduser("~"))
     import pwd  # late: no module of other systems
@@ -68,14 +71,15 @@ def home_folder() -> Path:
 def _was_started_secure() -> bool:
     """Return whether the kernel set AT_SECURE for the process."""
     try:
-        vector = _VECTOR.read_bytes()
+        with open(_VECTOR, "rb") as file:
+            vector = file.read()
     except OSError:
         return False
     pairs = struct.iter_unpack("@LL", vector[: len(vector) // _PAIR * _PAIR])
     return any(kind == _AT_SECURE and value for kind, value in pairs)
 
 
-_VECTOR: Final = Path("/proc/self/auxv")
+_VECTOR: Final = "/proc/self/auxv"
 """What the kernel told the program at its start: pairs of kind and value."""
 
 _AT_SECURE: Final = 23

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
@@ -189,6 +188,8 @@ def declared_folders() -> tuple[SearchedFolder, ...]:
 
 
 def _declared_folder(entry: _metadata.EntryPoint) -> SearchedFolder:
+    from pathlib import Path  # late: most environments declare none
+
     origin = str(entry.distribution)
     folder = Path(entry.distribution.location, *entry.module.split("."))
     if any(folder in path.parents for path in entry.distribution.files()):

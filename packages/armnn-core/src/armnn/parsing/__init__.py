@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn import _metadata
@@ -18,6 +17,8 @@ from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from armnn.graph import Network, Survey
 
 __all__ = [
@@ -126,6 +127,17 @@ def checked_file(path: object) -> Path:
     """Return the path of a model file.
 
     Raises:
+        ArmnnError: See :func:`checked_path`.
+    """
+    from pathlib import Path  # late: a load from a cache needs none
+
+    return Path(checked_path(path))
+
+
+def checked_path(path: object) -> str:
+    """Return the path of a model file, as a text.
+
+    Raises:
         InvalidArgumentError: It is no path.
         ModelFileNotFoundError: There is no such file.
         ModelFileError: It is a folder.
@@ -134,11 +146,11 @@ def checked_file(path: object) -> Path:
         hint = "; parse(data, suffix='onnx') makes a network of the content of a file"
         expected = "the path of a model file, or a Network"
         raise refused("the model", path, expected + hint * isinstance(path, _CONTENT))
-    file = Path(file_path(path, "the path of the model"))
+    file = file_path(path, "the path of the model")
     if not os.path.exists(file):
-        raise ModelFileNotFoundError(f"There is no model file {str(file)!r}.")
+        raise ModelFileNotFoundError(f"There is no model file {file!r}.")
     if os.path.isdir(file):
-        raise ModelFileError(f"Cannot parse {str(file)!r}: it is a folder, expected a model file.")
+        raise ModelFileError(f"Cannot parse {file!r}: it is a folder, expected a model file.")
     return file
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from os.path import splitext
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.__about__ import __version__
@@ -19,7 +20,6 @@ from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -41,7 +41,7 @@ _KEY: Final = ["artefact"]
 
 def write_artefact(
     network: Network,
-    file: Path,
+    file: str,
     request: OptimizationRequest,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
@@ -55,10 +55,9 @@ def write_artefact(
     """
     from armnn.optimizer import OptimizedNetwork, check_layer_names
 
-    if file.suffix != SUFFIX:
+    if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(
-            f"a prepared model cannot be written to {str(file)!r}: expected a name that ends in "
-            f"{SUFFIX}"
+            f"a prepared model cannot be written to {file!r}: expected a name that ends in {SUFFIX}"
         )
     check_layer_names(network, request.options.layer_backends)
     programs = ModelPrograms()
@@ -88,7 +87,7 @@ def write_artefact(
 
 
 def open_artefact(
-    file: Path,
+    file: str,
     request: OptimizationRequest,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
@@ -114,22 +113,22 @@ def open_artefact(
     missing = sorted(set(used) - {candidate.id for candidate in participants.all})
     if missing:
         raise ModelFileError(
-            f"the prepared model {str(file)!r} runs on {', '.join(used)}: expected "
+            f"the prepared model {file!r} runs on {', '.join(used)}: expected "
             f"{', '.join(missing)} among the backends, or none named"
         )
     participants.compute_as(facts.quantized_arithmetic)
     store = _Artefact(file, entry, programs)
 
     def make() -> OptimizedNetwork:
-        raise ModelFileError(f"the prepared model {str(file)!r} holds one set of shapes only")
+        raise ModelFileError(f"the prepared model {file!r} holds one set of shapes only")
 
     return StoredNetwork(store, facts, participants, request.options, make)
 
 
-def unusable(file: Path, reason: StaleEntryError) -> ModelFileError:
+def unusable(file: str, reason: StaleEntryError) -> ModelFileError:
     """Return the error about a file that does not fit."""
     return ModelFileError(
-        f"the prepared model {str(file)!r} cannot be used here: {reason}; 'armnn compile' makes it "
+        f"the prepared model {file!r} cannot be used here: {reason}; 'armnn compile' makes it "
         "again of the original model"
     )
 
@@ -137,7 +136,7 @@ def unusable(file: Path, reason: StaleEntryError) -> ModelFileError:
 class _Artefact:
     """The one prepared network of a file, as a store."""
 
-    def __init__(self, file: Path, entry: Entry, programs: ModelPrograms) -> None:
+    def __init__(self, file: str, entry: Entry, programs: ModelPrograms) -> None:
         self._file = file
         self._entry = entry
         self._programs = programs

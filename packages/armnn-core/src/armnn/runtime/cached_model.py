@@ -6,6 +6,7 @@ An entry that is missing, or does not fit any more, is made anew from the model'
 
 from __future__ import annotations
 
+from os.path import splitext
 from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
@@ -19,7 +20,6 @@ from armnn.storage.stamps import stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def open_model(
-    file: Path,
+    file: str,
     origin: LoadRequest,
     cache: CacheFolder,
     backends: BackendsInUse,
@@ -63,7 +63,7 @@ def open_model(
         """Parse the model, for shapes that the cache lacks."""
         if file_sha256(file) != digest:
             raise ModelFileError(
-                f"the model {str(file)!r} has changed since it was loaded: load it again"
+                f"the model {file!r} has changed since it was loaded: load it again"
             )
         from armnn.optimizer import OptimizedNetwork  # late, as all that the cache spares
 
@@ -77,7 +77,7 @@ def open_model(
     with phase(profiler, "parse"):
         network = parse(file, parser_options=origin.parser_options)
     if stamp_of(file) != stamp:
-        raise ModelFileError(f"the model {str(file)!r} changed while it was loaded: load it again")
+        raise ModelFileError(f"the model {file!r} changed while it was loaded: load it again")
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
         participants = backends.participants(network, request, profiler, cache)
@@ -91,14 +91,15 @@ def open_model(
 
 
 def _dependencies(
-    file: Path, digest: str, origin: LoadRequest, backends: Sequence[str]
+    file: str, digest: str, origin: LoadRequest, backends: Sequence[str]
 ) -> dict[str, Any]:
     """Return what the preparation of a model depends on."""
+    suffix = splitext(file)[1]
     return {
         "model": digest,
-        "suffix": file.suffix,
+        "suffix": suffix,
         "core": __version__,
-        "parser": parser_version(file.suffix),
+        "parser": parser_version(suffix),
         "participants": list(backends),
         "parser options": dict(origin.parser_options),
         "request": origin.request.cache_key,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from os.path import splitext
 from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import replace
@@ -25,7 +25,7 @@ PREPARED: Final = ".armnn-prepared"
 
 def with_backends(
     request: OptimizationRequest,
-    model: Path | Network,
+    model: str | Network,
     backends: BackendsInUse,
     creation_options: CreationOptions,
     profiler: ProfilingSink | None,
@@ -46,13 +46,16 @@ def with_backends(
     """
     if not request.is_automatic:
         return request
-    if isinstance(model, Path) and model.suffix == PREPARED:
+    if isinstance(model, str) and splitext(model)[1] == PREPARED:
         return replace(request, backends=None)  # they were chosen when it was written
+    from pathlib import Path
+
     from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
 
     with phase(profiler, "choose backends"):
         registry = backends.registry
-        found = choose(model, request.options, registry, creation_options, parser_options)
+        file = Path(model) if isinstance(model, str) else model
+        found = choose(file, request.options, registry, creation_options, parser_options)
     return replace(request, backends=found.backends, options=found.options, choice=found.text)
 
 

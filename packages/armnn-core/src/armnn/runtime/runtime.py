@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from pathlib import Path
+from os.path import isfile, splitext
 from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,7 @@ from armnn.backends import CreationOptions
 from armnn.backends.workers import WorkerOwner
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
 from armnn.optimizer import Prepared, phase
-from armnn.parsing import checked_file, checked_options
+from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
@@ -167,7 +167,7 @@ class Runtime(NetworkOwner):
         from armnn.runtime.artefacts import write_artefact
 
         instance(network, Network, "the network", "; parse() makes one of a file")
-        path = Path(file_path(file, "the file"))
+        path = file_path(file, "the file")
         request = checked_request(
             backends, options, keywords, backend_options, None, self.compile_network
         )
@@ -253,7 +253,7 @@ class Runtime(NetworkOwner):
             return self._load(
                 optimized, None, shapes, profiler, quantize=quantize, properties=properties
             )
-        file = checked_file(model)
+        file = checked_path(model)
         source = ModelSource.of(file)
         origin = LoadRequest(source, request, shapes, quantize, self.options, parsing, properties)
         return self._load_file(file, origin, profiler)
@@ -269,10 +269,10 @@ class Runtime(NetworkOwner):
         Raises:
             ModelFileError: The file is gone or has changed.
         """
-        path, sha256 = Path(request.source.path), request.source.sha256
-        if not path.is_file() or file_sha256(path) != sha256:
+        path, sha256 = request.source.path, request.source.sha256
+        if not isfile(path) or file_sha256(path) != sha256:
             raise ModelFileError(
-                f"the model {str(path)!r} is gone or has changed since it was pickled: expected "
+                f"the model {path!r} is gone or has changed since it was pickled: expected "
                 f"sha256 {sha256}"
             )
         origin = replace(request, source=ModelSource.of(path))
@@ -348,7 +348,7 @@ class Runtime(NetworkOwner):
             return made
 
     def _load_file(
-        self, file: Path, origin: LoadRequest, profiler: ProfilingSink | None
+        self, file: str, origin: LoadRequest, profiler: ProfilingSink | None
     ) -> LoadedNetwork:
         optimized: OptimizedNetwork | StoredNetwork
         request = with_backends(
@@ -356,7 +356,7 @@ class Runtime(NetworkOwner):
         )
         origin = replace(origin, request=request)
         cache = cache_folder(request, profiler)
-        if file.suffix == PREPARED:
+        if splitext(file)[1] == PREPARED:
             from armnn.runtime.artefacts import open_artefact
 
             with self._gate:
@@ -461,9 +461,9 @@ class Runtime(NetworkOwner):
                 return None
             if source is not None:
                 return load_optimized(self._optimized(source[0], request, None))
-            if origin is None or Path(origin.source.path).suffix == PREPARED:
+            if origin is None or splitext(origin.source.path)[1] == PREPARED:
                 return None
-            file = Path(origin.source.path)
+            file = origin.source.path
             return self._load_file(file, replace(origin, request=request), None)
 
         return elsewhere_for(network.participants, load)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import stat
 import time
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._load_times import stage
@@ -20,6 +20,7 @@ from armnn.storage.stamps import KnownDigests, file_name, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from armnn.backends import ProfilingSink
     from armnn.backends.cache import Block, Entry
@@ -32,7 +33,6 @@ class CacheFolder(ProgramCache):
     """The folder of ``load_model(cache_dir=...)``; several processes may share it.
 
     Attributes:
-        folder: Where it is.
         digests: Those of the files in it, and of models.
         notes: What came of each program, in words, in the order in which they were asked for.
     """
@@ -47,22 +47,29 @@ class CacheFolder(ProgramCache):
         Raises:
             InvalidArgumentError: It cannot be made, or others may write to it.
         """
-        self.folder = Path(folder).absolute()
-        self.digests = KnownDigests(self.folder)
+        given = os.fspath(folder)
+        self._folder = given if os.path.isabs(given) else os.path.join(os.getcwd(), given)
+        self.digests = KnownDigests(self._folder)
         self.notes: list[str] = []
         self._profiler = profiler
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            mode = self.folder.stat().st_mode
+            mode = _made(self._folder).st_mode
         except OSError as error:
             raise InvalidArgumentError(
-                f"{str(self.folder)!r} cannot be a cache folder: {error.strerror}"
+                f"{self._folder!r} cannot be a cache folder: {error.strerror}"
             ) from error
         if mode & _OTHERS_MAY_WRITE:
             raise InvalidArgumentError(
-                f"{str(self.folder)!r} cannot be a cache folder: others may write to it (mode "
+                f"{self._folder!r} cannot be a cache folder: others may write to it (mode "
                 f"{stat.S_IMODE(mode):o}), expected its owner only; chmod go-w mends that"
             )
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        from pathlib import Path  # late: a load from the cache needs none
+
+        return Path(self._folder)
 
     def read(self, *key: str) -> Entry | None:
         """Return the entry under a key; see :meth:`ProgramCache.read`.
@@ -97,10 +104,12 @@ class CacheFolder(ProgramCache):
         except OSError as error:
             _log.warning("a prepared model cannot be stored: %s", error)
 
-    def _trim(self, written: Path) -> None:
+    def _trim(self, written: str) -> None:
+        from pathlib import Path
+
         from armnn.storage.bounds import trim  # late: a load from the cache writes nothing
 
-        for each in trim(self.folder, self.digests, written=written):
+        for each in trim(self.folder, self.digests, written=Path(written)):
             _log.info("%s goes from the cache: %d bytes", each.path.name, each.size)
 
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
@@ -114,7 +123,7 @@ class CacheFolder(ProgramCache):
                 "cache", start_ns, end, category="cache", backend=backend_id, outcome=outcome
             )
 
-    def _bytes(self, path: Path) -> memoryview | None:
+    def _bytes(self, path: str) -> memoryview | None:
         try:
             return mapped(path)
         except FileNotFoundError:
@@ -123,24 +132,33 @@ class CacheFolder(ProgramCache):
             _log.warning("a prepared model cannot be read: %s", error)
             return None
 
-    def _path(self, key: tuple[str, ...]) -> Path:
-        return self.folder / (file_name("\0".join(key)) + SUFFIX)
+    def _path(self, key: tuple[str, ...]) -> str:
+        return os.path.join(self._folder, file_name("\0".join(key)) + SUFFIX)
 
 
-def mapped(path: Path) -> memoryview:
+def _made(folder: str) -> os.stat_result:
+    """Return the status of a folder, which is made if it is missing."""
+    try:
+        return os.stat(folder)
+    except FileNotFoundError:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return os.stat(folder)
+
+
+def mapped(path: str | PathLike[str]) -> memoryview:
     """Map a file; only what is read comes into memory.
 
     Raises:
         OSError: It cannot be read.
     """
-    with path.open("rb") as file:
+    with open(path, "rb", buffering=0) as file:
         try:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except ValueError:  # mmap refuses an empty file
             return memoryview(b"")
 
 
-def write_file(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
+def write_file(path: str | PathLike[str], pieces: Sequence[bytes | memoryview]) -> None:
     """Write a file completely or not at all.
 
     It is on the disk before it has its name, as nothing checks all of it when it is read again.
@@ -150,7 +168,7 @@ def write_file(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
     """
     import tempfile  # imported late: with what it imports it takes longer than a read
 
-    descriptor, name = tempfile.mkstemp(prefix=WRITING, dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=WRITING, dir=os.path.dirname(path) or ".")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)
@@ -158,5 +176,6 @@ def write_file(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
             os.fsync(descriptor)
         os.replace(name, path)
     except OSError:
-        Path(name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
         raise

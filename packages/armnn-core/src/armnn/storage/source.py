@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Any
 
 from armnn._dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class ModelSource:
     known_sha256: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
-    def of(cls, path: Path) -> ModelSource:
+    def of(cls, path: str) -> ModelSource:
         """Return the source of a model file."""
-        return cls(str(path.resolve()), _stamp_of(path))
+        return cls(os.path.realpath(path), _stamp_of(path))
 
     @property
     def sha256(self) -> str:
@@ -38,7 +38,7 @@ class ModelSource:
             ModelFileError: The file is gone or has changed.
         """
         if not self.known_sha256:
-            path = Path(self.path)
+            path = self.path
             digest = file_sha256(path) if _stamp_of(path) == self.stamp else ""
             if not digest or _stamp_of(path) != self.stamp:
                 raise ModelFileError(
@@ -52,10 +52,10 @@ class ModelSource:
         return ModelSource, (self.path, (), [self.sha256])
 
 
-def _stamp_of(path: Path) -> tuple[int, ...]:
+def _stamp_of(path: str) -> tuple[int, ...]:
     """Return what changes with a file; empty without one."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return ()
     return status.st_ino, status.st_size, status.st_mtime_ns

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from pathlib import Path
+from os import PathLike
 from typing import Final, TypeAlias
 from zlib import crc32
 
@@ -31,10 +31,10 @@ _COARSE_TICK_NS: Final = 2_000_000_000
 """Of file systems that keep whole seconds, FAT even two of them."""
 
 
-def stamp_of(path: Path) -> Stamp:
+def stamp_of(path: str | PathLike[str]) -> Stamp:
     """Return the stamp of a file; empty without one."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return ()
     times = status.st_mtime_ns, status.st_ctime_ns
@@ -51,11 +51,11 @@ def is_settled(stamp: Stamp, now_ns: int) -> bool:
 class KnownDigests:
     """The digests that a folder keeps, one small file each."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str | PathLike[str]) -> None:
         """Keep digests in a folder of its owner's."""
-        self._folder = folder
+        self._folder = os.fspath(folder)
 
-    def of(self, path: Path) -> str:
+    def of(self, path: str | PathLike[str]) -> str:
         """Return the sha256 of a file, known or computed.
 
         Raises:
@@ -70,48 +70,52 @@ class KnownDigests:
         self.keep(path, stamp, digest, now)
         return digest
 
-    def known(self, path: Path) -> str:
+    def known(self, path: str | PathLike[str]) -> str:
         """Return the sha256 of an unchanged file, else ""."""
         try:
-            stored = self._record(path).read_text(encoding="ascii").split(maxsplit=6)
+            with open(self._record(path), "rb") as file:
+                stored = file.read().decode("ascii").split(maxsplit=6)
             *numbers, digest, name = stored
         except (OSError, ValueError):
             return ""
         is_same = name == ascii(str(path)) and [str(each) for each in stamp_of(path)] == numbers
         return digest if is_same else ""
 
-    def keep(self, path: Path, stamp: Stamp, digest: str, now_ns: int) -> None:
+    def keep(self, path: str | PathLike[str], stamp: Stamp, digest: str, now_ns: int) -> None:
         """Keep a digest computed after ``now_ns``, if it is certain."""
         if stamp_of(path) != stamp or not stamp or not is_settled(stamp, now_ns):
             return
         record = self._record(path)
-        written = record.with_name(f".{record.name}.{os.getpid()}")
+        folder, name = os.path.split(record)
+        written = os.path.join(folder, f".{name}.{os.getpid()}")
         text = " ".join([*map(str, stamp), digest, ascii(str(path))])
         try:
-            written.write_text(text, encoding="ascii")
+            with open(written, "wb") as file:
+                file.write(text.encode("ascii"))
             os.replace(written, record)
         except OSError:  # a full disk or a read-only folder: it is computed again
-            written.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                os.unlink(written)
 
-    def touch(self, path: Path) -> None:
+    def touch(self, path: str | PathLike[str]) -> None:
         """Note that a file of known digest is used."""
         with contextlib.suppress(OSError):  # a read-only folder
             os.utime(self._record(path))
 
-    def used_ns(self, path: Path) -> int:
+    def used_ns(self, path: str | PathLike[str]) -> int:
         """Return when a file was last used, 0 if unknown."""
         try:
-            return self._record(path).stat().st_mtime_ns
+            return os.stat(self._record(path)).st_mtime_ns
         except OSError:
             return 0
 
-    def forget(self, path: Path) -> None:
+    def forget(self, path: str | PathLike[str]) -> None:
         """Drop the digest of a file that is gone."""
         with contextlib.suppress(OSError):
-            self._record(path).unlink()
+            os.unlink(self._record(path))
 
-    def _record(self, path: Path) -> Path:
-        return self._folder / f"{file_name(str(path))}{SUFFIX}"
+    def _record(self, path: str | PathLike[str]) -> str:
+        return os.path.join(self._folder, f"{file_name(str(path))}{SUFFIX}")
 
 
 def file_name(text: str) -> str:
