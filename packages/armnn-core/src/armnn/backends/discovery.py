@@ -47,7 +47,7 @@ def static_backends(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
 
 
 def static_backends_of(backend_id: str, api_version: BackendVersion) -> tuple[FoundBackend, ...]:
-    """Return the static backends of an id; others are not looked at."""
+    """Return the static backends of an id only."""
     entry_points = _metadata.entry_points(GROUP)
     return _found_backends([each for each in entry_points if each.name == backend_id], api_version)
 
@@ -55,7 +55,7 @@ def static_backends_of(backend_id: str, api_version: BackendVersion) -> tuple[Fo
 def _found_backends(
     entry_points: Sequence[_metadata.EntryPoint], api_version: BackendVersion
 ) -> tuple[FoundBackend, ...]:
-    """Return what these entry points name, as it was found before."""
+    """Return what these entry points name, found once."""
     with _lock:
         for entry_point in entry_points:
             if (entry_point, api_version) not in _found:

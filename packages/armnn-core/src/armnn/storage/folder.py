@@ -137,7 +137,7 @@ class CacheFolder(ProgramCache):
 
 
 def _made(folder: str) -> os.stat_result:
-    """Return the status of a folder, which is made if it is missing."""
+    """Return the status of a folder, made if missing."""
     try:
         return os.stat(folder)
     except FileNotFoundError:
