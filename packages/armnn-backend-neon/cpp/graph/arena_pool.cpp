@@ -2,8 +2,16 @@
 #include "graph/arena_pool.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace cpuacc {
+namespace {
+
+constexpr int64_t kCrowdNs = 20000000; /* a few times what a server takes from one call to the next */
+
+int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
 
 void ArenaPool::enter(size_t bytes) {
   Block block = take(bytes);
@@ -44,6 +52,13 @@ void ArenaPool::give_back(Block block) {
   taken_.fetch_sub(1, std::memory_order_relaxed);
   if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
 }
+
+bool ArenaPool::was_crowded() const {
+  const int64_t seen = crowded_ns_.load(std::memory_order_relaxed);
+  return seen != 0 && now_ns() - seen < kCrowdNs;
+}
+
+void ArenaPool::note_crowd() { crowded_ns_.store(now_ns(), std::memory_order_relaxed); }
 
 /* The block used last that is large enough, else any, which is to be replaced, else none. */
 Block ArenaPool::found(size_t bytes) {

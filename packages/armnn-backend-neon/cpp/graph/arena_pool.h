@@ -38,12 +38,18 @@ class ArenaPool {
   /* The blocks in use: the calls that run now. */
   int32_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
+  /* Whether each CPU had a call of its own within the last 20 ms. */
+  bool was_crowded() const;
+  /* Records that each CPU has one now. */
+  void note_crowd();
+
  private:
   Block found(size_t bytes);
 
   const MemorySource &source_;
   std::mutex mutex_;
   std::atomic<int32_t> taken_{0};
+  std::atomic<int64_t> crowded_ns_{0}; /* when each CPU had a call; 0 for never */
   std::vector<Block> free_; /* the one used last at the end */
   std::vector<size_t> needs_; /* of the living contexts */
 };

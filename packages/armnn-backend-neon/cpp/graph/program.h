@@ -28,10 +28,8 @@ class Program {
   size_t weight_bytes() const;
   const Kernels &kernels() const { return kernels_; }
   Pool &pool() const { return *pool_; }
-  /* The threads for one of so many calls at once. Where each CPU has a call of its own, threads that
-   * share a loop only wait for each other.
-   */
-  Pool &pool_beside(int32_t calls) const { return calls == 1 || calls < pool_->cpus() ? *pool_ : alone_; }
+  /* Whether each CPU has a call of its own: then threads that share a loop only wait for each other. */
+  bool is_crowded(int32_t calls) const { return calls > 1 && calls >= pool_->cpus(); }
 
   /* Working memory of one call at a time. */
   class Context {
@@ -47,12 +45,19 @@ class Program {
       std::byte *arena = loan.memory();
       if (arena != arena_) stand_on(arena);
       bind(inputs, outputs);
+      /* A call that was beside others, or begins soon after, stays on its thread: behind a server the
+       * other CPUs have work then, and a second thread would come and leave all the time.
+       */
+      const bool was_crowded = arenas_.was_crowded();
+      bool is_crowded = false;
       for (size_t i = 0; i < program_.graph_.operations.size(); ++i) {
         if (stop(i)) return false;
-        const Frame frame(tensors_.data(), arena + program_.arena_.scratch[i],
-                          program_.pool_beside(arenas_.taken()), program_.kernels_);
+        is_crowded = is_crowded || program_.is_crowded(arenas_.taken());
+        Pool &pool = was_crowded || is_crowded ? program_.alone_ : *program_.pool_;
+        const Frame frame(tensors_.data(), arena + program_.arena_.scratch[i], pool, program_.kernels_);
         program_.graph_.operations[i]->run(frame);
       }
+      if (is_crowded) arenas_.note_crowd();
       return true;
     }
 
