@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn._dataclasses import dataclass, field, replace
-from armnn.debugging.alone import as_bfloat16
 from armnn.debugging.bench import border_values
 from armnn.debugging.borders import is_near
+from armnn.debugging.chains import Chains, farthest
 from armnn.debugging.judging import FEWEST_FOR_RMS, Opinions, judge
 from armnn.debugging.noise import floor_of
 from armnn.debugging.reference import is_real, real_values
-from armnn.debugging.verdicts import Figures, LayerVerdict
+from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,11 @@ class FusedSearch:
     layers: Sequence[Layer]
     clean: Mapping[Value, Array]
     backend: str
-    _computed: dict[Layer, tuple[Reals, Reals]] = field(default_factory=dict)
+    _chains: Chains = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without chains."""
+        self._chains = Chains(self.examiner, self.clean, self.backend)
 
     def differs(self) -> bool:
         """Return whether the part is wrong at its borders.
@@ -58,9 +62,9 @@ class FusedSearch:
         Only the values there are kept in memory.
         """
         for layers in _between_decisions(self.layers):
-            self._computed[layers[0]] = self._chains_of(layers, border_values(layers))
+            self._chains.compute(layers, border_values(layers))
             verdict = self._verdict(layers, layers)
-            self._computed.clear()
+            self._chains.forget(layers[0])
             if verdict.is_wrong:
                 return True
         return False
@@ -123,63 +127,14 @@ class FusedSearch:
             rest = [each for each in group if each is not layer]
             read = {value for each in rest for value in each.inputs}
             if read.isdisjoint(layer.outputs):
-                self._computed.pop(rest[0], None)
+                self._chains.forget(rest[0])
                 if self._verdict(rest, rest).is_wrong:
                     group = rest
-                self._computed.pop(rest[0], None)
+                self._chains.forget(rest[0])
         return group
 
     def _is_wrong_from(self, layers: Sequence[Layer], begin: int) -> bool:
         return self._verdict(layers[begin:], layers[begin:]).is_wrong
-
-    def _chains(self, layers: Sequence[Layer]) -> tuple[Reals, Reals]:
-        """Return a chain's truth, and its values with narrowed operands.
-
-        The values of a chain are those of every longer one with the same beginning.
-        """
-        known = self._computed.get(layers[0])
-        if known is None or layers[-1].outputs[0] not in known[0]:
-            known = self._computed[layers[0]] = self._chains_of(layers)
-        return known
-
-    def _chains_of(
-        self, layers: Sequence[Layer], kept: Sequence[Value] | None = None
-    ) -> tuple[Reals, Reals]:
-        narrow = [layer for layer in layers if self.examiner.narrows(layer, self.backend)]
-        narrowed = self._chain(layers, narrow, kept) if narrow else {}
-        return self._chain(layers, (), kept), narrowed
-
-    def _chain(
-        self, layers: Sequence[Layer], narrow: Sequence[Layer], kept: Sequence[Value] | None
-    ) -> Reals:
-        """Return a chain's values in float64, unrounded.
-
-        Args:
-            layers: The layers.
-            narrow: Those whose operands are rounded to BFloat16.
-            kept: The values that are wanted; None for all.
-        """
-        reals: Reals = {}
-        last = {v: at for at, layer in enumerate(layers) for v in layer.inputs if v is not None}
-        for at, layer in enumerate(layers):
-            operands = [None if value is None else self._operand(value) for value in layer.inputs]
-            narrowed = as_bfloat16 if layer in narrow else None
-            made = self.examiner.reference.exact(layer, operands, reals, narrowed)
-            pairs = zip(layer.outputs, made, strict=True)
-            reals.update({value: real for value, real in pairs if real is not None})
-            if kept is not None:
-                read = (each for each in layer.inputs if each is not None and last[each] == at)
-                for value in (each for each in read if each not in kept):
-                    reals.pop(value, None)
-        return reals
-
-    def _operand(self, value: Value) -> Array:
-        if value.constant is not None:
-            return value.constant
-        known = self.clean.get(value)
-        if known is None:  # its real values take its place
-            return np.empty(value.info.static_shape, value.info.data_type.numpy_dtype)
-        return known
 
     def _verdict(
         self, layers: Sequence[Layer], chain: Sequence[Layer], runs: int = 1
@@ -197,19 +152,27 @@ class FusedSearch:
         def judged(made: Mapping[str, Array]) -> Figures:
             if all(is_near(made[name], self.clean[v], v.info) for name, v in outputs.items()):
                 return Figures()  # without asking for the truth, which costs a run
-            truth, narrow = self._chains(chain)
+            truth, narrow = self._chains.of(chain)
             floor = max(floors, self._noise(layers, truth, narrow))
-            figures = [
-                judge(
-                    Opinions(made[name], self.clean[value], truth.get(value), narrow.get(value)),
-                    value.info,
-                    floors if value.info.num_elements >= FEWEST_FOR_RMS else floor,
-                    propagates_nan=self.examiner.keeps_nan(self.backend),
-                )
-                for name, value in outputs.items()
-                if value in truth
-            ]
-            return max(figures, key=lambda each: each.severity, default=Figures())
+            known = {name: value for name, value in outputs.items() if value in truth}
+
+            def worst(allowed: Mapping[Value, Array]) -> Figures:
+                figures = [
+                    judge(
+                        Opinions(made[name], self.clean[value], truth[value], allowed.get(value)),
+                        value.info,
+                        floors if value.info.num_elements >= FEWEST_FOR_RMS else floor,
+                        propagates_nan=self.examiner.keeps_nan(self.backend),
+                    )
+                    for name, value in known.items()
+                ]
+                return max(figures, key=lambda each: each.severity, default=Figures())
+
+            figures = worst(narrow)
+            if figures.kind in (ErrorKind.VALUES, ErrorKind.SATURATION):
+                rounded = self._chains.rounded(layers, known.values())
+                figures = worst(farthest(truth, [narrow, *rounded])) if rounded else figures
+            return figures
 
         examiner = replace(self.examiner, repeats=runs)
         return examiner.group(layers, self.clean, self.backend, judged, runs)

@@ -52,8 +52,8 @@ class Opinions:
         got: The output, as stored.
         reference: The reference's, as stored.
         truth: Real values in float64; None where the reference's are the only truth.
-        allowed: Real values in float64 whose distance from the truth is also allowed, if any: the
-            layer computed with narrower operands.
+        allowed: Real values in float64 whose distance from the truth is also allowed, if any:
+            computed with narrower operands, or with other roundings between layers.
     """
 
     got: NDArray[Any]
@@ -185,12 +185,13 @@ def _judge_steps(opinions: Opinions, info: TensorInfo, floor: float) -> Figures:
     limits = np.iinfo(info.data_type.numpy_dtype)
     exact, clipped = reference, np.zeros(got.shape, bool)
     if opinions.truth is not None:
-        scales, zero_points = quantization_arrays(info)
-        exact = opinions.truth.reshape(got.shape) / scales.astype(np.float64) + zero_points
-        exact = np.where(np.isnan(exact), reference, exact)
+        exact = _in_steps(opinions.truth, info, reference)
         clipped = (exact < limits.min) | (exact > limits.max)
         exact = np.clip(exact, limits.min, limits.max)
     errors, noise = np.abs(got - exact), np.abs(reference - exact)
+    if opinions.allowed is not None:
+        allowed_too = np.clip(_in_steps(opinions.allowed, info, exact), limits.min, limits.max)
+        noise = np.maximum(noise, np.abs(allowed_too - exact))
     span = float(limits.max) - float(limits.min)
     allowed = max(float(noise.max()), 0.5) + STEP_ALLOWANCE + floor * span
     ratio = float(errors.max()) / allowed
@@ -214,6 +215,13 @@ def _judge_steps(opinions: Opinions, info: TensorInfo, floor: float) -> Figures:
         cosine=_cosine(got.ravel(), exact.ravel()),
         unit="steps",
     )
+
+
+def _in_steps(reals: Reals, info: TensorInfo, otherwise: Reals) -> Reals:
+    """Return real values as unrounded stored ones; other ones where they are NaN."""
+    scales, zero_points = quantization_arrays(info)
+    steps = reals.reshape(otherwise.shape) / scales.astype(np.float64) + zero_points
+    return np.where(np.isnan(steps), otherwise, steps)
 
 
 def _figures(
