@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What rounding between quantised layers explains, and what it does not."""
+"""What rounding between quantised layers explains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BYTES = DataType.QASYMM_S8
 
 
 def ties() -> tuple[Network, dict[str, np.ndarray[Any, Any]]]:
-    """Return a mean of ties before a layer whose sums cancel the reference's roundings.
+    """Return a mean of ties before sums that cancel them.
 
     The reference rounds halves away from zero; channels of both signs have the same weights. So its
     sums are exact, and those of a backend that rounds halves up are not.

@@ -372,3 +372,19 @@ def test_a_backend_that_need_not_keep_nan_is_right_in_fusions_too(right: Backend
                 two_steps(), ["Faulty"], inputs=inputs, options=AS_BUILT, thoroughness=QUICK
             )
         assert len(findings.wrong) == wrong
+
+
+def test_other_inputs_for_stale_results_take_no_memory() -> None:
+    values = np.array([[1, -3, 2], [np.nan, 0, 1]], np.float32)
+    infos = {"x": TensorInfo((2, 3)), "i": TensorInfo((2,), armnn.DataType.SIGNED32)}
+    inputs = {"x": values, "i": np.array([4, 5], np.int32)}
+    backwards = bench.disturbed(infos, inputs)
+    np.testing.assert_array_equal(backwards["x"], [[1, 0, np.nan], [2, -3, 1]])
+    assert np.shares_memory(backwards["x"], values)
+    largest = bench.disturbed(infos, inputs, negated=True)
+    np.testing.assert_array_equal(largest["x"], np.full((2, 3), 3))
+    assert not any(largest["x"].strides)
+    assert backwards["i"] is largest["i"] is inputs["i"]
+    quantised = {"x": TensorInfo((2,), armnn.DataType.QASYMM_S8, 1.0, 0)}
+    stored = {"x": np.array([-128, 127], np.int8)}
+    assert bench.disturbed(quantised, stored, negated=True)["x"].tolist() == [127, 127]

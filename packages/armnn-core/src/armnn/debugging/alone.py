@@ -12,6 +12,8 @@ import numpy as np
 
 from armnn._dataclasses import dataclass, replace
 from armnn.debugging.bench import Bench, border_values, disturbed, fragment
+from armnn.debugging.borders import digest
+from armnn.debugging.file_backed import leave_memory
 from armnn.debugging.judging import Opinions, judge
 from armnn.debugging.noise import LINEAR, NARROWED_UNIT, STEPWISE, floor_of
 from armnn.debugging.ties import Ties
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from armnn.debugging.bench import LoadedPart
     from armnn.debugging.clean_values import Visit
     from armnn.debugging.reference import Reference
     from armnn.graph import Layer, Network, Value
@@ -58,12 +61,15 @@ class Examiner:
 
     def layer(self, visit: Visit, backend: str, *, suspected_flaky: bool = False) -> LayerVerdict:
         """Return the verdict about a layer with its clean inputs."""
-        opinions = self._opinions(visit, backend)
+        opinions: dict[Value, tuple[Array, Any, Any]] = {}
         pairs = zip(visit.layer.inputs, visit.operands, strict=True)
         clean = {v: array for v, array in pairs if v is not None and array is not None}
         ties = Ties(visit, self.reference)
 
         def judged(outputs: Mapping[str, Array]) -> Figures:
+            # The truth is computed here, after the runs: it takes more memory than they.
+            opinions.update({} if opinions else self._opinions(visit, backend))
+            leave_memory(visit.operands)
             figures = [
                 self._judged(ties, value, outputs[value.name], opinions[value], backend)
                 for value in border_values([visit.layer])
@@ -71,6 +77,7 @@ class Examiner:
             return max(figures, key=lambda each: each.severity, default=Figures())
 
         runs = FLAKY_REPEATS if suspected_flaky else 2
+        leave_memory(visit.outputs)
         return self.group([visit.layer], clean, backend, judged, runs)
 
     def group(
@@ -98,22 +105,34 @@ class Examiner:
             loaded = self.bench.load_alone(network, inputs, backend)
         except ArmnnError as error:
             return replace(verdict, runs=0, note=f"not examined alone: {error}")
-        found: list[Figures] = []
         try:
-            for negated in (False, True):
-                _run(
-                    loaded.run,
-                    disturbed(loaded.inputs, inputs, negated=negated),
-                    lambda _: Figures(),
-                )
-                found.append(_run(loaded.run, inputs, judged))
-            while len(found) < runs or (len(found) < self.repeats and _any_wrong(found)):
-                found.append(_run(loaded.run, inputs, judged))
+            found = self._found_by(loaded, inputs, judged, runs)
         finally:
             loaded.close()
         wrong = sum(each.kind is not ErrorKind.NONE for each in found)
         worst = max(found, key=lambda each: each.severity)
         return replace(verdict, figures=worst, wrong_runs=wrong, runs=len(found))
+
+    def _found_by(
+        self, loaded: LoadedPart, inputs: Mapping[str, Array], judged: Judge, runs: int
+    ) -> list[Figures]:
+        """Return the figures of each run.
+
+        Two of them come after runs with other inputs.
+        """
+        first = _outputs_after(loaded, inputs, negated=False)
+        bits = _bits_of(first)
+        del first  # large outputs are in memory once
+        made = [_outputs_after(loaded, inputs, negated=True)]
+        if _bits_of(made[0]) != bits:
+            made.append(_outputs_after(loaded, inputs, negated=False))
+        loaded.free_working_memory()
+        found = [_figures_of(each, judged) for each in made]
+        found += found if len(made) == 1 else []
+        del made
+        while len(found) < runs or (len(found) < self.repeats and _any_wrong(found)):
+            found.append(_figures_of(_outputs_of(loaded, inputs), judged))
+        return found
 
     def narrows(self, layer: Layer, backend: str) -> bool:
         """Return whether the backend may round a layer's operands."""
@@ -185,15 +204,31 @@ def judged_with_ties(
     return figures
 
 
-def _run(
-    run: Callable[[Mapping[str, Array]], Mapping[str, Array]],
-    inputs: Mapping[str, Array],
-    judged: Judge,
-) -> Figures:
+def _outputs_of(loaded: LoadedPart, inputs: Mapping[str, Array]) -> Mapping[str, Array] | Figures:
+    """Return a run's outputs, or the figures of its failure."""
     try:
-        return judged(run(inputs))
+        return loaded.run(inputs)
     except ExecutionError as error:
         return Figures(ErrorKind.FAILURE, np.inf, detail=str(error))
+
+
+def _outputs_after(
+    loaded: LoadedPart, inputs: Mapping[str, Array], *, negated: bool
+) -> Mapping[str, Array] | Figures:
+    """Return the outputs of a run after another one."""
+    _outputs_of(loaded, disturbed(loaded.inputs, inputs, negated=negated))
+    return _outputs_of(loaded, inputs)
+
+
+def _bits_of(made: Mapping[str, Array] | Figures) -> object:
+    """Return what differs for other outputs or failures."""
+    if isinstance(made, Figures):
+        return made.detail
+    return {name: (array.shape, digest(array)) for name, array in made.items()}
+
+
+def _figures_of(made: Mapping[str, Array] | Figures, judged: Judge) -> Figures:
+    return made if isinstance(made, Figures) else judged(made)
 
 
 def _any_wrong(found: Sequence[Figures]) -> bool:

@@ -101,7 +101,9 @@ class Bench:
         shapes = {layer.name: inputs[layer.name].shape for layer in network.inputs}
         values = _deciding_values(network, inputs)
         try:
-            return layers_before_backends(network, shapes, participants, self.options, values)
+            return layers_before_backends(
+                network, shapes, participants, self.options, values, may_change=True
+            )
         finally:
             network.clear()  # its layers refer to each other, and to the weights
 
@@ -218,6 +220,11 @@ class LoadedPart:
             finally:
                 handle.unmap()
 
+    def free_working_memory(self) -> None:
+        """Free what later runs allocate again."""
+        self._plan.drop_contexts()
+        trim_memory()
+
     def close(self) -> None:
         """Free its memory."""
         closing = Closing("a compared network")
@@ -287,7 +294,11 @@ def disturbed(infos: Mapping[str, TensorInfo], inputs: Arrays, *, negated: bool 
     Args:
         infos: Say which inputs are real values; indices and shapes stay as they are.
         inputs: One array per input.
-        negated: Whether the values have the other sign, rather than the reverse order.
+        negated: Whether all values are the largest one with the other sign, rather than in the
+            reverse order.
+
+    Returns:
+        Views, which take no memory.
     """
     return {
         name: _disturbed(inputs[name], info, negated) if is_real(info) else inputs[name]
@@ -306,7 +317,8 @@ def _unseen(_: Network) -> None:
 
 
 def _disturbed(array: NDArray[Any], info: TensorInfo, negated: bool) -> NDArray[Any]:
-    if negated:
-        other: NDArray[Any] = ~array if info.is_quantized else -array
-        return other
-    return np.ascontiguousarray(array.reshape(-1)[::-1].reshape(array.shape))
+    if not negated or not array.size:
+        return array[(slice(None, None, -1),) * array.ndim]
+    extremes = (each.reduce(array, axis=None) for each in (np.fmin, np.fmax))  # but for NaN
+    largest = max(extremes, key=lambda each: abs(float(each)))
+    return np.broadcast_to(~largest if info.is_quantized else -largest, array.shape)

@@ -112,13 +112,13 @@ class Observations:
         self._file.close()
 
     def _keep(self, place: Place, data_type: DataType, got: Array) -> None:
-        self._digests[place] = _digest(got)
+        self._digests[place] = digest(got)
         start = self._file.seek(0, os.SEEK_END)
         self._stored[place] = start, data_type, got.dtype, got.shape
         self._file.write(np.ascontiguousarray(got).reshape(-1).view(np.uint8).data)
 
     def _watch_bits(self, place: Place, _: DataType, got: Array) -> None:
-        if self._digests.get(place) != _digest(got):
+        if self._digests.get(place) != digest(got):
             self.changed.add(place)
 
 
@@ -184,7 +184,8 @@ def _makes(layers: tuple[Layer, ...], values: Mapping[Value, None]) -> bool:
     return any(value in values for layer in layers for value in layer.outputs)
 
 
-def _digest(array: NDArray[Any]) -> int:
+def digest(array: NDArray[Any]) -> int:
+    """Return a number that is another one for other bits."""
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The true values of layers one behind the other, and what rounding between them explains.
+"""The true values of chains of layers.
 
 The truth is computed in float64 from the first layer's operands on, and nothing between is rounded.
+Other values show what rounding between quantised layers explains.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Chains:
         self._known.pop(first, None)
 
     def rounded(self, layers: Sequence[Layer], kept: Collection[Value]) -> list[RealValues]:
-        """Return a chain's values, with those between rounded in some ways.
+        """Return a chain's values with other roundings between layers.
 
         A right backend rounds a number to either of the steps beside it where its arithmetic
         differs from the reference's in the last place, such as at a tie. What the reference's own
@@ -140,7 +141,7 @@ class Chains:
 
 
 def _rounded_between(layers: Sequence[Layer]) -> set[Value]:
-    """Return the quantised values that one layer rounds and another reads."""
+    """Return quantised values between layers that compute."""
     return {
         value
         for layer in layers
@@ -161,7 +162,7 @@ def _half_a_step(
 
 
 def farthest(truth: Mapping[Value, Reals], others: Sequence[Mapping[Value, Reals]]) -> RealValues:
-    """Return the truth moved by what its distances from others allow.
+    """Return the truth moved by what others allow.
 
     Args:
         truth: The truth.

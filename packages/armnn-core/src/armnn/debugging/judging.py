@@ -218,7 +218,13 @@ def _judge_steps(opinions: Opinions, info: TensorInfo, floor: float) -> Figures:
 
 
 def _in_steps(reals: Reals, info: TensorInfo, otherwise: Reals) -> Reals:
-    """Return real values as unrounded stored ones; other ones where they are NaN."""
+    """Return real values as unrounded stored ones.
+
+    Args:
+        reals: The values.
+        info: Their quantisation.
+        otherwise: What takes the place of NaN.
+    """
     scales, zero_points = quantization_arrays(info)
     steps = reals.reshape(otherwise.shape) / scales.astype(np.float64) + zero_points
     return np.where(np.isnan(steps), otherwise, steps)

@@ -15,6 +15,8 @@ import numpy as np
 from armnn._process_memory import trim_memory
 from armnn.backends import ArrayHandle
 from armnn.backends.memory import ComputedHandle
+from armnn.debugging import file_backed
+from armnn.debugging.pieces import pieces_of
 from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn.graph import Network
 from armnn.quantization import quantization_arrays
@@ -25,28 +27,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import TensorHandle
+    from armnn.debugging.pieces import Piece
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate
 
     Stored = NDArray[Any]
     Reals = NDArray[np.float64]
 
-BLOCK: Final = 1 << 17
-"""Elements of a pointwise layer whose truth is computed at a time: what it adds up is as large."""
-
-_POINTWISE: Final = (
-    "Activation",
-    "Addition",
-    "Division",
-    "ElementwiseBinary",
-    "ElementwiseUnary",
-    "Maximum",
-    "Minimum",
-    "Multiplication",
-    "Subtraction",
-)
 _WORTH_TRIMMING: Final = 1 << 22
-"""Bytes of outputs in float64 from which on what was freed goes back to the system at once."""
+"""Bytes of outputs from which on what was freed goes back to the system at once."""
 
 _CONVERSIONS = ("Quantize", "Dequantize")
 """Layer types whose outputs are the input's real values."""
@@ -84,7 +73,9 @@ class Reference:
                 f"the reference {self.id!r} cannot judge layer {layer.name!r} ({layer.type}): "
                 f"{answer.reason}"
             )
-        return self._computed(layer, operands)
+        made = self._computed(layer, operands)
+        _trim_after(made)
+        return made
 
     def exact(
         self,
@@ -118,25 +109,37 @@ class Reference:
         reals: Mapping[Value, Reals],
         narrowed: Callable[[Reals], Reals] | None,
     ) -> list[Reals | None]:
-        is_clean = narrowed is None and not any(value in reals for value in layer.inputs)
-        if is_clean and is_pointwise(layer, operands):
-            return [self._exact_in_blocks(layer, [each for each in operands if each is not None])]
-        made = self._exact_at_once(layer, operands, reals, narrowed)
-        if sum(each.nbytes for each in made if each is not None) >= _WORTH_TRIMMING:
-            trim_memory()
+        if narrowed is None:
+            known = [
+                operand if value is None else reals.get(value, operand)
+                for value, operand in zip(layer.inputs, operands, strict=True)
+            ]
+            pieces = pieces_of(layer, known)
+            if len(pieces) > 1:
+                made = [self._exact_in_pieces(layer, pieces, reals)]
+            else:
+                made = self._exact_at_once(layer, operands, reals, None)
+        else:
+            made = self._exact_at_once(layer, operands, reals, narrowed)
+        _trim_after(made)
+        file_backed.leave_memory([*made, *(reals.get(each) for each in layer.inputs if each)])
         return made
 
-    def _exact_in_blocks(self, layer: Layer, operands: Sequence[Stored]) -> Reals | None:
-        """Return the truth of a pointwise layer."""
-        flat = [each.reshape(-1) for each in operands]
-        truth = np.empty(operands[0].size)
-        for at in range(0, truth.size, BLOCK):
-            block = [each[at : at + BLOCK] for each in flat]
-            (made,) = self._exact_at_once(layer, block, {}, None, block[0].shape)
+    def _exact_in_pieces(
+        self, layer: Layer, pieces: Sequence[Piece], reals: Mapping[Value, Reals]
+    ) -> Reals | None:
+        truth = file_backed.empty(layer.output_infos[0].static_shape, np.dtype(np.float64))
+        for piece in pieces:
+            known = {
+                value: operand
+                for value, operand in zip(layer.inputs, piece.operands, strict=True)
+                if value in reals and value is not None and operand is not None
+            }
+            (made,) = self._exact_at_once(layer, piece.operands, known, None, piece)
             if made is None:
                 return None
-            truth[at : at + BLOCK] = made
-        return truth.reshape(operands[0].shape)
+            truth[piece.place] = made
+        return truth
 
     def _exact_at_once(
         self,
@@ -144,7 +147,7 @@ class Reference:
         operands: Sequence[Stored | None],
         reals: Mapping[Value, Reals],
         narrowed: Callable[[Reals], Reals] | None,
-        shape: tuple[int, ...] | None = None,
+        piece: Piece | None = None,
     ) -> list[Reals | None]:
         nothing: list[Reals | None] = [None] * len(layer.outputs)
         if not any(is_real(info) for info in layer.output_infos):
@@ -157,7 +160,7 @@ class Reference:
             ]
             if layer.type in _CONVERSIONS:
                 return [values[0]]
-            twin = _retyped(layer, values, network, shape)
+            twin = _retyped(layer, values, network, piece)
             if not self._candidate.supports(twin):
                 return nothing
             made = self._computed(twin, values)
@@ -224,22 +227,6 @@ def real_values(stored: Stored, info: TensorInfo) -> Reals:
     return real
 
 
-def is_pointwise(layer: Layer, operands: Sequence[Stored | None]) -> bool:
-    """Return whether blocks of large operands make an output's.
-
-    They have one shape then, and one scale.
-    """
-    if layer.type not in _POINTWISE or len(layer.outputs) != 1:
-        return False
-    shapes = {None if each is None else each.shape for each in operands}
-    infos = (*layer.input_infos, *layer.output_infos)
-    return (
-        len(shapes) == 1
-        and all(info is not None and is_real(info) and len(info.scales) <= 1 for info in infos)
-        and all(each is not None and each.size > BLOCK for each in operands)
-    )
-
-
 def is_real(info: TensorInfo) -> bool:
     """Return whether a tensor's elements are real numbers."""
     return info.data_type.is_float or info.is_quantized
@@ -249,7 +236,7 @@ def _retyped(
     layer: Layer,
     values: Sequence[Stored | None],
     network: Network,
-    shape: tuple[int, ...] | None,
+    piece: Piece | None,
 ) -> Layer:
     """Add a layer on Float64 constants to a network.
 
@@ -257,7 +244,7 @@ def _retyped(
         layer: The layer.
         values: Its operands.
         network: Gets the twin.
-        shape: That of the output; the layer's own if it is None.
+        piece: That of the layer which is computed, if not all of it.
     """
     operands: list[Value | None] = []
     for value, array in zip(layer.inputs, values, strict=True):
@@ -268,12 +255,13 @@ def _retyped(
         info = info_of(array) if is_changed else value.info.with_shape(array.shape)
         operands.append(network.add_constant(array, info))
     infos = [
-        TensorInfo(info.shape if shape is None else shape, DataType.FLOAT64)
+        TensorInfo(info.shape if piece is None else piece.shape, DataType.FLOAT64)
         if is_real(info)
         else info
         for info in layer.output_infos
     ]
-    return network.add(layer.type, operands, layer.descriptor, name=layer.name, outputs=infos)
+    descriptor = layer.descriptor if piece is None else piece.descriptor
+    return network.add(layer.type, operands, descriptor, name=layer.name, outputs=infos)
 
 
 def _bias_steps(layer: Layer, name: str) -> NDArray[np.float64]:
@@ -292,7 +280,13 @@ def _bias_steps(layer: Layer, name: str) -> NDArray[np.float64]:
     return steps
 
 
+def _trim_after(made: Sequence[Stored | None]) -> None:
+    """Return what computing large outputs freed to the system."""
+    if sum(each.nbytes for each in made if each is not None) >= _WORTH_TRIMMING:
+        trim_memory()
+
+
 def _handle(info: TensorInfo) -> TensorHandle:
     if not info.is_static:
         return ComputedHandle(info)
-    return ArrayHandle(info, np.empty(info.static_shape, info.data_type.numpy_dtype))
+    return ArrayHandle(info, file_backed.empty(info.static_shape, info.data_type.numpy_dtype))

@@ -178,23 +178,30 @@ def layers_before_backends(
     participants: Participants,
     options: OptimizerOptions,
     values: Mapping[str, NDArray[Any]] | None = None,
+    *,
+    may_change: bool = False,
 ) -> Segments[Network]:
     """Return a network's layers as backends get them.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
 
     Args:
-        network: Is not changed.
+        network: Is not changed unless it may.
         shapes: Of its inputs.
         participants: Who takes part.
         options: How it is prepared.
         values: The known data of inputs that decide about shapes.
+        may_change: Whether its layers may be freed: weights are then not kept beside those that
+            replace them.
 
     Raises:
         ArmnnError: The network cannot be prepared; see :func:`prepare_network`.
     """
-    prepared = prepare_network(network.clone(), participants, options)
+    prepared = prepare_network(network if may_change else network.clone(), participants, options)
     segments = _cut(prepared, shapes, values or {}, participants)
+    if may_change and segments.rest is None:
+        network.clear()
+        prepared.clear()
     conversions = _rewrite_head(segments, participants, options)
     _assigned(segments.head, conversions, participants, options)
     return segments
