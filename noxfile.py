@@ -213,8 +213,7 @@ def kit_mutants_native(session: nox.Session) -> None:
     """Check that the kit notices planted faults of C backends."""
     install_wheels(session, "armnn-core[dynamic]", "armnn-conformance", group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    script = "packages/armnn-conformance/tools/native_mutants.py"
-    _run(session, script, *session.posargs)
+    _run(session, "packages/armnn-conformance/tools/native_mutants.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
@@ -246,12 +245,13 @@ def cpuacc_kit(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
-def cpuacc_vnni(session: nox.Session) -> None:
-    """Test CpuAcc's level avx_vnni on a machine with AVX-512."""
+@nox.parametrize("level", [nox.param(level, id=level) for level in ("vnni", "amx")])
+def cpuacc_emulated(session: nox.Session, level: str) -> None:
+    """Test a level of CpuAcc by other instructions, on AVX-512."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     install_wheels(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    script = "packages/armnn-backend-neon/tools/cpuacc_vnni.py"
+    script = f"packages/armnn-backend-neon/tools/cpuacc_{level}.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 

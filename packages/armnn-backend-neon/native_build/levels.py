@@ -29,6 +29,8 @@ class Level(NamedTuple):
         sources: What is compiled for it, relative to ``KERNELS``, without suffix.
         adds_to: The level that has its other kernels; empty if it has all of its own.
         adds_if_there: A level whose sources it gets on a processor that has both; or empty.
+        tile_registers: Its tile registers, ``isa/tile_registers_<tile_registers>.h``; or empty.
+        permission: What the system must permit, ``system_permits_<permission>()``; or empty.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Level(NamedTuple):
     sources: tuple[str, ...]
     adds_to: str
     adds_if_there: str
+    tile_registers: str
+    permission: str
 
     @property
     def arguments(self) -> list[str]:
@@ -50,6 +54,9 @@ class Level(NamedTuple):
             f'-DCPUACC_VECTOR_HEADER="kernels/isa/vector_{self.vector}.h"',
             f'-DCPUACC_DOT_HEADER="kernels/isa/dot_{self.dot}.h"',
         ]
+        if self.tile_registers:
+            header = f"kernels/isa/tile_registers_{self.tile_registers}.h"
+            defines.append(f'-DCPUACC_TILE_REGISTERS_HEADER="{header}"')
         return ["-fno-exceptions", "-fno-rtti", *defines, *self.flags]
 
 
@@ -71,18 +78,23 @@ def levels_of(machine: str) -> tuple[Level, ...]:
 
 
 def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Level]:
-    by_name = {row["name"]: row for row in rows}
-    for row in rows:
-        base = by_name.get(row.get("adds_to"), {})
-        yield Level(
+    found: dict[str, Level] = {}
+    for row in reversed(rows):  # after what it adds to
+        base = found.get(row.get("adds_to", ""))
+        found[row["name"]] = Level(
             name=row["name"],
-            **{key: row.get(key) or base[key] for key in ("vector_bytes", "vector", "dot")},
-            flags=(*base.get("flags", ()), *row.get("flags", ())),
-            cpu=(*base.get("cpu", ()), *row["cpu"]),
+            **{
+                key: row.get(key) or getattr(base, key) for key in ("vector_bytes", "vector", "dot")
+            },
+            flags=(*(base.flags if base else ()), *row.get("flags", ())),
+            cpu=(*(base.cpu if base else ()), *row["cpu"]),
             sources=tuple(row.get("sources", whole)),
             adds_to=row.get("adds_to", ""),
             adds_if_there=row.get("adds_if_there", ""),
+            tile_registers=row.get("tile_registers", ""),
+            permission=row.get("permission", ""),
         )
+    return reversed(found.values())
 
 
 def levels_of_processor(levels: Sequence[Level]) -> list[Level]:
@@ -154,7 +166,10 @@ def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
         if added := by_name.get(level.adds_if_there):
             lines += [f"  if (has_{added.name}()) {{", *_calls(added), "  }"]
         lines += [f'  table.name = "{level.name}";', "}"]
-    rows = [f'{{"{each.name}", has_{each.name}, fill_{each.name}}}' for each in complete]
+    rows = [
+        f'{{"{each.name}", has_{each.name}, {_permission(each)}, fill_{each.name}}}'
+        for each in complete
+    ]
     lines.append(f"constexpr Level kLevels[] = {{{', '.join(rows)}}};")
     return "\n".join([*lines, "}", "}", ""])
 
@@ -162,6 +177,11 @@ def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
 def _function(source: str) -> str:
     """Return the name of a source's table filler."""
     return "fill_" + source.replace("/", "_")
+
+
+def _permission(level: Level) -> str:
+    """Return the C++ function that asks for the level's registers."""
+    return f"system_permits_{level.permission}" if level.permission else "nullptr"
 
 
 def _calls(level: Level) -> list[str]:

@@ -24,11 +24,22 @@ Array: TypeAlias = NDArray[Any]
 Run: TypeAlias = Callable[..., Array]
 
 BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/levels.py"))
-# The levels that multiply in bfloat16, each with the one that it adds this to.
+LEVELS = {level.name: level for level in BUILD["levels_of"](platform.machine())}
+
+
+def multiplies_bfloat16(name: str) -> bool:
+    """Return whether a level or its base does."""
+    level = LEVELS.get(name)
+    return level is not None and (
+        "gemm_bfloat16" in level.sources or multiplies_bfloat16(level.adds_to)
+    )
+
+
+# The levels that multiply in bfloat16, each with the nearest one below that does not.
 WITH_BFLOAT16 = {
-    level.name: level.adds_to
-    for level in BUILD["levels_of"](platform.machine())
-    if "gemm_bfloat16" in level.sources
+    name: next(base for base in list(LEVELS)[place:] if not multiplies_bfloat16(base))
+    for place, name in enumerate(LEVELS)
+    if multiplies_bfloat16(name)
 }
 LEAST_DEPTH, LEAST_COLUMNS = 4, 8
 """Smaller products are computed in float32."""

@@ -23,18 +23,18 @@ LEVEL = "avx_vnni"
 FLAGS = "-mavx512vnni -mavx512vl -mno-avxvnni -DCPUACC_VNNI_BY_AVX512"
 
 
-def install() -> None:
-    """Build CpuAcc with the encoding of AVX-512; install it."""
+def install(flags: str) -> None:
+    """Build CpuAcc with more flags and install it."""
     with tempfile.TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", folder]
-        subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": FLAGS})
+        subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": flags})
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]
         subprocess.run([*pip, *Path(folder).glob("*.whl")], check=True)
 
 
 def main() -> int:
     """Run tests and kit; return 1 if one failed."""
-    install()
+    install(FLAGS)
     tests = [*NEON.glob("tests/test_int8_*.py"), NEON / "tests/test_integer_gemm.py"]
     tests += [NEON / "tests/test_quantized_arithmetic.py"]
     names = [str(test) for test in sorted(tests)]

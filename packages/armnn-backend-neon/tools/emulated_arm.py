@@ -41,6 +41,7 @@ NOT_EMULATED = {
     "test_empty_tensors.py": "what is empty reaches no kernel",
     "test_hatch_build.py": "it asks the compiler of this machine",
     "test_sequences.py": "it compares with onnxruntime",
+    "test_tile_registers.py": "its registers are those of x86-64",
     "test_threads.py": "it counts threads, and the emulator has some of its own",
 }
 """Modules of tests that run on this machine alone, and why."""

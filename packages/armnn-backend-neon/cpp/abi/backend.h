@@ -14,7 +14,7 @@
 #include "graph/program.h"
 
 struct armnn_backend {
-  armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels, const cpuacc::Options &defaults);
+  armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &chosen, const cpuacc::Options &defaults);
 
   /* The pool of so many threads, shared by the programs that want as many. */
   std::shared_ptr<cpuacc::Pool> pool(int32_t threads);
@@ -34,7 +34,9 @@ struct armnn_backend {
   std::string fingerprint_;
   std::string costs_;
   std::string lanes_;
-  armnn_option facts_[4]; /* of cpu.info */
+  std::string unused_;
+  std::string reason_;
+  armnn_option facts_[5]; /* of cpu.info */
   std::mutex mutex_;
   std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
 };

@@ -26,7 +26,11 @@ std::string listed(const char *(*name_of)(int)) {
 /* The levels that this machine has, as a text. */
 std::string levels_here() { return listed(cpuacc::level_here); }
 
-std::string reason_without_kernels() {
+std::string reason_without_kernels(const cpuacc::ChosenLevel &chosen) {
+  if (chosen.is_refused) {
+    return "the system refuses this process the registers of the level " + std::string(chosen.unused) +
+           ", which ARMNN_CPUACC_ISA names: leave it empty for the next level";
+  }
   if (cpuacc::level_here(0) != nullptr) {
     return "ARMNN_CPUACC_ISA names a level that this CPU or this build lacks, expected one of " + levels_here();
   }
@@ -39,16 +43,17 @@ armnn_code create(const armnn_host *host, const armnn_option *options, uint64_t 
   return cpuacc::guarded(error, [&] {
     cpuacc::Options defaults;
     defaults.read(options, count);
-    const cpuacc::Kernels *kernels = cpuacc::best_kernels();
-    if (kernels == nullptr) {
-      throw cpuacc::Failure{ARMNN_UNAVAILABLE, reason_without_kernels(), {}};
-    }
+    bool knows_tile_registers = false;
     try {
-      cpuacc::costs::origin();
+      knows_tile_registers = cpuacc::costs::knows_tile_registers();
     } catch (const std::runtime_error &error) {
       throw cpuacc::Failure{ARMNN_UNAVAILABLE, error.what(), {}};
     }
-    *backend = new armnn_backend(host, *kernels, defaults);
+    const cpuacc::ChosenLevel chosen = cpuacc::choose_level(knows_tile_registers);
+    if (chosen.kernels == nullptr) {
+      throw cpuacc::Failure{ARMNN_UNAVAILABLE, reason_without_kernels(chosen), {}};
+    }
+    *backend = new armnn_backend(host, chosen, defaults);
   });
 }
 
@@ -203,10 +208,21 @@ const armnn_replan *replan_extension() {
 
 }  // namespace cpuacc
 
-armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels,
+namespace {
+
+/* Why a better level is not in use. */
+std::string reason_without_tile_registers(const cpuacc::ChosenLevel &chosen) {
+  const std::string name = chosen.unused;
+  if (chosen.is_refused) return "the system refuses its registers (arch_prctl)";
+  return "what its registers take is not measured on this CPU; ARMNN_CPUACC_ISA=" + name + " uses them";
+}
+
+}  // namespace
+
+armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &chosen,
                              const cpuacc::Options &defaults)
     : host(host),
-      kernels(kernels),
+      kernels(*chosen.kernels),
       defaults(defaults),
       cpu{},
       threads_(std::to_string(defaults.threads == 0 ? cpuacc::default_threads() : defaults.threads)),
@@ -226,7 +242,11 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kern
   facts_[2] = {text("costs", 5), text(costs_.data(), costs_.size())};
   facts_[3] = {text("floats in a register", 20), text(lanes_.data(), lanes_.size())};
   cpu.info = facts_;
-  cpu.num_info = sizeof facts_ / sizeof facts_[0];
+  cpu.num_info = 4;
+  if (chosen.unused == nullptr) return;
+  unused_ = "without " + std::string(chosen.unused);
+  reason_ = reason_without_tile_registers(chosen);
+  facts_[cpu.num_info++] = {text(unused_.data(), unused_.size()), text(reason_.data(), reason_.size())};
 }
 
 ARMNN_EXPORT const char *GetBackendId(void) { return CPUACC_ID; }

@@ -73,6 +73,11 @@ constexpr double kFloatsPerLine = 16.0;
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
 constexpr int64_t kLeastFloat16Tasks = 8;
 constexpr int64_t kLeastFloat16Rows = 160;
+/* What a tile register holds: rows, bytes of a row, and columns of the right side. */
+constexpr int64_t kTileRegisterRows = 16;
+constexpr int64_t kTileRegisterBytes = 64;
+constexpr int64_t kTileRegisterColumns = 16;
+
 /* The smallest gemm for which rounding to bfloat16 pays. */
 constexpr int64_t kLeastBfloat16Depth = 4;
 constexpr int64_t kLeastBfloat16Columns = 8;

@@ -48,7 +48,7 @@ int64_t *cache_of(Machine &machine, const std::string &name) {
   return name == "third_cache" ? &machine.caches.third : nullptr;
 }
 
-/* Each value is there: a time that is missing would count as none. */
+/* Each value that every machine has is there: a time that is missing would count as none. */
 void require_whole(const Machine &machine, size_t line) {
   for (size_t i = 0; i < kUnits; ++i) {
     if (machine.ns[i] < 0.0) refuse(line, std::string("'") + kUnitNames[i] + "' is missing before");
@@ -193,6 +193,7 @@ std::vector<Machine> read_machines(const std::string &text) {
       machines.push_back({cpu, static_cast<int64_t>(number_of(value, number)), {}, {}});
       if (machines.back().lanes < 1) refuse(number, "got '" + value + "', expected lanes from 1 on");
       machines.back().ns.fill(-1.0);
+      for (const Unit unit : {tile_register_product, tile_register_stored}) machines.back().ns[unit] = 0.0;
     } else if (machines.empty()) {
       refuse(number, "expected cpu or lanes, got '" + name + "'");
     } else if (double *ns = unit_of(machines.back(), name)) {
@@ -218,6 +219,8 @@ const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, cons
 }
 
 const Machine &machine(int64_t lanes) { return chosen().of(lanes); }
+
+bool knows_tile_registers() { return machine(kLanes[0]).ns[tile_register_product] > 0.0; }
 
 std::string origin() { return chosen().origin; }
 

@@ -39,6 +39,9 @@ struct Machine {
  */
 const Machine &machine(int64_t lanes);
 
+/* Whether it was measured what products in tile registers take: else only who names their level uses them. */
+bool knows_tile_registers();
+
 /* Of all times and caches; programs depend on it. */
 std::string digest();
 

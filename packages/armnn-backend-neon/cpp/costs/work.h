@@ -21,6 +21,8 @@ namespace costs {
  * direct_ are of direct convolutions: multiply_add; step, one number of each output; wait; stored, a
  * register of results; call, of the kernel; row, a row of a window; copied, a number at the border.
  * filtered_ are of Winograd's: a number into its domain and out of it, in two dimensions and in one.
+ * tile_register_product is one of two tile registers, tile_register_stored one of sums that is finished and stored;
+ * both are 0 where they are not measured.
  * element is a number that is copied; fork, a loop that two threads share.
  */
 #define CPUACC_UNITS(X) \
@@ -50,6 +52,8 @@ namespace costs {
   X(depthwise_multiply_add) \
   X(bfloat16_multiply_add) \
   X(rounded) \
+  X(tile_register_product) \
+  X(tile_register_stored) \
   X(element) \
   X(fork)
 

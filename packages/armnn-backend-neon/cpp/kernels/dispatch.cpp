@@ -12,6 +12,7 @@ namespace {
 struct Level {
   const char *name;
   bool (*is_there)();
+  bool (*is_permitted)(); /* asks the system for its registers; nullptr: every process has them */
   void (*fill)(Kernels &table);
 };
 
@@ -42,16 +43,18 @@ const Tables &tables() {
   return all;
 }
 
-}  // namespace
+bool is_permitted(const Level &level) { return level.is_permitted == nullptr || level.is_permitted(); }
 
-const Kernels *kernels_of(const char *name) {
+ChosenLevel level_of(const char *name) {
   for (int i = 0; i < kLevelCount; ++i) {
-    if (std::strcmp(kLevels[i].name, name) == 0) {
-      return tables().is_there[i] ? &tables().tables[i] : nullptr;
-    }
+    if (std::strcmp(kLevels[i].name, name) != 0 || !tables().is_there[i]) continue;
+    if (is_permitted(kLevels[i])) return {&tables().tables[i], nullptr, false};
+    return {nullptr, kLevels[i].name, true};
   }
-  return nullptr;
+  return {};
 }
+
+}  // namespace
 
 const char *level_here(int index) {
   for (int i = 0; i < kLevelCount; ++i) {
@@ -62,13 +65,21 @@ const char *level_here(int index) {
 
 const char *level_built(int index) { return index < kLevelCount ? kLevels[index].name : nullptr; }
 
-const Kernels *best_kernels() {
+ChosenLevel choose_level(bool knows_tile_registers) {
   const char *wanted = std::getenv("ARMNN_CPUACC_ISA");
-  if (wanted != nullptr && *wanted != '\0') return kernels_of(wanted);
-  for (int i = 0; i < kLevelCount; ++i) {
-    if (tables().is_there[i]) return &tables().tables[i];
+  if (wanted != nullptr && *wanted != '\0') return level_of(wanted);
+  ChosenLevel chosen{};
+  for (int i = 0; i < kLevelCount && chosen.kernels == nullptr; ++i) {
+    if (!tables().is_there[i]) continue;
+    const bool may_be_used = kLevels[i].is_permitted == nullptr || knows_tile_registers;
+    if (may_be_used && is_permitted(kLevels[i])) {
+      chosen.kernels = &tables().tables[i];
+    } else {
+      chosen.unused = kLevels[i].name;
+      chosen.is_refused = may_be_used;
+    }
   }
-  return nullptr;
+  return chosen;
 }
 
 }  // namespace cpuacc

@@ -93,6 +93,7 @@ void round_to_bfloat16(const float *x, Bfloat16 *y, int64_t n) {
 
 void fill_gemm_bfloat16(Kernels &table) {
   table.gemm_tile_bfloat16 = gemm_tile_bfloat16;
+  table.rows_bfloat16 = kRows;
   table.round_to_bfloat16 = round_to_bfloat16;
 }
 

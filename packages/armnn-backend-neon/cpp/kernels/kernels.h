@@ -108,6 +108,7 @@ struct TileOf : TileOutput {
   int64_t taps;
   int64_t depth;
   const Number *b;
+  int64_t all_rows; /* of the gemm */
   bool is_in_order; /* a row's bits are the same beside any number of rows, as bfloat16's always are */
 };
 using GemmTile = TileOf<float>;
@@ -221,6 +222,10 @@ struct Kernels {
   void (*direct_row)(const DirectRow &row);
   /* nullptr at a level that has no instructions for bfloat16, as the next one. */
   void (*gemm_tile_bfloat16)(const GemmTileBfloat16 &tile);
+  int32_t rows_bfloat16; /* of a tile of C */
+  /* Around its calls, as in Int8Kernels. */
+  void (*begin_tiles_bfloat16)(TileState &kept, int64_t depth);
+  void (*end_tiles_bfloat16)(const TileState &kept);
   /* To the nearest, ties to even; NaN stays NaN. */
   void (*round_to_bfloat16)(const float *x, Bfloat16 *y, int64_t n);
   void (*depthwise_rows)(const DepthwiseRows &rows);
@@ -279,13 +284,22 @@ struct Kernels {
   void (*float16_arithmetic)(Arithmetic operation, const uint16_t *x, int64_t x_step, const uint16_t *y,
                              int64_t y_step, uint16_t *z, int64_t n);
   Int8Kernels int8;
+  /* The same on packed weights of the same format, its gemm tile in tile registers; no gemm tile: it has none. */
+  Int8Kernels int8_in_tile_registers;
 };
 
-/* The best level that this machine has, or the one named by ARMNN_CPUACC_ISA; nullptr if that one
- * is unknown or the machine lacks it.
+/* The level of this process. */
+struct ChosenLevel {
+  const Kernels *kernels; /* nullptr: there is none */
+  const char *unused; /* the name of a better level with tile registers; nullptr: there is none */
+  bool is_refused; /* by the system; else it is not known what its registers take */
+};
+
+/* The best level that this machine has, or the one named by ARMNN_CPUACC_ISA; none if that one is
+ * unknown, the machine lacks it, or the system refuses its registers.
+ *
+ * Args: knows_tile_registers: whether it is known what they take; else their level must be named.
  */
-const Kernels *best_kernels();
-/* By name; nullptr as above. */
-const Kernels *kernels_of(const char *name);
+ChosenLevel choose_level(bool knows_tile_registers);
 
 }  // namespace cpuacc

@@ -29,11 +29,15 @@ GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ),
     ("depthwise_multiply_add", ("depthwise_multiply_add",)),
     ("bfloat16_multiply_add", ("bfloat16_multiply_add", "rounded")),
+    ("tile_register_product", ("tile_register_product", "tile_register_stored")),
 )
 """The unit by which rows belong to a fit, and the units that it finds, in their order.
 
 Later groups take the times that earlier ones found.
 """
+
+OPTIONAL: Final = frozenset(GROUPS[-1][1])
+"""Units that a file of costs may lack: of kernels that only some CPUs have."""
 
 UNITS: Final = (*(unit for _, units in GROUPS for unit in units), "element", "fork")
 """All units, as ``cpp/costs/work.h`` has them in another order."""
@@ -83,6 +87,8 @@ class Costs:
         lines += [f"{name} {size}" for name, size in self.caches.items()]
         comments = {error.group: error for error in self.errors}
         for unit in UNITS:
+            if unit in OPTIONAL and not self.ns.get(unit):
+                continue
             if unit in comments:
                 error = comments[unit]
                 lines.append(
@@ -115,6 +121,9 @@ def fit(
     for group, units in GROUPS:
         own = [row for row in rows if _group_of(row.work) == group]
         if not own:
+            if group == "bfloat16_multiply_add" and group not in ns:
+                # No layer was rounded in vectors: the instruction adds two products.
+                ns |= {group: ns["multiply_add"] / 2, "rounded": ns["multiply_add"]}
             continue
         fixed = np.array([_time(row.work, ns, without=units) for row in own])
         counts = np.array([[row.work.get(unit, 0.0) for unit in units] for row in own])
@@ -127,8 +136,6 @@ def fit(
                 ns[unit] = float(f"{value:.{_DIGITS}g}")
         off = np.abs(np.array([_time(row.work, ns) for row in own]) / times - 1)
         errors.append(Error(group, len(own), float(np.median(off)), float(np.quantile(off, 0.95))))
-    if "bfloat16_multiply_add" not in ns:  # no layer was rounded: its instruction adds two products
-        ns |= {"bfloat16_multiply_add": ns["multiply_add"] / 2, "rounded": ns["multiply_add"]}
     return Costs(lanes, caches, ns, errors)
 
 

@@ -43,6 +43,11 @@ struct Int8GemmTile {
   Requantization requantization;
 };
 
+/* The shapes of tile registers that a task found, another library's or none. */
+struct alignas(64) TileState {
+  uint8_t bytes[64];
+};
+
 /* Accumulators as real numbers: (sum + whole) * scale + shift. */
 struct DequantisedAccumulators {
   const int32_t *whole; /* of each column; nullptr: none */
@@ -164,6 +169,9 @@ struct Int8Kernels {
   int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
   int32_t lanes; /* int32_t in a vector */
   void (*gemm_tile)(const Int8GemmTile &tile);
+  /* Around the calls of gemm_tile of a task, for rows of so much depth; nullptr: it needs no such calls. */
+  void (*begin_tiles)(TileState &kept, int64_t depth);
+  void (*end_tiles)(const TileState &kept);
   void (*direct_row)(const Int8DirectRow &row);
   void (*depthwise_rows)(const Int8DepthwiseRows &rows);
   /* Of each row of A, over taps and depth, as it is read. */

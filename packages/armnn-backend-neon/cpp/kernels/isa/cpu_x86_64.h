@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 namespace cpuacc {
 
@@ -26,6 +30,31 @@ inline bool cpu_has_avx_vnni() {
   constexpr unsigned kAvxVnni = 1u << 4;
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+#endif
+}
+
+/* AMX, of which the built-in knows nothing either. */
+inline bool cpu_has_bit_of_leaf_7(unsigned bit) {
+#if defined(CPUACC_EMULATED_TILES) /* a build for tests has its registers in memory */
+  return bit != 0;
+#else
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> bit & 1u) != 0;
+#endif
+}
+inline bool cpu_has_amx_bf16() { return cpu_has_bit_of_leaf_7(22); }
+inline bool cpu_has_amx_tile() { return cpu_has_bit_of_leaf_7(24); }
+inline bool cpu_has_amx_int8() { return cpu_has_bit_of_leaf_7(25); }
+
+/* Asks the system for the registers of AMX. A process that has them may not have small stacks for signals
+ * any more, so only one that uses them asks. Systems without the question have no such registers.
+ */
+inline bool system_permits_amx() {
+#if defined(CPUACC_EMULATED_TILES)
+  return std::getenv("CPUACC_REFUSES_TILES") == nullptr;
+#else
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #endif
 }
 

@@ -24,8 +24,8 @@ class Attention final : public Operation {
     rows_ = std::min<int64_t>(sizes_.queries, kTiles * kernels.rows);
     key_layout_ = {1, 0, sizes_.depth, 1, sizes_.keys, sizes_.depth};
     value_layout_ = {1, 0, sizes_.keys, sizes_.width, sizes_.width, 1};
-    is_bfloat16_ = setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), key_layout_) &&
-                   gains_by_bfloat16(setup.machine(), value_layout_);
+    is_bfloat16_ = setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, key_layout_) &&
+                   gains_by_bfloat16(setup.machine(), setup.kernels, value_layout_);
     const auto bytes_of = [&](const WeightLayout &layout) {
       return aligned_bytes(is_bfloat16_ ? packed_bfloat16_bytes(layout, kernels)
                                         : packed_bytes(layout, kernels));
@@ -59,7 +59,8 @@ class Attention final : public Operation {
  private:
   static Tiling tiling(int64_t rows, int64_t columns, const Kernels &kernels) {
     const auto whole = [](int64_t count, int64_t part) { return ratio_up(count, part) * part; };
-    return {rows, columns, whole(rows, kernels.rows), whole(columns, kernels.columns)};
+    return {rows, columns, whole(rows, std::max(kernels.rows, kernels.rows_bfloat16)),
+            whole(columns, kernels.columns)};
   }
 
   std::byte *packed_of(const Frame &frame, int64_t head) const {

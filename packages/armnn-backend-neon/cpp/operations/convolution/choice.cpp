@@ -75,7 +75,8 @@ costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Ke
   WeightLayout layout = layer.layout;
   layout.taps = w.window_height * w.window_width;
   layout.columns *= together;
-  const bool is_rounded = layer.fast_math.has_bfloat16 && gains_by_bfloat16(costs::machine(kernels.lanes), layout);
+  const bool is_rounded =
+      layer.fast_math.has_bfloat16 && gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout);
   const bool is_direct = suits_direct(w) && !(layer.fast_math.has_bfloat16 && layout.columns >= costs::kWidestLanes);
   costs::Work work = is_direct ? direct_work(w, layout, kernels) : indirect_work(w, layout, is_rounded, kernels);
   if (w.output_width * together != layer.windows.output_width) {

@@ -27,7 +27,7 @@ class IndirectConvolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
-    copies_rows_ = !(setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), layout_)) && layout_.taps == 1 &&
+    copies_rows_ = !(setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout_)) && layout_.taps == 1 &&
                    layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;
     int64_t most_rows = tiling_.rows + setup.kernels.rows;

@@ -115,6 +115,35 @@ inline void run_tile(const Kernels &kernels, const GemmTile &tile) { kernels.gem
 
 inline void run_tile(const Kernels &kernels, const GemmTileBfloat16 &tile) { kernels.gemm_tile_bfloat16(tile); }
 
+/* Rows of a tile. */
+inline int64_t tile_rows(const Kernels &kernels, const float *) { return kernels.rows; }
+
+inline int64_t tile_rows(const Kernels &kernels, const Bfloat16 *) { return kernels.rows_bfloat16; }
+
+/* Around the tiles of a task, on its thread. */
+template <typename Number>
+class TilesOfTask {
+ public:
+  TilesOfTask(const Kernels &, int64_t) {}
+};
+
+template <>
+class TilesOfTask<Bfloat16> {
+ public:
+  TilesOfTask(const Kernels &kernels, int64_t depth) : kernels_(kernels) {
+    if (kernels_.begin_tiles_bfloat16 != nullptr) kernels_.begin_tiles_bfloat16(kept_, depth);
+  }
+  TilesOfTask(const TilesOfTask &) = delete;
+  TilesOfTask &operator=(const TilesOfTask &) = delete;
+  ~TilesOfTask() {
+    if (kernels_.end_tiles_bfloat16 != nullptr) kernels_.end_tiles_bfloat16(kept_);
+  }
+
+ private:
+  const Kernels &kernels_;
+  TileState kept_;
+};
+
 /* Points at the taps of a task's rows, tile by tile. point(row, pointers, stride) writes where those of a row
  * begin, row after row: tap t to pointers[t * stride].
  */
@@ -134,13 +163,15 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
                    const Number **pointers, Point &&point) {
   const auto [first_row, last_row, first_column, last_column] = tiling.range(task);
   const int64_t taps = gemm.layout.taps;
-  const int64_t height = kernels.rows;
+  const int64_t height = tile_rows(kernels, gemm.packed);
   point_rows(tiling.range(task), taps, height, pointers, point);
+  const TilesOfTask<Number> tiles(kernels, gemm.layout.depth);
   for (int64_t column = first_column; column < last_column; column += kernels.columns) {
     TileOf<Number> tile{};
     tile.rows_stride = height;
     tile.taps = taps;
     tile.depth = gemm.layout.depth;
+    tile.all_rows = tiling.rows;
     tile.b = panel_of(gemm, column, kernels);
     tile.c_stride = gemm.c_stride;
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));

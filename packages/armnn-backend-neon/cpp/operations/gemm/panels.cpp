@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costs/costs.h"
+#include "operations/gemm/work.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -62,8 +63,16 @@ void pack_float16(const float *weights, const WeightLayout &layout, const Kernel
 
 }  // namespace
 
-bool gains_by_bfloat16(const costs::Machine &machine, const WeightLayout &layout) {
+bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout) {
   if (layout.depth < costs::kLeastBfloat16Depth || layout.columns < costs::kLeastBfloat16Columns) return false;
+  if (kernels.begin_tiles_bfloat16 != nullptr) {
+    constexpr int64_t kRows = costs::kTileRegisterRows;
+    const auto numbers = static_cast<double>(kRows * layout.depth);
+    const double in_tiles = machine.ns_of(tile_register_work(kRows, layout, sizeof(Bfloat16)));
+    const double plain = numbers * static_cast<double>(layout.taps * layout.columns) * machine.ns[costs::multiply_add];
+    /* Who named a level that was not measured wants it. */
+    return !costs::knows_tile_registers() || in_tiles + numbers * machine.ns[costs::rounded] < plain;
+  }
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
   return static_cast<double>(layout.taps * layout.columns) * saved > machine.ns[costs::rounded];
 }
@@ -99,7 +108,10 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
 
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling) {
-  if (setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), layout)) return PanelStorage::bfloat16;
+  if (setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout)) {
+    tiling.rows_per_task = ratio_up(tiling.rows_per_task, setup.kernels.rows_bfloat16) * setup.kernels.rows_bfloat16;
+    return PanelStorage::bfloat16;
+  }
   if (weights.constant == nullptr) return PanelStorage::float32;
   const Tiling wide = tiling_for_float16(tiling, setup, most_rows);
   const bool gains =

@@ -10,7 +10,7 @@
 namespace cpuacc {
 
 /* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. */
-bool gains_by_bfloat16(const costs::Machine &machine, const WeightLayout &layout);
+bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout);
 
 /* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);

@@ -64,8 +64,21 @@ costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &k
       .add(costs::row, static_cast<double>(rows * layout.taps));
 }
 
+costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes) {
+  const auto tiles = static_cast<double>(ratio_up(rows, costs::kTileRegisterRows) *
+                                         ratio_up(layout.columns, costs::kTileRegisterColumns));
+  const int64_t steps = layout.taps * ratio_up(layout.depth * number_bytes, costs::kTileRegisterBytes);
+  return costs::Work()
+      .add(costs::tile_register_product, tiles * static_cast<double>(steps))
+      .add(costs::tile_register_stored, tiles);
+}
+
 costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels) {
   costs::Work work = gemm_work(rows, layout, kernels);
+  if (kernels.begin_tiles_bfloat16 != nullptr && rows >= costs::kTileRegisterRows) {
+    for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::wait}) work.counts[unit] = 0.0;
+    work.add(tile_register_work(rows, layout, sizeof(Bfloat16)));
+  }
   for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add}) {
     work.add(costs::bfloat16_multiply_add, work.counts[unit]);
     work.counts[unit] = 0.0;

@@ -37,8 +37,11 @@ costs::Work product_work(const Products &products, const Kernels &kernels);
 /* A gemm of so many rows, in tasks. */
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
 
-/* The same in bfloat16. Args: rounded_rows: of so much depth that are rounded before. */
+/* The same in bfloat16, in tile registers where the level has them. Args: rounded_rows: of so much depth that are rounded before. */
 costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels);
+
+/* Products in tile registers of rows of taps * depth * number_bytes bytes. */
+costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes);
 
 costs::Work scaled(costs::Work work, double times);
 

@@ -5,13 +5,14 @@
 #include <cstring>
 
 #include "costs/costs.h"
+#include "operations/gemm/work.h"
 
 namespace cpuacc {
 namespace {
 
 constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
 
-constexpr int64_t kMostRows = 16; /* of a tile */
+constexpr int64_t kMostRows = 32; /* of a tile */
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
   return ratio_up(layout.columns, kernels.columns);
@@ -119,8 +120,15 @@ double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
                       std::min(tiling.columns, tiling.columns_per_task), layout.taps * layout.depth);
 }
 
+bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Setup &setup) {
+  if (setup.kernels.int8_in_tile_registers.gemm_tile == nullptr || rows < costs::kTileRegisterRows) return false;
+  if (!costs::knows_tile_registers()) return true; /* who named such a level wants it */
+  return setup.machine().ns_of(tile_register_work(rows, layout, 1)) <
+         int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
+}
+
 Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
-  const Int8Kernels &kernels = setup.kernels.int8;
+  const Int8Kernels &kernels = int8_gemm_kernels(setup.kernels, suits_tile_registers(rows, layout, setup));
   const int64_t tiles = std::max<int64_t>(1, ratio_up(rows, kernels.rows));
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
   const double one_ns = int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
@@ -165,6 +173,8 @@ void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t
   tile.c_stride = gemm.c_stride;
   tile.requantization = params.requantization();
   const bool sums_rows = tile.b_zero_point != 0;
+  TileState kept;
+  if (kernels.begin_tiles != nullptr) kernels.begin_tiles(kept, gemm.layout.depth);
   const int64_t most = kMostTiles * kernels.rows;
   int32_t row_sums[kMostTiles * kMostRows];
   for (int64_t top = range.first_row; top < range.last_row; top += sums_rows ? most : range.rows()) {
@@ -191,6 +201,7 @@ void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t
       }
     }
   }
+  if (kernels.end_tiles != nullptr) kernels.end_tiles(kept);
   if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, range, kernels);
 }
 
@@ -208,6 +219,7 @@ class Int8Gemm final : public WithInt8Epilogue {
     stride_ = layout.depth * layout.columns;
     matrices_ = right.count() / std::max<int64_t>(1, stride_);
     tiling_ = int8_gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
+    in_tile_registers_ = suits_tile_registers(shape_.rows, layout, setup);
     pointer_bytes_ = pointer_bytes(tiling_, layout);
     const size_t pointers = pointer_bytes_ * static_cast<size_t>(setup.threads);
     if (right.constant != nullptr) {
@@ -246,7 +258,7 @@ class Int8Gemm final : public WithInt8Epilogue {
                               frame.out<std::byte>(outputs[0]) + item * shape_.rows * layout.columns,
                               layout.columns,
                               epilogue};
-      run_int8_gemm_task(gemm, tiling_, i % tasks, frame.kernels.int8,
+      run_int8_gemm_task(gemm, tiling_, i % tasks, int8_gemm_kernels(frame.kernels, in_tile_registers_),
                          frame.scratch_of<const uint8_t *>(thread, pointer_bytes_),
                          [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout.depth; });
     });
@@ -265,6 +277,7 @@ class Int8Gemm final : public WithInt8Epilogue {
 
   GemmShape shape_;
   Tiling tiling_{};
+  bool in_tile_registers_ = false;
   int64_t matrices_ = 0;
   int64_t stride_ = 0; /* from one of them to the next */
   size_t pointer_bytes_ = 0;

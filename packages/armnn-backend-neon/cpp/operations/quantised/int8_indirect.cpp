@@ -21,8 +21,9 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
         group_stride_(group_stride) {}
 
   size_t prepare(const Setup &setup) override {
-    tiling_ = int8_gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_,
-                               groups_, setup);
+    const int64_t rows = windows_.batch * windows_.output_height * windows_.output_width;
+    tiling_ = int8_gemm_tiling(rows, layout_, groups_, setup);
+    in_tile_registers_ = suits_tile_registers(rows, layout_, setup);
     weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ");
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth), params_.left_zero_point);
     return pointer_bytes(tiling_, layout_) * static_cast<size_t>(setup.threads);
@@ -43,7 +44,7 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
                               groups_ * layout_.columns,
                               epilogue_of(frame)};
       /* Outside of the image stand zero points. */
-      run_int8_gemm_task(gemm, tiling_, i % tasks, frame.kernels.int8,
+      run_int8_gemm_task(gemm, tiling_, i % tasks, int8_gemm_kernels(frame.kernels, in_tile_registers_),
                          frame.scratch_of<const uint8_t *>(thread, pointers),
                          Indirection<uint8_t>(windows_, frame.in<uint8_t>(inputs[0]) + group * layout_.depth,
                                               static_cast<const uint8_t *>(zeros_.get())));
@@ -56,6 +57,7 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
   int64_t groups_;
   int64_t group_stride_;
   Tiling tiling_{};
+  bool in_tile_registers_ = false;
   Int8Weights weights_;
   std::shared_ptr<const void> zeros_;
 };

@@ -44,7 +44,9 @@ class IntegerGemm final : public Operation {
     const Windows &w = windows_;
     params_.left_is_signed = setup[inputs[0]].type == ARMNN_SIGNED8;
     params_.right_is_signed = weights.type == ARMNN_SIGNED8;
-    tiling_ = int8_gemm_tiling(w.batch * w.output_height * w.output_width, layout_, 1, setup);
+    const int64_t rows = w.batch * w.output_height * w.output_width;
+    tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
+    in_tile_registers_ = suits_tile_registers(rows, layout_, setup);
     if (weights.constant != nullptr) {
       const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
       packed_ = setup.packed.get(weights.constant, recipe,
@@ -61,7 +63,7 @@ class IntegerGemm final : public Operation {
   }
 
   void run(const Frame &frame) const override {
-    const Int8Kernels &kernels = frame.kernels.int8;
+    const Int8Kernels &kernels = int8_gemm_kernels(frame.kernels, in_tile_registers_);
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), pointer_bytes_);
     auto *folded = reinterpret_cast<int32_t *>(memory);
     auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
@@ -132,6 +134,7 @@ class IntegerGemm final : public Operation {
   bool is_real_ = false;
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   Tiling tiling_{};
+  bool in_tile_registers_ = false;
   size_t pointer_bytes_ = 0;
   size_t folded_bytes_ = 0;
   std::shared_ptr<const void> packed_;

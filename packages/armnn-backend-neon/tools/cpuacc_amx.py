@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Tests and kit of the level avx512_amx on AVX-512.
+
+CpuAcc is built with emulated tile registers and installed. The tests are those of gemms and of the
+choice of a level, the rest has the kernels of the level that it adds to.
+
+    python packages/armnn-backend-neon/tools/cpuacc_amx.py [pytest arguments]
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from cpuacc_kit import kit, pytest
+from cpuacc_vnni import install
+
+NEON = Path(__file__).resolve().parents[1]
+LEVEL = "avx512_amx"
+HEADER = "CPUACC_TILE_REGISTERS_HEADER"
+FLAGS = (
+    "-DCPUACC_EMULATED_TILES",
+    f"-U{HEADER}",
+    f'-D{HEADER}="kernels/isa/tile_registers_emulated.h"',
+)
+TESTS = (
+    *("test_attention", "test_batch_mat_mul", "test_bfloat16", "test_einsum", "test_epilogues"),
+    *("test_fed_weights", "test_int8_gemm", "test_int8_lookup", "test_int8_rescaling"),
+    *("test_integer_gemm", "test_quantized_arithmetic", "test_levels", "test_threads"),
+)
+"""Modules of tests that reach the level's own kernels."""
+
+
+def main() -> int:
+    """Run tests and kit; return 1 if one failed."""
+    install(shlex.join(FLAGS))
+    tests = [str(NEON / f"tests/{name}.py") for name in TESTS]
+    well = pytest(sys.executable, LEVEL, [*tests, *sys.argv[1:]], ARMNN_CPUACC_ISA=LEVEL)
+    emulated = [str(NEON / "tools/emulated_levels.py"), *sys.argv[1:]]
+    well &= pytest(sys.executable, "choice of the level", emulated)
+    return int(not (kit(sys.executable, [LEVEL], sys.argv[1:]) and well))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
