@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from armnn.backends import CreationOptions, ProfilingSink
     from armnn.backends.control import CancelToken
     from armnn.runtime.backends_in_use import BackendEvents
+    from armnn.runtime.calls.awaited_runs import AwaitedRuns
     from armnn.runtime.calls.bound_call import BoundCall
     from armnn.runtime.calls.elsewhere import Elsewhere
     from armnn.runtime.calls.importing_runs import ImportingRuns
@@ -199,23 +200,56 @@ class LoadedNetwork(NetworkFacts):
         Args:
             inputs: See :meth:`run`.
             outputs: See :meth:`run`.
-            timeout: See :meth:`run`.
+            timeout: Seconds from now on after which no further layer is started; waiting for a
+                thread counts.
             cancel: See :meth:`run`.
             profiler: See :meth:`run`.
 
         Raises:
-            InvalidArgumentError: The network was loaded with ``async_enabled=False``.
+            InvalidArgumentError: The network was loaded with ``async_enabled=False``, or the
+                timeout is no number of seconds.
         """
+        from armnn.runtime.calls.deadlines import deadline_of, seconds_until
         from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: few programs submit
 
-        if not self.properties.async_enabled:
-            raise InvalidArgumentError(
-                f"the network {self.name!r} was loaded with async_enabled=False: run() runs it"
-            )
-        run = ThreadRun(
-            lambda: self.run(inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler)
-        )
+        self._check_async()
+        deadline = deadline_of(timeout)
+
+        def submitted() -> dict[str, NDArray[Any]]:
+            left = seconds_until(deadline)
+            return self.run(inputs, outputs, timeout=left, cancel=cancel, profiler=profiler)
+
+        run = ThreadRun(submitted)
         return RunTask(run, run.outputs)
+
+    async def run_async(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        *,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network for a coroutine, which awaits it.
+
+        The event loop goes on while another thread runs the network::
+
+            outputs = await model.run_async({"x": frame})
+
+        If inputs of these shapes took less than 0.3 ms before, and no backend is isolated, the
+        event loop runs it itself, as a thread would take longer. When the awaiting task is
+        cancelled, no further layer is started.
+
+        Args:
+            inputs: See :meth:`run`; they must stay as they are until the run has ended.
+            timeout: See :meth:`submit`.
+            cancel: See :meth:`run`.
+
+        Raises:
+            InvalidArgumentError: See :meth:`submit` and :meth:`run`.
+            ExecutionError: See :meth:`run`.
+        """
+        self._check_async()
+        return await self._awaited.run(inputs, timeout, cancel)
 
     def bind(
         self,
@@ -383,6 +417,19 @@ class LoadedNetwork(NetworkFacts):
             call = binder.bind(inputs, targets, states)
             self._bound.add(call)
             return call
+
+    def _check_async(self) -> None:
+        """Raise InvalidArgumentError if only run() may run it."""
+        if not self.properties.async_enabled:
+            raise InvalidArgumentError(
+                f"the network {self.name!r} was loaded with async_enabled=False: run() runs it"
+            )
+
+    @cached_property
+    def _awaited(self) -> AwaitedRuns:
+        from armnn.runtime.calls.awaited_runs import AwaitedRuns  # late: few programs await
+
+        return AwaitedRuns(self.run, may_wait=self._elsewhere is not None)
 
     @cached_property
     def _imports(self) -> Imports:

@@ -5,6 +5,9 @@ import asyncio
 import gc
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.runtime import NetworkProperties
+from armnn.runtime.calls import tasks
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -50,6 +54,25 @@ class Gate:
         assert self.is_open.wait(30)
         if self.fails.is_set():
             raise RuntimeError("out of order")
+
+
+class BusyThreads:
+    """Threads that run what is submitted on demand."""
+
+    def __init__(self, started: list[Callable[[], Any]]) -> None:
+        self._started = started
+
+    def submit(self, run: Callable[[], Any]) -> Future[Any]:
+        made: Future[Any] = Future()
+
+        def start() -> None:
+            try:
+                made.set_result(run())
+            except ExecutionError as error:
+                made.set_exception(error)
+
+        self._started.append(start)
+        return made
 
 
 class Gated(Workload):
@@ -248,6 +271,22 @@ def test_a_backend_gets_the_deadline(make_backend, make_runtime) -> None:
     np.testing.assert_array_equal(call.states["total"], X)
 
 
+def test_waiting_for_a_thread_counts_as_time_of_a_submitted_run(setting, monkeypatch) -> None:
+    started: list[Callable[[], Any]] = []
+    monkeypatch.setattr(tasks, "executor", lambda: BusyThreads(started))
+    setting.gate.is_open.set()
+    inputs = {"x": X, "total": X}
+    late, early = (setting.model.submit(inputs, timeout=seconds) for seconds in (0.001, 1000))
+    beginning = time.perf_counter()
+    while time.perf_counter() < beginning + 0.002:  # in which no thread was free
+        pass
+    for each in started:
+        each()
+    with pytest.raises(DeadlineExceededError, match="the time was up before layer 'add'"):
+        late.result()
+    np.testing.assert_array_equal(early.result()["total"], 2 * X)
+
+
 def test_submitting_can_be_ruled_out(setting) -> None:
     optimized = setting.runtime.optimize(accumulator(), ["Gated"])
     model = setting.runtime.load_network(optimized, NetworkProperties(async_enabled=False))
@@ -259,7 +298,8 @@ def test_a_wrong_argument_fails_in_the_task(setting) -> None:
     with pytest.raises(InvalidArgumentError, match="there is no input 'z'"):
         setting.model.submit({"z": X}).result(30)
     call = setting.model.bind({"x": X})
-    with pytest.raises(InvalidArgumentError, match="the timeout is 'soon'"):
-        call.submit(timeout="soon")
+    for submit in (call.submit, partial(setting.model.submit, {"x": X, "total": X})):
+        with pytest.raises(InvalidArgumentError, match="the timeout is 'soon'"):
+            submit(timeout="soon")
     setting.gate.is_open.set()
     call()

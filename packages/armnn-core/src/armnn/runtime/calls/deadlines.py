@@ -30,3 +30,8 @@ def deadline_of(timeout: object) -> int | None:
     """
     seconds = seconds_of(timeout)
     return None if seconds is None else time.perf_counter_ns() + int(seconds * 1e9)
+
+
+def seconds_until(deadline_ns: int | None) -> float | None:
+    """Return the seconds until a deadline, None without one."""
+    return None if deadline_ns is None else (deadline_ns - time.perf_counter_ns()) / 1e9

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn import Network, TensorInfo
+from armnn.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
+from armnn.runtime import NetworkProperties
+from armnn.runtime.calls import awaited_runs
+from armnn.runtime.calls.awaited_runs import AwaitedRuns
+
+X = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+
+
+class Runs:
+    """Runs that record whether they are the event loop's."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.by_loop: list[bool] = []
+
+    def __call__(self, inputs: Any, **_: Any) -> dict[str, Any]:
+        self.by_loop.append(threading.current_thread() is threading.main_thread())
+        end = time.perf_counter() + self.seconds
+        while time.perf_counter() < end:
+            pass
+        return {"y": inputs["x"]}
+
+
+def awaited(runs: AwaitedRuns, *given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the outputs of runs, one after the other."""
+
+    async def all_of_them() -> list[dict[str, Any]]:
+        return [await runs.run(each, None, None) for each in given]
+
+    return asyncio.run(all_of_them())
+
+
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Let each run count as a quick one."""
+    monkeypatch.setattr(awaited_runs, "QUICK_NS", 10**12)
+    monkeypatch.setattr(awaited_runs, "_LATE_NS", 10**13)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_quick_run_is_the_loops_once_its_shapes_are_known() -> None:
+    run = Runs()
+    other = {"x": np.zeros((5, 3), np.float32)}
+    made = awaited(AwaitedRuns(run, may_wait=False), X, X, other, X, other)
+    assert run.by_loop == [False, True, False, True, True]
+    assert [each["y"].shape for each in made] == [(2, 3), (2, 3), (5, 3), (2, 3), (5, 3)]
+
+
+def test_a_run_that_takes_longer_is_a_threads() -> None:
+    run = Runs(seconds=0.001)
+    awaited(AwaitedRuns(run, may_wait=False), X, X, X)
+    assert run.by_loop == [False] * 3
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_may_wait_for_a_process_is_a_threads() -> None:
+    run = Runs()
+    awaited(AwaitedRuns(run, may_wait=True), X, X, X)
+    assert run.by_loop == [False] * 3
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_held_the_loop_up_is_a_threads_again(monkeypatch) -> None:
+    monkeypatch.setattr(awaited_runs, "_LATE_NS", -1)
+    run = Runs()
+    awaited(AwaitedRuns(run, may_wait=False), X, X, X)
+    assert run.by_loop == [False, True, False]
+
+
+@pytest.mark.usefixtures("quick")
+def test_shapes_are_forgotten_when_there_are_too_many(monkeypatch) -> None:
+    monkeypatch.setattr(awaited_runs, "_MOST_SHAPES", 2)
+    run = Runs()
+    shapes = [{"x": np.zeros(size, np.float32)} for size in range(3)]
+    awaited(AwaitedRuns(run, may_wait=False), *shapes, shapes[2], shapes[0])
+    assert run.by_loop == [False, False, False, True, False]
+
+
+def test_a_cancelled_task_stops_its_run() -> None:
+    inside, go_on, ended = (threading.Event() for _ in range(3))
+    stopped = []
+
+    def run(inputs: Any, *, cancel: Any, **_: Any) -> dict[str, Any]:
+        inside.set()
+        assert go_on.wait(30)
+        stopped.append(cancel.is_set())
+        ended.set()
+        return dict(inputs)
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(AwaitedRuns(run, may_wait=False).run(X, None, None))
+        assert await asyncio.to_thread(inside.wait, 30)  # meanwhile the loop goes on
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+        assert await asyncio.to_thread(ended.wait, 30)
+
+    asyncio.run(cancelled())
+    assert stopped == [True]
+
+
+def test_a_network_is_run_with_its_limits(make_backend, make_runtime) -> None:
+    runtime = make_runtime(make_backend("Any"))
+    network = Network("double")
+    x = network.add_input("x", TensorInfo((2, 3)))
+    network.add_output("y", network.add_addition(x, x))
+    model = runtime.load_model(network, ["Any"])
+    made = asyncio.run(model.run_async(X, timeout=1000, cancel=threading.Event()))
+    np.testing.assert_array_equal(made["y"], 2 * X["x"])
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(CancelledError, match="was cancelled before layer"):
+        asyncio.run(model.run_async(X, cancel=cancel))
+    with pytest.raises(DeadlineExceededError, match="the time was up before layer"):
+        asyncio.run(model.run_async(X, timeout=-1))
+    with pytest.raises(InvalidArgumentError, match="the timeout is 'soon'"):
+        asyncio.run(model.run_async(X, timeout="soon"))
+    with pytest.raises(InvalidArgumentError, match=r"cancel.*is_set"):
+        asyncio.run(model.run_async(X, cancel=1))
+    with pytest.raises(InvalidArgumentError, match="there is no input 'z'"):
+        asyncio.run(model.run_async({"z": X["x"]}))
+
+
+def test_awaiting_can_be_ruled_out(make_backend, make_runtime) -> None:
+    runtime = make_runtime(make_backend("Any"))
+    network = Network("same")
+    network.add_output("y", network.add_input("x", TensorInfo((2, 3))))
+    optimized = runtime.optimize(network, ["Any"])
+    model = runtime.load_network(optimized, NetworkProperties(async_enabled=False))
+    with pytest.raises(InvalidArgumentError, match="loaded with async_enabled=False: run"):
+        asyncio.run(model.run_async(X))
