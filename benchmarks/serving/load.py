@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the serving recipe adds, and its throughput.
 
-    python -m benchmarks.serving.load MODEL [--seconds 2] [--json]
+    python -m benchmarks.serving.load MODEL [--seconds 0.5] [--json]
 
 The servers are asked in turns, over HTTP with binary tensors, on 127.0.0.1:
 
@@ -33,10 +33,17 @@ import armnn
 from benchmarks.serving.peers import RECIPE
 
 CLIENTS = (1, 4, 16)
-TURNS = 4
-ROUNDS = 10
+TURNS = 16
+"""Measurements of each throughput; servers alternate, and the ratio of each turn counts."""
+
 CALLS = 20
 """Calls of each server in each round of the measurement of latency."""
+
+ROUNDS = 10
+SHORT_ROUNDS = 50
+"""Rounds where they take less than LONG seconds in all."""
+
+LONG = 10.0
 
 
 class Client:
@@ -107,7 +114,10 @@ def latencies(calls: dict[str, Callable[[], Any]], pids: dict[str, int]) -> dict
     """Return each call's least, median and 99th percentile, in us."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     spent = dict.fromkeys(calls, 0.0)
-    for _ in range(ROUNDS):
+    begin = time.perf_counter()
+    for done in range(SHORT_ROUNDS):
+        if done >= ROUNDS and time.perf_counter() - begin > LONG:
+            break
         for name, call in calls.items():
             before = processor_seconds(pids[name])
             for _ in range(CALLS):
@@ -172,19 +182,35 @@ def measured(model: str, seconds: float) -> dict[str, Any]:
             **{key: Client(port, name, array) for key, (_, port) in ports.items()},
         }
         found = {"load average": os.getloadavg()[0], "us per call": latencies(calls, pids)}
+        us = found["us per call"]
+        found["added to the sdk and the run"] = {
+            kind: us["armnn"][kind] - us["sdk"][kind] - us["in process"][kind]
+            for kind in ("least", "p50", "p99")
+        }
         keys = [key for key in ports if key != "sdk"]
         rates: dict[str, dict[int, list[Any]]] = {key: {n: [] for n in CLIENTS} for key in keys}
-        for _ in range(TURNS):
-            for count in CLIENTS:
+        for count in CLIENTS:
+            for _ in range(TURNS):
                 for key in keys:
                     clients = [Client(ports[key][1], name, array) for _ in range(count)]
                     rates[key][count].append(throughput(clients, seconds, pids[key]))
-            keys.reverse()
+                keys.reverse()
     found["answers"] = {
         key: {count: np.median(each, axis=0).tolist() for count, each in by_count.items()}
         for key, by_count in rates.items()
     }
+    if "onnxruntime" in rates:
+        found["ratios"] = {
+            count: quartiles(rates["armnn"][count], rates["onnxruntime"][count])
+            for count in CLIENTS
+        }
     return found
+
+
+def quartiles(ours: list[Any], theirs: list[Any]) -> list[float]:
+    """Return quartiles of the ratios of answers per second."""
+    ratios = np.array(ours)[:, 0] / np.array(theirs)[:, 0]
+    return [float(each) for each in np.percentile(ratios, [25, 50, 75])]
 
 
 def main() -> None:
@@ -193,7 +219,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", help="a file with one input and one output, float32")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each throughput")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each turn")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     found = measured(given.model, given.seconds)
@@ -203,10 +229,14 @@ def main() -> None:
     print(f"load average {found['load average']:.1f}; us per call:")
     for key, row in found["us per call"].items():
         print(f"  {key:12}", "  ".join(f"{name} {value:8.0f}" for name, value in row.items()))
+    added = found["added to the sdk and the run"].items()
+    print("us added to the sdk and the run:", *(f"{kind} {value:.0f}" for kind, value in added))
     print("answers per second, and per processor second of the server, by clients:")
     for key, rows in found["answers"].items():
         cells = (f"{count:2}: {rate:7.1f} {per:7.1f}" for count, (rate, per) in rows.items())
         print(f"  {key:12}", "   ".join(cells))
+    for count, (low, median, high) in found.get("ratios", {}).items():
+        print(f"armnn / onnxruntime, {count:2} clients: {median:.2f} ({low:.2f} to {high:.2f})")
 
 
 if __name__ == "__main__":

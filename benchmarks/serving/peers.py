@@ -7,6 +7,7 @@ is the recipe with sessions of onnxruntime in place of networks. The other optio
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import sys
 from pathlib import Path
@@ -31,9 +32,13 @@ class Session:
         self.inputs = {each.name: TensorInfo(each.shape) for each in self.session.get_inputs()}
         self.outputs = {each.name: TensorInfo(each.shape) for each in self.session.get_outputs()}
 
-    def run(self, inputs: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Run the session, which no deadline ends."""
+    def run(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Run the session."""
         return dict(zip(self.outputs, self.session.run(None, inputs), strict=True))
+
+    async def run_async(self, inputs: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Run the session in another thread; no deadline ends it."""
+        return await asyncio.to_thread(self.run, inputs)
 
 
 class Trivial(kserve.Model):

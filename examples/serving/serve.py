@@ -7,8 +7,6 @@ python serve.py page=page_orientation.onnx words=words.tflite --backends CpuAcc,
 import argparse
 import asyncio
 import threading
-import time
-from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,13 +14,11 @@ import kserve
 import numpy as np
 from fastapi import HTTPException
 from grpc_interceptor.exceptions import DeadlineExceeded
-from kserve.errors import InvalidInput
 from kserve.model_server import app, parser
 from kserve.protocol import dataplane, infer_type
 from kserve.utils.numpy_codec import from_np_dtype, to_np_dtype
 
 import armnn
-from armnn.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 
 departure: ContextVar[Any] = ContextVar("departure", default=asyncio.Future)
 """Makes what ends when a client over HTTP leaves; over gRPC the SDK cancels the call."""
@@ -36,7 +32,7 @@ class Input(infer_type.InferInput):
         array = super().as_numpy()
         size = (self.parameters or {}).get("binary_data_size", array.nbytes)
         if list(array.shape) != self.shape or array.nbytes != size:
-            raise InvalidInput(f"{size} bytes for {self.datatype} {self.shape}")
+            raise kserve.errors.InvalidInput(f"{size} bytes for {self.datatype} {self.shape}")
         return array
 
     def set_data_from_numpy(self, *_: Any, **__: Any) -> None:
@@ -53,13 +49,13 @@ class Requests(dataplane.DataPlane):
                 headers.setdefault("inference-header-content-length", str(len(body)))
             return super().decode(body, headers, *protocol, **model)
         except Exception as error:
-            raise InvalidInput(f"the request cannot be read: {error!r}") from error
+            raise kserve.errors.InvalidInput(f"the request cannot be read: {error!r}") from error
 
 
 class ServedModel(kserve.Model):
     """A loaded network, ready after its first run."""
 
-    def __init__(self, name: str, network: armnn.LoadedNetwork, seconds: float) -> None:
+    def __init__(self, name: str, network: Any, seconds: float) -> None:
         super().__init__(name)
         self.network, self.seconds = network, seconds
         self.get_input_types = lambda: metadata(network.inputs)
@@ -69,26 +65,22 @@ class ServedModel(kserve.Model):
 
     async def predict(self, payload: Any, headers: Any = None) -> Any:  # noqa: ARG002  # the SDK's
         """Run the network while its client is there."""
-        left = threading.Event()
         try:
             inputs = {each.name: each.as_numpy() for each in payload.inputs}
-            wanted = [each.name for each in payload.request_outputs or ()] or self.network.outputs
+            names = [each.name for each in payload.request_outputs or ()] or self.network.outputs
             asked = infer_type.to_http_parameters(payload.parameters or {}).get("timeout", 1e12)
-            end = time.monotonic() + min(self.seconds, asked / 1e6)
+            seconds = min(self.seconds, asked / 1e6)
         except Exception as error:
-            raise InvalidInput(f"the request cannot be read: {error!r}") from error
-
-        def run() -> dict[str, Any]:
-            return self.network.run(inputs, timeout=end - time.monotonic(), cancel=left)
-
+            raise kserve.errors.InvalidInput(f"the request cannot be read: {error!r}") from error
+        left = threading.Event()
         gone = asyncio.ensure_future(departure.get()())
         gone.add_done_callback(lambda _: left.set())
         try:
-            made = await asyncio.to_thread(run)
-            return response(payload, {name: made[name] for name in wanted})
-        except (InvalidArgumentError, KeyError) as error:
-            raise InvalidInput(str(error)) from error
-        except (CancelledError, DeadlineExceededError) as error:
+            made = await self.network.run_async(inputs, timeout=seconds, cancel=left)
+            return response(payload, {name: made[name] for name in names})
+        except (armnn.errors.InvalidArgumentError, KeyError) as error:
+            raise kserve.errors.InvalidInput(str(error)) from error
+        except (armnn.errors.CancelledError, armnn.errors.DeadlineExceededError) as error:
             if payload.from_grpc:
                 raise DeadlineExceeded(str(error)) from error
             raise HTTPException(504, str(error)) from error
@@ -96,7 +88,7 @@ class ServedModel(kserve.Model):
             gone.cancel()
 
 
-def response(request: kserve.InferRequest, arrays: Mapping[str, Any]) -> kserve.InferResponse:
+def response(request: kserve.InferRequest, arrays: dict[str, Any]) -> kserve.InferResponse:
     """Return the answer to a request."""
     outputs, binary = [], request.use_binary_outputs
     for name, array in arrays.items():
@@ -107,18 +99,17 @@ def response(request: kserve.InferRequest, arrays: Mapping[str, Any]) -> kserve.
     return kserve.InferResponse(request.id or "", request.model_name, outputs, **wanted)
 
 
-def zeros(tensor: Mapping[str, Any]) -> np.ndarray:
+def zeros(tensor: dict[str, Any]) -> np.ndarray:
     """Return zeros; a size that may be any is 1."""
     return np.zeros(np.abs(tensor["shape"]), to_np_dtype(tensor["datatype"]))
 
 
-def metadata(tensors: Mapping[str, armnn.TensorInfo]) -> list[dict[str, Any]]:
+def metadata(tensors: dict[str, armnn.TensorInfo]) -> list[dict[str, Any]]:
     """Return the metadata of tensors; -1 is any size."""
-    made = []
-    for name, info in tensors.items():
-        shape = [size if isinstance(size, int) else -1 for size in info.shape or ()]
-        datatype = from_np_dtype(info.data_type.numpy_dtype)
-        made.append({"name": name, "datatype": datatype, "shape": shape})
+    made = [{"name": name} for name in tensors]
+    for each, info in zip(made, tensors.values(), strict=True):
+        each["datatype"] = from_np_dtype(info.data_type.numpy_dtype)
+        each["shape"] = [size if isinstance(size, int) else -1 for size in info.shape or ()]
     return made
 
 
@@ -132,7 +123,7 @@ def with_departures(app: Any) -> Any:
     return call
 
 
-def serve(networks: Mapping[str, armnn.LoadedNetwork], given: argparse.Namespace) -> None:
+def serve(networks: dict[str, Any], given: argparse.Namespace) -> None:
     """Serve networks until a signal comes."""
     app.max_body_size = given.grpc_max_receive_message_length
     app.add_middleware(with_departures)
@@ -146,14 +137,13 @@ def main() -> None:
     """Load the models and serve them."""
     options = argparse.ArgumentParser(description=__doc__, parents=[parser])
     options.add_argument("models", nargs="+", metavar="NAME=FILE")
-    options.add_argument("--backends", help="such as isolated:AcmeNpu,CpuAcc,CpuRef")
+    options.add_argument("--backends", type=lambda ids: ids.split(","), help="isolated:Npu,CpuRef")
     options.add_argument("--isolate", default=(), choices=["auto", "dynamic"])
     options.add_argument("--timeout", type=float, default=30.0, help="seconds for a run at most")
     given = options.parse_args()
     files = dict(each.split("=", 1) for each in given.models)
-    backends = given.backends and given.backends.split(",")
     with armnn.Runtime(armnn.CreationOptions(isolate=given.isolate)) as runtime:
-        serve({name: runtime.load_model(file, backends) for name, file in files.items()}, given)
+        serve({name: runtime.load_model(files[name], given.backends) for name in files}, given)
 
 
 if __name__ == "__main__":

@@ -242,8 +242,7 @@ def test_a_deadline_ends_a_run(server: Server) -> None:
 def one_thread(start: Callable[..., Server], page_model: Path) -> Server:
     """Return a slow server with one thread."""
     alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    options = ["--backends", "CpuRef", "--max_asyncio_workers", "1"]
-    return start(f"page={page_model}", *options, environment=alone)
+    return start(f"page={page_model}", "--backends", "CpuRef", environment=alone)
 
 
 def processor_time(server: Server) -> float:
