@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 import armnn
 from armnn import DataLayout, Network, TensorInfo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+IMAGE, TAPS = (1, 9, 9, 3), (20, 3, 3, 3)
+"""An image and weights, the channels last."""
 
 
 def outputs(
@@ -138,3 +144,29 @@ def test_many_packed_weights_lie_in_huge_pages_once_and_go() -> None:
     assert 12 << 10 <= int(loaded) < 14 << 10, "KiB"
     assert int(left) <= 64
     assert is_right == "True"
+
+
+def test_a_direct_convolution_is_stored_with_packed_weights_in_both_layouts(tmp_path: Path) -> None:
+    """Weights with the channels first were stored plain: each load reordered and packed them."""
+    image, weights = (
+        np.random.default_rng(1).standard_normal(s, np.float32) for s in (IMAGE, TAPS)
+    )
+    sizes, results = set(), []
+    for layout, order in ((DataLayout.NHWC, (0, 1, 2, 3)), (DataLayout.NCHW, (0, 3, 1, 2))):
+        x, taps = image.transpose(order), np.ascontiguousarray(weights.transpose(order))
+        net = Network("direct")
+        given = net.add_input("x", TensorInfo(x.shape))
+        net.add_output("y", net.add_convolution2d(given, taps, data_layout=layout))
+        file, runtime = tmp_path / "direct.armnn-prepared", armnn.Runtime()
+        runtime.compile_network(net, file, ["CpuAcc"])
+        sizes.add(file.stat().st_size)
+        made = runtime.load_model(file).run({"x": x})["y"]
+        results.append(made.transpose(np.argsort(order)))
+    assert len(sizes) == 1
+    np.testing.assert_array_equal(*results)
+    expected = np.einsum(
+        "yxhwc,ohwc->yxo",
+        sliding_window_view(image[0], (3, 3), (0, 1)).transpose(0, 1, 3, 4, 2),
+        weights,
+    )
+    np.testing.assert_allclose(results[0][0], expected, rtol=1e-5, atol=1e-5)

@@ -159,7 +159,8 @@ void lower_depthwise(Lowering &l) {
   const WeightedTensors tensors{input, weights, bias, l.out(0, d.order)};
   if (d.is_single()) return l.add(depthwise_convolution(tensors, d.windows));
   if (d.windows.channels == 1 && suits_direct(d.windows)) {
-    return l.add(direct_convolution(tensors, d.windows, single_channel_layout(d.windows, d.outputs)));
+    const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
+    return l.add(direct_convolution(tensors, d.windows, direct, direct));
   }
   l.add(indirect_convolution(tensors, d.windows, d.layout(), d.windows.channels, multiplier));
 }
@@ -194,10 +195,20 @@ void add_as(Lowering &l, const ConvolutionKernel &kernel, OperationPtr operation
   l.add(std::move(operation));
 }
 
+/* The image of a direct convolution: one that has to be reordered gets its padding on the way. */
+TensorId padded_on_the_way(Lowering &l, const Order &order, Windows &windows) {
+  return l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
+}
+
+/* Whether a tap of a direct convolution is a row of the window, for products of bfloat16. */
+bool multiplies_taps_together(const Lowering &l, int64_t columns) {
+  return l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes;
+}
+
 /* Weights [columns, KH, KW, I]. */
 void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &order, TensorId weights, TensorId bias,
                    TensorId out, Windows windows, int64_t columns) {
-  if (suits_direct(windows) && l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes) {
+  if (suits_direct(windows) && multiplies_taps_together(l, columns)) {
     /* The numbers of a tap are contiguous once the padding is there. */
     const WeightLayout layout = direct_layout(windows, columns);
     const TensorId image = padded(l, order, windows);
@@ -205,9 +216,9 @@ void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &or
     return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout));
   }
   if (suits_direct(windows)) {
-    /* An image that has to be reordered gets its padding on the way. */
-    const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
-    return add_as(l, kernel, direct_convolution({image, weights, bias, out}, windows, direct_layout(windows, columns)));
+    const WeightLayout layout = direct_layout(windows, columns);
+    const TensorId image = padded_on_the_way(l, order, windows);
+    return add_as(l, kernel, direct_convolution({image, weights, bias, out}, windows, layout, layout));
   }
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
@@ -215,11 +226,19 @@ void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &or
   add_as(l, kernel, indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout));
 }
 
-void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Order &order, const Windows &windows, bool is_last) {
-  const int64_t columns = l.input(1).shape[0];
+/* Weights are packed from the layer's own order: reordered ones would be packed again for each shape. */
+void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Convolution &c) {
+  const int64_t columns = c.columns();
   const TensorId bias = bias_of(l);
-  const TensorId weights = l.in(1, is_last ? plain_order(4) : channels_last(4));
-  add_ungrouped(l, kernel, order, weights, bias, l.out(0, order), windows, columns);
+  if (c.is_last || multiplies_taps_together(l, columns)) {
+    const TensorId weights = l.in(1, c.is_last ? plain_order(4) : channels_last(4));
+    return add_ungrouped(l, kernel, c.order, weights, bias, l.out(0, c.order), c.windows, columns);
+  }
+  const TensorId weights = l.in(1);
+  Windows windows = c.windows;
+  const TensorId image = padded_on_the_way(l, c.order, windows);
+  add_as(l, kernel, direct_convolution({image, weights, bias, l.out(0, c.order)}, windows,
+                                       direct_layout(windows, columns), c.layout()));
 }
 
 /* Several outputs side by side at once; what reaches beyond the image is cut off. */
@@ -252,7 +271,7 @@ void lower_convolution(Lowering &l) {
       choose_convolution({windows, layout, is_known, l.fast_math()}, l.kernels());
   if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
   if (groups == 1 && kernel.kind == ConvolutionKernel::plain && suits_direct(windows)) {
-    return lower_direct(l, kernel, order, windows, is_last);
+    return lower_direct(l, kernel, c);
   }
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);

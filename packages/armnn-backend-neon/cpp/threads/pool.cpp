@@ -184,7 +184,7 @@ struct Pool::Team {
   const int64_t owner; /* the generation that started the threads */
 };
 
-Pool::Pool(int32_t threads, double least_ns) : threads_(std::max(1, threads)), least_ns_(least_ns), cpus_(usable_cpus()) {}
+Pool::Pool(int32_t threads, double least_ns) : threads_(std::max(1, threads)), least_ns_(least_ns), cpus_(threads > 1 ? usable_cpus() : 1) {}
 
 Pool::~Pool() {
   /* The threads of a parent process are not here to be joined. */

@@ -29,7 +29,7 @@ class Pool {
 
   int32_t threads() const { return threads_; }
   double least_ns() const { return least_ns_; }
-  /* The CPUs that this process may use. */
+  /* The CPUs that this process may use; one for a pool of one thread, which does not ask. */
   int32_t cpus() const { return cpus_; }
 
   /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -90,7 +90,12 @@ class TensorInfo:
     @property
     def is_static(self) -> bool:
         """Whether every dimension is a number."""
-        return self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
+        if self.shape is None:
+            return False
+        for dim in self.shape:  # noqa: SIM110  # a generator takes twice the time, 10,000 times
+            if not isinstance(dim, int):
+                return False
+        return True
 
     @property
     def static_shape(self) -> tuple[int, ...]:
@@ -104,7 +109,7 @@ class TensorInfo:
                 f"the shape {format_shape(self.shape)} is not known in full; give the inputs of "
                 "the network their shapes first"
             )
-        return tuple(dim for dim in self.shape if isinstance(dim, int))
+        return cast("tuple[int, ...]", self.shape)
 
     @property
     def num_elements(self) -> int:

@@ -25,8 +25,11 @@ WeightLayout direct_layout(const Windows &windows, int64_t columns);
 /* Weights [window_height, window_width, columns] for an image of one channel. */
 WeightLayout single_channel_layout(const Windows &windows, int64_t columns);
 
-/* Of one group. Args: layout: one of the two above. */
-OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout);
+/* Of one group. Args: layout: one of the two above; given: that of the weights, which may have a tap per
+ * element of the window, in the same order.
+ */
+OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                const WeightLayout &given);
 
 /* The weights of the layer, [O, KH, KW, I] or [O, I, KH, KW]. */
 struct Window {

@@ -10,14 +10,15 @@ namespace {
 
 class DirectConvolution final : public WithEpilogue {
  public:
-  DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout)
-      : WithEpilogue(tensors), windows_(windows), rows_(windows, 0.0f, true, 0), layout_(layout) {}
+  DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                    const WeightLayout &given)
+      : WithEpilogue(tensors), windows_(windows), rows_(windows, 0.0f, true, 0), layout_(layout), given_(given) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
   size_t prepare(const Setup &setup) override {
-    const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
-    const size_t bytes = packed_.prepare(setup, inputs[1], PanelStorage::float32, layout_, 1, 0, recipe);
+    const std::string recipe = given_.recipe() + " " + setup.kernels.name;
+    const size_t bytes = packed_.prepare(setup, inputs[1], PanelStorage::float32, given_, 1, 0, recipe);
     return bytes + rows_.strip_bytes() * static_cast<size_t>(setup.threads);
   }
 
@@ -60,6 +61,7 @@ class DirectConvolution final : public WithEpilogue {
   Windows windows_;
   ImageRows<float> rows_;
   WeightLayout layout_;
+  WeightLayout given_; /* packs to the same numbers */
   PackedMatrices packed_;
 };
 
@@ -78,8 +80,9 @@ WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
   return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
 }
 
-OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout) {
-  return std::make_unique<DirectConvolution>(tensors, windows, layout);
+OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                const WeightLayout &given) {
+  return std::make_unique<DirectConvolution>(tensors, windows, layout, given);
 }
 
 }  // namespace cpuacc
