@@ -147,7 +147,7 @@ def test_many_packed_weights_lie_in_huge_pages_once_and_go() -> None:
 
 
 def test_a_direct_convolution_is_stored_with_packed_weights_in_both_layouts(tmp_path: Path) -> None:
-    """Weights with the channels first were stored plain: each load reordered and packed them."""
+    """Stored plain, each load would reorder and pack them."""
     image, weights = (
         np.random.default_rng(1).standard_normal(s, np.float32) for s in (IMAGE, TAPS)
     )
