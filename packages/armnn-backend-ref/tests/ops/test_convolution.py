@@ -225,6 +225,21 @@ def test_transpose_convolution2d_is_the_definition(
     np.testing.assert_allclose(y, laid_out(expected, layout), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("layout", [DataLayout.NCHW, DataLayout.NHWC], ids=lambda each: each.name)
+def test_a_sequence_is_convolved_in_blocks(
+    layout: DataLayout, run_layer: RunLayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signal, taps = random(0, 1, 1, 1, 400), random(1, 2, 1, 1, 9)
+    monkeypatch.setattr(convolution, "COLUMN_BYTES", 1500)
+    d = Convolution2dDescriptor(stride_x=2, pad_left=3, pad_right=1, data_layout=layout)
+    (y,) = run_layer("Convolution2d", [laid_out(signal, layout), laid_out(taps, layout)], d)
+    padded = np.pad(signal[0, 0, 0], (3, 1))
+    expected = np.stack([np.correlate(padded, each[0, 0])[::2] for each in taps])
+    np.testing.assert_allclose(
+        y, laid_out(expected[np.newaxis, :, np.newaxis], layout), rtol=1e-5, atol=1e-5
+    )
+
+
 def test_transpose_convolution2d_in_blocks_overlaps_them(
     run_layer: RunLayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,6 +184,10 @@ def _convolve(
     offset = None if bias is None else bias.reshape(groups, -1, 1)
     source = _split(np.moveaxis(x, layout.channel_axis, 1), 1, groups)
     target = _split(np.moveaxis(y, layout.channel_axis, 1), 1, groups)
+    if window.size[0] == target.shape[3] == 1 and len(window.size) == 2:
+        # A sequence: only the first axis is cut into blocks, so its axis comes first.
+        source, target = source.swapaxes(3, 4), target.swapaxes(3, 4)
+        window = Window(*(tuple(reversed(each)) for each in window))
     outer = target.shape[3:]
     row = math.prod(outer[1:])
     gathered_bytes = 0 if window.is_pointwise else matrix.shape[2] * groups * y.itemsize

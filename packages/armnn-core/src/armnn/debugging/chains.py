@@ -49,7 +49,7 @@ class Chains:
     examiner: Examiner
     clean: Mapping[Value, Array]
     backend: str
-    _known: dict[Layer, tuple[RealValues, RealValues]] = field(default_factory=dict)
+    _known: dict[Layer, tuple[int, tuple[RealValues, RealValues]]] = field(default_factory=dict)
     _rounded: dict[tuple[Layer, ...], list[RealValues]] = field(default_factory=dict)
 
     def of(self, layers: Sequence[Layer]) -> tuple[RealValues, RealValues]:
@@ -57,14 +57,15 @@ class Chains:
 
         The values of a chain are those of every longer one with the same beginning.
         """
-        known = self._known.get(layers[0])
-        if known is None or layers[-1].outputs[0] not in known[0]:
-            known = self._known[layers[0]] = self._both(layers, None)
+        length, known = self._known.get(layers[0], (0, ({}, {})))
+        if length < len(layers):
+            known = self._both(layers, None)
+            self._known[layers[0]] = len(layers), known
         return known
 
     def compute(self, layers: Sequence[Layer], kept: Collection[Value]) -> None:
         """Compute a chain and keep some of its values only."""
-        self._known[layers[0]] = self._both(layers, kept)
+        self._known[layers[0]] = len(layers), self._both(layers, kept)
 
     def forget(self, first: Layer) -> None:
         """Drop the chain with that beginning."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-WORTH_A_FILE: Final = 1 << 22
+WORTH_A_FILE: Final = 1 << 20
 """Bytes of an array from which on it is in a file."""
 
 

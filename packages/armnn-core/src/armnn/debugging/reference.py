@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Stored = NDArray[Any]
     Reals = NDArray[np.float64]
 
-_WORTH_TRIMMING: Final = 1 << 22
+_WORTH_TRIMMING: Final = 1 << 20
 """Bytes of outputs from which on what was freed goes back to the system at once."""
 
 _CONVERSIONS = ("Quantize", "Dequantize")
