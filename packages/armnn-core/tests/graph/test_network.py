@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -159,6 +161,24 @@ def test_layers_are_ordered_after_their_producers_and_older_ones_first() -> None
     network.replace_input(a.producer, 0, b)
     names = [layer.name for layer in network.topological_order()]
     assert names == ["x", "b", "a", "c", "y"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_oldest_layer_whose_producers_are_there_comes_next(seed: int) -> None:
+    random, network = Random(seed), Network()
+    values = [network.add_input("x", INFO)]
+    for _ in range(random.randrange(2, 15)):
+        values.append(network.add_addition(random.choice(values), random.choice(values)))
+        network.add_output(f"y{len(values)}", random.choice(values))
+    if seed % 2:  # an older layer reads a younger one
+        younger = network.add_activation(values[0])
+        network.replace_input(random.choice(values[1:]).producer, 0, younger)
+    left, expected = list(network.layers), []
+    left.sort(key=lambda layer: layer.type == "Output")  # outputs come last
+    while left:
+        is_ready = [all(v.producer in expected for v in each.inputs if v) for each in left]
+        expected.append(left.pop(is_ready.index(True)))
+    assert list(network.topological_order()) == expected
 
 
 def test_a_cycle_is_told() -> None:

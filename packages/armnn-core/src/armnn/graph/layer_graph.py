@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -127,6 +126,18 @@ class LayerGraph:
         return self._order
 
     def _sorted(self) -> tuple[Layer, ...]:
+        """Return the order by rank, if producers come first."""
+        order = [layer for *_, layer in sorted(map(_rank, self._layers))]
+        before: set[Layer] = set()
+        for layer in order:
+            if any(value is not None and value.producer not in before for value in layer.inputs):
+                return self._sorted_by_uses()
+            before.add(layer)
+        return tuple(order)
+
+    def _sorted_by_uses(self) -> tuple[Layer, ...]:
+        import heapq  # late: most networks are made in order
+
         waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}
         ready = [_rank(layer) for layer, count in waiting.items() if count == 0]
         heapq.heapify(ready)

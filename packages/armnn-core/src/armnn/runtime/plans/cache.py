@@ -72,6 +72,7 @@ class NetworkPlans:
         self._make_plan = make_plan
         self._limit = limit
         self._names = tuple(optimized.inputs)
+        self._is_static = optimized.is_static  # kept: it is found by a walk over all layers
         # By position of the input: how many elements it may have for its value to be in the key.
         self._value_limits = tuple(
             (index, optimized.value_inputs[name])
@@ -229,7 +230,7 @@ class NetworkPlans:
         if not prepared.is_derived or working_bytes > self._most_bytes + TRIMMED_BYTES:
             self._most_bytes = max(self._most_bytes, working_bytes)
             trim_memory()
-        if self.optimized.is_static:
+        if self._is_static:
             self._only = entry
 
 
