@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -164,8 +164,7 @@ class LoadedNetwork(NetworkFacts):
                 if made is None:
                     made = self._runs.run_first(self._expected.checked(given), targets)
             else:
-                control = timeout, cancel, profiler
-                made = self._run_watched(self._expected.checked(given), targets, *control)
+                made = self._run_watched(given, targets, timeout, cancel, profiler)
         except WorkerLostError as lost:
             if self._elsewhere is None:
                 raise
@@ -443,7 +442,7 @@ class LoadedNetwork(NetworkFacts):
 
     def _run_watched(
         self,
-        arrays: Sequence[NDArray[Any]],
+        given: Mapping[str, ArrayLike],
         targets: Targets | None,
         timeout: float | None,
         cancel: CancelToken | None,
@@ -452,14 +451,20 @@ class LoadedNetwork(NetworkFacts):
         from armnn.runtime.calls.watched_runs import checked_control, watched_run
 
         control = checked_control(timeout, cancel, profiler)
-        self._runs.release()  # so that this run takes a context that there is
         plans, importing = self._plans, self._importing
+        if profiler is None and importing is None:
+            made = self._runs.run_again(given, targets, control)
+            if made is None:
+                made = self._runs.run_first(self._expected.checked(given), targets, control)
+            return made
+        arrays = self._expected.checked(given)
+        self._runs.release()  # so that this run takes a context that there is
         with self._gate:
             if importing is None:
                 run = partial(plans.run, arrays, control, targets)
             else:
-                given = None if control == RunControl() else control
-                run = partial(importing.run, arrays, targets or {}, given)
+                limits = None if control == RunControl() else control
+                run = partial(importing.run, arrays, targets or {}, limits)
             return watched_run(run, self.id, plans.optimized.participants, control)
 
 

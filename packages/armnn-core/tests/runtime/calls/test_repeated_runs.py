@@ -10,7 +10,13 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import Allocator, HostAllocator, Step, Workload
-from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError
+from armnn.errors import (
+    CancelledError,
+    ClosedError,
+    DeadlineExceededError,
+    ExecutionError,
+    InvalidArgumentError,
+)
 from armnn.runtime.plans.plan import POOL_LIMIT
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -73,6 +79,24 @@ def test_a_second_run_refuses_what_the_first_would(model, inputs: Any, message: 
     with pytest.raises(InvalidArgumentError, match=message):
         model.run(inputs)
     np.testing.assert_array_equal(model.run({"x": X})["y"], 2 * X)
+
+
+def test_a_second_run_keeps_its_own_limits(model) -> None:
+    stop, go_on = threading.Event(), threading.Event()
+    stop.set()
+    for _ in range(2):
+        made = model.run({"x": X}, timeout=1000, cancel=go_on)
+        np.testing.assert_array_equal(made["y"], 2 * X)
+        with pytest.raises(CancelledError, match="cancelled before layer 'double'"):
+            model.run({"x": X}, cancel=stop)
+        target = np.zeros_like(X)
+        assert model.run({"x": X + 1}, {"y": target}, timeout=1000)["y"] is target
+        np.testing.assert_array_equal(target, 2 * (X + 1))
+        with pytest.raises(DeadlineExceededError, match="time was up before layer 'double'"):
+            model.run({"x": X}, timeout=-1)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], 2 * X)
+    with pytest.raises(InvalidArgumentError, match=r"'x' has shape \[6\]"):
+        model.run({"x": X.ravel()}, timeout=1000)
 
 
 def test_a_second_run_takes_what_the_first_would(model) -> None:

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from armnn.backends.control import RunControl
     from armnn.runtime.plans.cache import NetworkPlans, Reservation
     from armnn.runtime.plans.closing import Gate
     from armnn.runtime.plans.outputs import Targets
 
 
 class RepeatedRuns:
-    """The runs of one network without timeout, cancellation or profiler.
+    """The runs of one network without profiler.
 
     A reservation that waits counts as inside of the gate, and its plan as in use. It is given back
     when a run has other shapes, and at the end.
@@ -42,7 +43,10 @@ class RepeatedRuns:
         self._has_ended = False
 
     def run_again(
-        self, inputs: Mapping[str, ArrayLike], targets: Targets | None
+        self,
+        inputs: Mapping[str, ArrayLike],
+        targets: Targets | None,
+        control: RunControl | None = None,
     ) -> dict[str, NDArray[Any]] | None:
         """Run with an earlier reservation; return None if none fits."""
         try:
@@ -50,7 +54,7 @@ class RepeatedRuns:
         except IndexError:
             return None
         try:
-            outputs = reservation.repeat(inputs, targets)
+            outputs = reservation.repeat(inputs, targets, control)
         except BaseException:
             try:
                 reservation.spoil()
@@ -63,7 +67,10 @@ class RepeatedRuns:
         return outputs
 
     def run_first(
-        self, inputs: Sequence[NDArray[Any]], targets: Targets | None
+        self,
+        inputs: Sequence[NDArray[Any]],
+        targets: Targets | None,
+        control: RunControl | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Run with checked inputs, and keep the reservation if possible.
 
@@ -76,7 +83,7 @@ class RepeatedRuns:
         try:
             reservation = self._plans.reserve(inputs)
             try:
-                outputs = reservation.run(inputs, None, targets)
+                outputs = reservation.run(inputs, control, targets)
                 is_kept = reservation.is_repeatable and self._places.acquire(blocking=False)
             finally:
                 if not is_kept:

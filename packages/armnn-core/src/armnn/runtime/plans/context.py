@@ -122,7 +122,10 @@ class ExecutionContext:
             self._run_with(control)
 
     def repeat(
-        self, inputs: Mapping[str, ArrayLike], targets: Targets | None = None
+        self,
+        inputs: Mapping[str, ArrayLike],
+        targets: Targets | None = None,
+        control: RunControl | None = None,
     ) -> dict[str, NDArray[Any]] | None:
         """Run on unchecked inputs if their types and shapes repeat.
 
@@ -132,6 +135,7 @@ class ExecutionContext:
         Args:
             inputs: By name; they are copied.
             targets: Arrays of the caller's for some outputs.
+            control: What the caller limits.
 
         Returns:
             An array per output; None if the inputs are others, or of other types or shapes.
@@ -149,10 +153,11 @@ class ExecutionContext:
                 array[...] = given
         except (KeyError, AttributeError):
             return None
-        if targets:
-            check_shapes(targets, self._shapes)
-            self._run_steps()
-            return self._collected(targets)
+        if targets or control is not None:
+            if targets:
+                check_shapes(targets, self._shapes)
+            self._run_with(control)
+            return self._collected(targets or {})
         self._run_steps()
         outputs = {}
         for name, copy in self._copies:
