@@ -54,7 +54,8 @@ def best_level() -> str:
     One that asks the system for its registers is used when it is named or measured.
     """
     asking = {level.name for level in BUILD["levels_of"](platform.machine()) if level.permission}
-    return next(name for name in levels() if name not in asking)
+    here = levels()
+    return next((name for name in here if name not in asking), here[0])
 
 
 @pytest.fixture(params=levels())

@@ -218,6 +218,18 @@ def test_a_task_leaves_the_registers_as_it_found_them(
     instructions.load(ctypes.c_void_p(empty.ctypes.data))
 
 
+@pytest.mark.parametrize(("answer", "permitted"), [(0, True), (-1, False)])
+def test_the_system_is_asked_for_tile_data(tmp_path: Path, answer: int, permitted: bool) -> None:
+    """By the number that asks, not the one that looks."""
+    source = TESTS / "tile_permission.cpp"
+    program = compiled(source, tmp_path / "program", f"-DANSWER={answer}")
+    run = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True)
+    asked, *found = run.stdout.splitlines()
+    assert asked == f"158 0x1023 18: {int(permitted)}"  # arch_prctl, REQ_XCOMP_PERM, XTILEDATA
+    words = Path("/proc/cpuinfo").read_text().split()
+    assert found == [f"{name} {int(name in words)}" for name in LEVEL.cpu if "amx" in name]
+
+
 def test_instructions_have_their_operands_in_order(tmp_path: Path) -> None:
     """Sums, left side, right side; the assembler lists them backwards."""
     found: dict[str, set[str]] = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tests and kit of the level avx512_amx on AVX-512.
 
-CpuAcc is built with emulated tile registers and installed. The tests are those of gemms and of the
-choice of a level, the rest has the kernels of the level that it adds to.
+CpuAcc is built with emulated tile registers and installed. The tests are those of gemms and
+``emulated_levels.py``; the rest has the kernels of the level that it adds to.
 
     python packages/armnn-backend-neon/tools/cpuacc_amx.py [pytest arguments]
 """
@@ -27,7 +27,7 @@ FLAGS = (
 TESTS = (
     *("test_attention", "test_batch_mat_mul", "test_bfloat16", "test_einsum", "test_epilogues"),
     *("test_fed_weights", "test_int8_gemm", "test_int8_lookup", "test_int8_rescaling"),
-    *("test_integer_gemm", "test_quantized_arithmetic", "test_levels", "test_threads"),
+    *("test_integer_gemm", "test_quantized_arithmetic", "test_threads"),
 )
 """Modules of tests that reach the level's own kernels."""
 

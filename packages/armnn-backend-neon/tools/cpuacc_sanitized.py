@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Run CpuAcc's tests under AddressSanitizer, UBSan and ThreadSanitizer.
 
-They are AddressSanitizer with UBSan, then ThreadSanitizer. CpuAcc is built with the sanitizer and
-installed, and the sanitizer's library is loaded before Python, which itself is not instrumented::
+They are AddressSanitizer with UBSan, then ThreadSanitizer. CpuAcc is built with the sanitizer, and
+with CXXFLAGS of the environment, and installed. The sanitizer's library is loaded before Python,
+which itself is not instrumented::
 
     python packages/armnn-backend-neon/tools/cpuacc_sanitized.py [pytest arguments]
 """
@@ -45,6 +46,7 @@ SANITIZERS = {
 def install(sanitizer: str, folder: Path) -> None:
     """Build CpuAcc with a sanitizer and install it."""
     flags = f"-O1 -g -fno-omit-frame-pointer -fsanitize={sanitizer}"
+    flags += " " + os.environ.get("CXXFLAGS", "")
     build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder)]
     subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": flags})
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]

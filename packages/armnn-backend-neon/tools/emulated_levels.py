@@ -23,12 +23,39 @@ MEASURE = """
 from armnn_backend_neon.tuning import measure_machine
 print(measure_machine()["text"])
 """
+BITS = """
+import hashlib, sys
+import numpy as np
+import armnn
+from armnn import DataLayout, DataType, Network, TensorInfo
+kind, fast, threads = sys.argv[1:]
+rng = np.random.default_rng(5)
+image, window = (2, 23, 29, 70), (45, 3, 3, 70)
+network = Network()
+if kind == "bytes":
+    x = rng.integers(-128, 127, image, np.int8, endpoint=True)
+    w = rng.integers(-127, 127, window, np.int8, endpoint=True)
+    given = network.add_input("x", TensorInfo(image, DataType.QASYMM_S8, 0.5, -9))
+    weights = network.add_constant(w, TensorInfo(window, DataType.QASYMM_S8, 0.25, 3))
+    output = {"output": TensorInfo(None, DataType.QASYMM_S8, 400.0, 20)}
+else:
+    x = rng.standard_normal(image, np.float32)
+    given, output = network.add_input("x", TensorInfo(image)), {}
+    weights = network.add_constant(rng.standard_normal(window, np.float32))
+pads = dict.fromkeys(("pad_top", "pad_left", "pad_bottom", "pad_right"), 1)
+made = network.add_convolution2d(given, weights, data_layout=DataLayout.NHWC, **pads, **output)
+network.add_output("y", made)
+options = {"CpuAcc": {"FastMathEnabled": fast == "fast", "NumberOfThreads": int(threads)}}
+with armnn.Runtime() as runtime:
+    loaded = runtime.load_model(network, backends=["CpuAcc"], backend_options=options)
+    print(hashlib.sha256(loaded.run({"x": x})["y"].tobytes()).hexdigest())
+"""
 
 
-def child(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def child(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own."""
     kept = {name: text for name, text in os.environ.items() if name != "ARMNN_CPUACC_ISA"}
-    command = [sys.executable, "-c", program]
+    command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(
         command, env={**kept, **environment}, capture_output=True, text=True, check=False
     )
@@ -67,3 +94,21 @@ def test_a_refused_level_that_is_named_is_an_error() -> None:
     assert ended.returncode == 1
     expected = f"the system refuses this process the registers of the level {LEVEL}"
     assert expected in ended.stderr
+
+
+def bits(level: str, kind: str, fast: str, threads: int) -> str:
+    """Return the digest of a convolution's output."""
+    ended = child(BITS, kind, fast, str(threads), ARMNN_CPUACC_ISA=level)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_bytes_have_the_bits_of_the_level_below() -> None:
+    below = child(DEVICE).stdout.splitlines()[0]
+    assert bits(LEVEL, "bytes", "exact", 2) == bits(below, "bytes", "exact", 1)
+
+
+def test_bfloat16_has_the_same_bits_on_any_number_of_threads() -> None:
+    found = {bits(LEVEL, "floats", "fast", threads) for threads in (1, 2, 3, 7)}
+    assert len(found) == 1
+    assert found.isdisjoint({bits(LEVEL, "floats", "exact", 1)})
