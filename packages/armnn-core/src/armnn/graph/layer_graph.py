@@ -136,22 +136,10 @@ class LayerGraph:
         return tuple(order)
 
     def _sorted_by_uses(self) -> tuple[Layer, ...]:
-        import heapq  # late: most networks are made in order
+        from armnn.graph._by_uses import sorted_by_uses  # late: most networks are made in order
 
-        waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}
-        ready = [_rank(layer) for layer, count in waiting.items() if count == 0]
-        heapq.heapify(ready)
-        order: list[Layer] = []
-        while ready:
-            *_, layer = heapq.heappop(ready)
-            order.append(layer)
-            for value in layer.outputs:
-                for consumer, _ in value.uses:
-                    waiting[consumer] -= 1
-                    if waiting[consumer] == 0:
-                        heapq.heappush(ready, _rank(consumer))
-        if len(order) != len(self._layers):
-            stuck = [layer.name for layer, count in waiting.items() if count > 0]
+        order, stuck = sorted_by_uses(self._layers, _rank)
+        if stuck:
             raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
         return tuple(order)
 
