@@ -17,7 +17,15 @@ import pytest
 import armnn
 from armnn.profiling import Recorder, layer_times
 from armnn_backend_neon.costs import GROUPS, OPTIONAL, UNITS, Costs, file_text, fit
-from armnn_backend_neon.measuring import Measured, Shape, network_of
+from armnn_backend_neon.measuring import (
+    Measured,
+    Shape,
+    chosen,
+    kernels_of,
+    measure,
+    network_of,
+    random_shapes,
+)
 from armnn_backend_neon.tuning import CACHES, caches, cpu_name, measure_machine
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -269,6 +277,25 @@ def test_a_named_kernel_computes_a_layer_where_it_can(
     monkeypatch.setenv("ARMNN_CPUACC_KERNEL", name)
     shapes = [Shape((12, 12), 16, 16, (3, 3)), Shape((5, 5), 16, 16, (1, 1))]
     assert _forced(shapes) == [name, "plain"]
+
+
+def test_every_chosen_kernel_is_among_those_that_are_measured() -> None:
+    shapes = list(random_shapes(60, seed=3))
+    names = chosen(shapes)
+    assert [
+        name for shape, name in zip(shapes, names, strict=True) if name in kernels_of(shape)
+    ] == (names)
+    assert len({name.split()[0] for name in names}) == 3
+
+
+def test_a_layer_is_measured_by_each_kernel_that_can_compute_it() -> None:
+    """The tiles of 6 x 6 outputs are of fast math."""
+    rows = measure([DEEP, Shape((6, 6), 8, 16, (1, 1))], rounds=2)
+    assert [row.kernel for row in rows if row.shape == DEEP] == sorted(
+        set(kernels_of(DEEP)) - {"winograd_2d 6"}
+    )
+    assert [row.kernel for row in rows if row.shape != DEEP] == ["plain"]
+    assert all(row.ns == min(row.runs) and len(row.runs) == 2 for row in rows)
 
 
 def _forced(shapes: list[Shape]) -> list[Any]:

@@ -21,12 +21,11 @@ from typing import Any
 
 from armnn_backend_neon.backend import CpuAccBackend
 from armnn_backend_neon.costs import UNITS, Costs, file_text
-from armnn_backend_neon.measuring import BLOCKED, FILTERS, Measured, measure, random_shapes
+from armnn_backend_neon.measuring import Measured, measure, random_shapes
 from armnn_backend_neon.tuning import CACHES, caches, cpu_name, known_ns, lanes, measured_rows
 
 RANDOM = {16: 120, 8: 40, 4: 40}
 """Layers beside those of ``armnn tune --machine``, by the floats in a register."""
-TOGETHER = 10
 FOLDER = Path(__file__).resolve().parents[1] / "costs"
 WIDTHS = (4, 8, 16)
 """Floats in a register; of each width the best level that this machine has is measured."""
@@ -40,11 +39,9 @@ def main() -> int:
     arguments.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = arguments.parse_args()
     if options.here:
-        shapes = list(random_shapes(RANDOM[lanes()], seed=1))
         rows = measured_rows(options.rounds)
-        for first in range(0, len(shapes), TOGETHER):
-            kernels = ("plain", *FILTERS, *BLOCKED)
-            rows += measure(shapes[first : first + TOGETHER], kernels, rounds=options.rounds)
+        for shape in random_shapes(RANDOM[lanes()], seed=1):
+            rows += measure([shape, shape], rounds=options.rounds)
         known = known_ns()
         json.dump({"lanes": lanes(), "known": known, "rows": [*map(_kept, rows)]}, sys.stdout)
         return 0

@@ -2,7 +2,7 @@
 """Times of layers by each kernel that can compute them.
 
 Each layer stands between two others, as in a model: its image was just written and its output is
-read next, while its weights come from behind what the layers before it used.
+read next. Its weights come from behind the second cache, which other memory fills before each run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -25,11 +25,12 @@ FORCED: Final = "ARMNN_CPUACC_KERNEL"
 CHOSEN: Final = ""
 """Names no kernel: the costs choose."""
 
-FILTERS: Final = (
-    *(f"winograd_2d {side}" for side in (2, 4, 6)),
-    *(f"winograd_1d {outputs} {axis}" for outputs in (2, 4, 6) for axis in ("across", "down")),
-)
-BLOCKED: Final = tuple(f"plain {together}" for together in (2, 3, 4, 6, 8, 12, 16))
+_POINTS: Final = (6, 8)
+"""What the filters of Winograd along one axis transform at a time."""
+
+_MOST_BLOCK_COLUMNS: Final = 32
+_OTHERS: Final = np.zeros(512 * 1024, np.float32)
+"""What fills the second cache between the runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Measured:
         work: How many of each unit of ``cpp/costs/work.h`` it does.
         predicted_ns: By the costs of this process.
         ns: The least time of its runs.
+        runs: The time of each of them.
     """
 
     shape: Shape
@@ -70,6 +72,7 @@ class Measured:
     work: Mapping[str, float]
     predicted_ns: float
     ns: float
+    runs: tuple[float, ...] = ()
 
 
 _MOST_MULTIPLY_ADDS = 60_000_000
@@ -79,12 +82,33 @@ _FIRST: Final = Shape((28, 28), 32, 32, (1, 1))
 def chosen(shapes: Sequence[Shape], *, fast_math: bool = False) -> list[str]:
     """Return the name of each layer's chosen kernel."""
     with _Network(shapes, CHOSEN, fast_math) as network:
-        return [row.kernel for row in network.run(1)]
+        return [row.kernel for row in network.run()]
+
+
+def kernels_of(shape: Shape) -> list[str]:
+    """Return the kernels that may compute a layer.
+
+    CpuAcc may still refuse one; then it chooses as usual.
+    """
+    (height, width), names = shape.window, ["plain"]
+    if shape.is_depthwise:
+        return names
+    if width > 1:
+        most = _MOST_BLOCK_COLUMNS // shape.outputs
+        names += [f"plain {together}" for together in range(2, most + 1)]
+    if shape.stride > 1:
+        return names
+    if (height, width) == (3, 3):
+        names += [f"winograd_2d {side}" for side in (2, 4, 6)]
+    for axis, taps in (("across", width), ("down", height)):
+        outputs = [points - taps + 1 for points in _POINTS if 3 <= taps < points]
+        names += [f"winograd_1d {count} {axis}" for count in outputs]
+    return names
 
 
 def measure(
     shapes: Sequence[Shape],
-    kernels: Sequence[str] = ("plain", *FILTERS),
+    kernels: Sequence[str] | None = None,
     *,
     rounds: int = 10,
     fast_math: bool = False,
@@ -94,28 +118,41 @@ def measure(
     On one thread, kernels in turns.
 
     Args:
-        shapes: The layers.
-        kernels: Names, as ``ARMNN_CPUACC_KERNEL`` takes them; :data:`CHOSEN` for the one that the
-            costs choose.
-        rounds: How often each runs, after a run that reads its weights.
+        shapes: The layers, side by side in one network for each kernel. To compare kernels, name
+            one layer twice and look at the second: what slows one kernel's turn slows the others',
+            and the first has just used the memory that the second needs.
+        kernels: Names, as ``ARMNN_CPUACC_KERNEL`` takes them; by default all that the layers may
+            have.
+        rounds: How often each runs.
         fast_math: With ``FastMathEnabled``.
     """
-    least: dict[tuple[int, str], Measured] = {}
-    networks = [(kernel, _Network(shapes, kernel, fast_math)) for kernel in kernels]
+    names = kernels or list(dict.fromkeys(name for s in shapes for name in kernels_of(s)))
+    found: dict[tuple[int, str], list[Measured]] = {}
+    networks: list[tuple[str, list[int], _Network]] = []
     try:
+        for kernel in names:
+            places = [i for i, shape in enumerate(shapes) if kernel in kernels_of(shape)]
+            if places:
+                own = [shapes[i] for i in places]
+                networks.append((kernel, places, _Network(own, kernel, fast_math)))
         for _ in range(rounds):
-            for kernel, network in networks:
-                for place, row in enumerate(network.run(2)):
-                    is_other = kernel != CHOSEN and row.kernel != kernel
-                    if is_other and not row.shape.is_depthwise:
-                        continue
-                    key = (place, kernel)
-                    if key not in least or row.ns < least[key].ns:
-                        least[key] = row
+            for kernel, places, network in networks:
+                for place, row in zip(places, network.run(), strict=True):
+                    if _is_of(kernel, row):
+                        found.setdefault((place, kernel), []).append(row)
     finally:
-        for _, network in networks:
+        for *_, network in networks:
             network.close()
-    return [least[key] for key in sorted(least)]
+    return [_summary(found[key]) for key in sorted(found)]
+
+
+def _is_of(kernel: str, row: Measured) -> bool:
+    return row.kernel == kernel or row.shape.is_depthwise
+
+
+def _summary(rows: Sequence[Measured]) -> Measured:
+    runs = tuple(row.ns for row in rows)
+    return replace(rows[0], ns=min(runs), runs=runs)
 
 
 def random_shapes(count: int, seed: int) -> Iterator[Shape]:
@@ -172,12 +209,11 @@ class _Network:
     def close(self) -> None:
         self._runtime.close()
 
-    def run(self, times: int) -> list[Measured]:
-        """Return the times of the last run by layer."""
+    def run(self) -> list[Measured]:
+        """Return the times of a run by layer."""
         recorder = Recorder()
-        for _ in range(times):
-            recorder = Recorder()
-            self._loaded.run(self._inputs, self._outputs, profiler=recorder)
+        _OTHERS.sum()
+        self._loaded.run(self._inputs, self._outputs, profiler=recorder)
         by_name = {
             event.name: _row(event.details, event.duration_ns)
             for event in recorder.events
@@ -196,6 +232,7 @@ def _row(details: Mapping[str, Any], ns: int) -> tuple[str, dict[str, float], fl
 
 
 def network_of(shapes: Sequence[Shape]) -> armnn.Network:
+    """Return the layers side by side."""
     network = armnn.Network()
     generator = np.random.default_rng(1)
     for place, shape in enumerate(shapes):
