@@ -59,7 +59,7 @@ def main() -> int:
 def recorded(
     shapes: Sequence[Shape], rounds: int, record: Path | None
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the times of each layer by kernel, as a record has them."""
+    """Yield the lines of a record, measured or kept."""
     kept = record.read_text(encoding="utf-8").splitlines() if record and record.exists() else []
     for place, shape in enumerate(shapes):
         expected = json.loads(json.dumps(asdict(shape)))
@@ -76,7 +76,7 @@ def recorded(
 
 
 def measured(shape: Shape, rounds: int) -> dict[str, list[float]]:
-    """Return each kernel's least times of the even and of the odd rounds.
+    """Return each kernel's times of even and odd rounds.
 
     A layer of the same shape comes before: the memory of what is between is in the caches.
     """

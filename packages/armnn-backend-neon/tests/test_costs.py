@@ -289,7 +289,7 @@ def test_every_chosen_kernel_is_among_those_that_are_measured() -> None:
 
 
 def test_a_layer_is_measured_by_each_kernel_that_can_compute_it() -> None:
-    """The tiles of 6 x 6 outputs are of fast math."""
+    """Tiles of 6 x 6 outputs are of fast math."""
     rows = measure([DEEP, Shape((6, 6), 8, 16, (1, 1))], rounds=2)
     assert [row.kernel for row in rows if row.shape == DEEP] == sorted(
         set(kernels_of(DEEP)) - {"winograd_2d 6"}
