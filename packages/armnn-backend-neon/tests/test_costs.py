@@ -82,6 +82,26 @@ def test_recorded_costs_of_two_cpus_choose_what_is_right_on_each(tmp_path: Path)
     assert amd == "winograd_2d 2, winograd_2d 4"
 
 
+PRICED = """
+from armnn_backend_neon.measuring import Shape, chosen
+layer, large = Shape((8, 8), 192, 256, (3, 3)), Shape((1, 1), 2048, 2048, (1, 1))
+print(*chosen([layer]), chosen([layer, large])[0], sep=", ")
+"""
+
+
+def test_transformed_weights_have_a_price_beside_constants_that_no_cache_keeps(
+    tmp_path: Path,
+) -> None:
+    """Tiles of 4 x 4 take twice the weights of those of 2 x 2."""
+    (text,) = (text for cpu, text in built_in().items() if "AMD" in cpu)
+    path = tmp_path / "costs"
+    answers = []
+    for costs in (text, text.replace("memory_byte 0.05", "memory_byte 0")):
+        path.write_text(costs)
+        answers.append(child(PRICED, ARMNN_CPUACC_COSTS=path))
+    assert answers == ["winograd_2d 4, winograd_2d 2", "winograd_2d 4, winograd_2d 4"]
+
+
 def test_products_are_rounded_where_that_is_faster() -> None:
     times = {
         cpu: dict(re.findall(r"^(\w+) (\S+)$", text, re.M)) for cpu, text in built_in().items()

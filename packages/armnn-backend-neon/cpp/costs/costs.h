@@ -106,13 +106,12 @@ constexpr int64_t kShortestRun = 8;
  * below which it is chosen.
  */
 constexpr int64_t kLeastWinogradChannels = 16;
-constexpr double kWorthFiltering = 0.97;
+constexpr double kWorthFiltering = 0.99;
 
-/* What a byte of transformed weights has to save beyond those of the window: the time to read it from
- * memory once, at 20 GB/s. Tiles of 4 x 4 quadruple the weights of a 3 x 3 window, and gain next to
- * nothing over those of 2 x 2 where an image has few tiles.
+/* The part of the third cache up to which constants are taken to stay in it: other programs use it, too, and
+ * transformed weights are up to four times as large.
  */
-constexpr double kAddedWeightByteNs = 0.05;
+constexpr int64_t kThirdCacheParts = 4;
 
 }  // namespace costs
 }  // namespace cpuacc

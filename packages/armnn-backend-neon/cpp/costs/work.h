@@ -14,7 +14,7 @@ namespace costs {
  * width; wait, an addition that waits for the one before it, as a tile has few sums; tile, a call of the
  * kernel; panel, a panel of weights that a task begins; row, a row of the image that a tap points at;
  * cold_step, a row of a panel that was not read just before, and cold_narrow_step, such a row of which
- * only a part is read; image_line, a line of the caches of the image; crowded_line, one of rows whose
+ * only a part is read; late_step, a line of such a row whose tile has too little to do meanwhile; image_line, a line of the caches of the image; crowded_line, one of rows whose
  * distance puts all of them into one set; copied, a number that is copied before; operation, each.
  * bfloat16_multiply_add and rounded, a number that is rounded before, are of products in bfloat16.
  *
@@ -23,7 +23,7 @@ namespace costs {
  * filtered_ are of Winograd's: a number into its domain and out of it, in two dimensions and in one.
  * tile_register_product is one of two tile registers, tile_register_stored one of sums that is finished and stored;
  * both are 0 where they are not measured.
- * element is a number that is copied; fork, a loop that two threads share.
+ * element is a number that is copied; memory_byte, one that is read from behind all caches; fork, a loop that two threads share.
  */
 #define CPUACC_UNITS(X) \
   X(multiply_add) \
@@ -34,6 +34,7 @@ namespace costs {
   X(row) \
   X(cold_step) \
   X(cold_narrow_step) \
+  X(late_step) \
   X(image_line) \
   X(crowded_line) \
   X(copied) \
@@ -55,6 +56,7 @@ namespace costs {
   X(tile_register_product) \
   X(tile_register_stored) \
   X(element) \
+  X(memory_byte) \
   X(fork)
 
 enum Unit : size_t {

@@ -268,7 +268,7 @@ void lower_convolution(Lowering &l) {
   const WeightLayout layout = c.layout();
   const bool is_known = groups == 1 && has_constant_weights(l);
   const ConvolutionKernel kernel =
-      choose_convolution({windows, layout, is_known, l.fast_math()}, l.kernels());
+      choose_convolution({windows, layout, is_known, l.constant_bytes(), l.fast_math()}, l.kernels());
   if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
   if (groups == 1 && kernel.kind == ConvolutionKernel::plain && suits_direct(windows)) {
     return lower_direct(l, kernel, c);

@@ -21,7 +21,8 @@ GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "operation",
         (
             *("multiply_add", "half_multiply_add", "wait", "tile", "panel", "row"),
-            *("cold_step", "cold_narrow_step", "image_line", "crowded_line", "copied", "operation"),
+            *("cold_step", "cold_narrow_step", "late_step"),
+            *("image_line", "crowded_line", "copied", "operation"),
             *("direct_multiply_add", "direct_step", "direct_wait", "direct_stored"),
             *("direct_call", "direct_row", "direct_copied"),
             *("filtered_2d_in", "filtered_2d_out", "filtered_1d_in", "filtered_1d_out"),
@@ -39,7 +40,7 @@ Later groups take the times that earlier ones found.
 OPTIONAL: Final = frozenset(GROUPS[-1][1])
 """Units that a file of costs may lack: of kernels that only some CPUs have."""
 
-UNITS: Final = (*(unit for _, units in GROUPS for unit in units), "element", "fork")
+UNITS: Final = (*(unit for _, units in GROUPS for unit in units), "element", "memory_byte", "fork")
 """All units, as ``cpp/costs/work.h`` has them in another order."""
 
 _ROUNDS = 4

@@ -59,6 +59,8 @@ _SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
 _SMALL = {"first_cache": 32 * 1024, "second_cache": 512 * 1024, "third_cache": 4 * 1024 * 1024}
 _THREADS = "ARMNN_CPUACC_THREADS"
 _FORKS = 60
+_READS = 3
+_MOST_READ = 128 * 1024 * 1024
 _CHUNK = 4096
 
 
@@ -97,7 +99,7 @@ def measured_rows(rounds: int = 4) -> list[Measured]:
 
 def known_ns() -> dict[str, float]:
     """Return the times of units that no layer tells."""
-    return {"element": element_ns(), "fork": fork_ns()}
+    return {"element": element_ns(), "memory_byte": memory_byte_ns(), "fork": fork_ns()}
 
 
 def measure_machine() -> dict[str, Any]:
@@ -147,6 +149,12 @@ def element_ns() -> float:
     with _threads("1"):
         short, long = _least_run_ns(_CHUNK), _least_run_ns(8 * _CHUNK)
     return max(0.01, (long - short) / (7 * _CHUNK))
+
+
+def memory_byte_ns() -> float:
+    """Return what a byte takes that is in no cache, in nanoseconds."""
+    beyond = np.ones(min(2 * caches()["third_cache"], _MOST_READ) // 4, np.float32)
+    return min(_timed(beyond.max) for _ in range(_READS)) / beyond.nbytes
 
 
 def _least_run_ns(count: int) -> float:

@@ -49,6 +49,14 @@ Tensor tensor_of(const Value &value, const Order &order) {
 
 }  // namespace
 
+int64_t Lowering::constant_bytes() const {
+  size_t bytes = 0;
+  for (const Value &value : values_) {
+    if (value.is_constant()) bytes += static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 void Lowering::receive(int32_t value) {
   const Order order = plain_order(this->value(value).shape.size());
   const TensorId id = graph_.add(tensor_of(this->value(value), order));

@@ -142,6 +142,8 @@ class Lowering {
   }
   const Kernels &kernels() const { return kernels_; }
   const FastMath &fast_math() const { return fast_math_; }
+  /* Of all constants of the graph, as the host gave them. */
+  int64_t constant_bytes() const;
   size_t input_count() const { return layer_->inputs.size(); }
   bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
   const Value &input(size_t i) const;

@@ -59,11 +59,12 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
   costs::Work work = is_rounded ? rounded_gemm_work(rows, layout, pixels, kernels) : gemm_work(rows, layout, kernels);
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
   const int64_t distance = w.stride_x * w.channels;
-  if (layout.taps > 1 && distance % costs::kFloatsOfAWay == 0) {
+  const bool copies_crowded = layout.taps == 1 && layout.columns > kernels.columns;
+  if (!copies_crowded && distance % costs::kFloatsOfAWay == 0) {
     const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
     work.add(costs::crowded_line, static_cast<double>(rows * layout.taps * layout.depth) * panels / costs::kFloatsPerLine);
   }
-  if (layout.taps == 1 && layout.columns > kernels.columns && distance % costs::kCrowdedFloats == 0) {
+  if (copies_crowded && distance % costs::kCrowdedFloats == 0) {
     work.add(costs::copied, static_cast<double>(rows * layout.depth));
   }
   return work;
@@ -121,6 +122,15 @@ std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer
   return candidates;
 }
 
+/* What a byte of transformed weights has to save beyond those of the window: the time to read it from memory,
+ * where the graph's constants do not stay in the caches. Tiles of 4 x 4 quadruple the weights of a 3 x 3
+ * window, and gain next to nothing over those of 2 x 2 where an image has few tiles.
+ */
+double added_byte_ns(const ConvolutionLayer &layer, const costs::Machine &machine) {
+  const bool is_kept = layer.constant_bytes <= machine.caches.third / costs::kThirdCacheParts;
+  return is_kept ? 0.0 : machine.ns[costs::memory_byte];
+}
+
 /* Of the weights of a kernel, times those of the plain one. */
 double growth(const ConvolutionKernel &kernel, const Windows &w) {
   const auto window = static_cast<double>(w.window_height * w.window_width);
@@ -138,9 +148,11 @@ ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernel
   const char *wanted = std::getenv("ARMNN_CPUACC_KERNEL");
   const WeightLayout &layout = layer.layout;
   const auto bytes = static_cast<double>(layout.taps * layout.depth * layout.columns) * sizeof(float);
+  const costs::Machine &machine = costs::machine(kernels.lanes);
+  const double byte_ns = added_byte_ns(layer, machine);
   const auto worth = [&](const ConvolutionKernel &kernel) {
-    const double ns = costs::machine(kernels.lanes).ns_of(kernel.work);
-    const double added = (growth(kernel, layer.windows) - 1.0) * bytes * costs::kAddedWeightByteNs;
+    const double ns = machine.ns_of(kernel.work);
+    const double added = (growth(kernel, layer.windows) - 1.0) * bytes * byte_ns;
     return added + (kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering);
   };
   const ConvolutionKernel *best = &candidates[0];

@@ -26,6 +26,7 @@ struct ConvolutionLayer {
   Windows windows;
   WeightLayout layout; /* a tap per element of the window */
   bool has_constant_weights; /* others are packed in each run: no kernel is worth more than that */
+  int64_t constant_bytes; /* of the whole graph */
   FastMath fast_math;
 };
 

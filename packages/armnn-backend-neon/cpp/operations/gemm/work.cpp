@@ -2,6 +2,7 @@
 #include "operations/gemm/work.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "costs/costs.h"
 
@@ -28,9 +29,11 @@ void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, c
   add_tiles(work, p, count * static_cast<double>(p.rows / kernels.rows), kernels.rows, panel, kernels);
   add_tiles(work, p, count, p.rows % kernels.rows, panel, kernels);
   if (!p.is_cold) return;
-  const bool is_wide = panel.registers * static_cast<double>(kernels.lanes) > static_cast<double>(kernels.columns) - 1.0;
-  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step,
-           count * panel.count * static_cast<double>(p.taps * p.depth));
+  const bool is_wide = panel.registers > 1.0;
+  const double steps = count * panel.count * static_cast<double>(p.taps * p.depth);
+  const double registers = static_cast<double>(std::min<int64_t>(p.rows, kernels.rows)) * panel.registers;
+  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step, steps)
+      .add(costs::late_step, steps * std::ceil(panel.registers) * std::exp(-registers / costs::kInFlight));
 }
 
 }  // namespace
