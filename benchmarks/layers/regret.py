@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Compare CpuAcc's chosen kernels with the best ones.
 
-    python -m benchmarks.layers.regret [--shapes 500] [--seed 2] [--record FILE] [--json]
+    python -m benchmarks.layers.regret [--shapes 500] [--seed 4] [--record FILE] [--json]
 
 The regret of a layer is the time of the kernel that its costs choose over the least time of all
 kernels that can compute it, less 1. Shapes of convolutions are drawn from those of public models:
@@ -11,6 +11,7 @@ times.
 The noise is the regret of kernels that one half of the runs chooses, judged by the other half: no
 choice can be shown to be better than that. ``--record`` keeps the times of each layer as a line of
 JSON; a run with the same file goes on behind them, and asks only what is chosen for those there.
+Costs were fitted to layers of seeds 1 and 1001, and seeds 2 and 3 were looked at: take others.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main() -> int:
     """
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--shapes", type=int, default=500, help="how many layers")
-    arguments.add_argument("--seed", type=int, default=2, help="of the layers; the fit has 1")
+    arguments.add_argument("--seed", type=int, default=4, help="of the layers")
     arguments.add_argument("--rounds", type=int, default=20, help="runs of each kernel")
     arguments.add_argument("--record", type=Path, help="keeps the times and goes on behind them")
     arguments.add_argument("--worst", type=int, default=10, help="rows to show")

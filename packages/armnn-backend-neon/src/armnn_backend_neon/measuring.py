@@ -29,8 +29,8 @@ _POINTS: Final = (6, 8)
 """What the filters of Winograd along one axis transform at a time."""
 
 _MOST_BLOCK_COLUMNS: Final = 32
-_OTHERS: Final = np.zeros(512 * 1024, np.float32)
-"""What fills the second cache between the runs."""
+_OTHERS: Final = np.ones(512 * 1024, np.float32)
+"""What fills the second cache between the runs; zeros would all be one page of memory."""
 
 
 @dataclass(frozen=True, slots=True)
