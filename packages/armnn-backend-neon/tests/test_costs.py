@@ -92,7 +92,7 @@ print(*chosen([layer]), chosen([layer, large])[0], sep=", ")
 def test_transformed_weights_have_a_price_beside_constants_that_no_cache_keeps(
     tmp_path: Path,
 ) -> None:
-    """Tiles of 4 x 4 take twice the weights of those of 2 x 2."""
+    """Larger tiles take twice the weights of smaller ones."""
     (text,) = (text for cpu, text in built_in().items() if "AMD" in cpu)
     path = tmp_path / "costs"
     answers = []

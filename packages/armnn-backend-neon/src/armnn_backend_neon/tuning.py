@@ -152,7 +152,7 @@ def element_ns() -> float:
 
 
 def memory_byte_ns() -> float:
-    """Return what a byte takes that is in no cache, in nanoseconds."""
+    """Return the nanoseconds of a byte that no cache has."""
     beyond = np.ones(min(2 * caches()["third_cache"], _MOST_READ) // 4, np.float32)
     return min(_timed(beyond.max) for _ in range(_READS)) / beyond.nbytes
 
