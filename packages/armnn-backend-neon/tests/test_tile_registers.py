@@ -8,9 +8,11 @@ kernels, compiled with it, with whole numbers and with the kernels of the level 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from fractions import Fraction
@@ -58,9 +60,14 @@ def aligned(size: int) -> Array:
     return memory[first : first + size]
 
 
+def added_flags() -> list[str]:
+    """Return those of the environment: a sanitizer's, if any."""
+    return shlex.split(os.environ.get("CXXFLAGS", ""))
+
+
 def compiled(source: Path, target: Path, *arguments: str) -> Path:
     flags = ["-std=c++17", "-O1", f"-I{CPP}", f"-DCPUACC_LEVEL={LEVEL.name}", *arguments]
-    subprocess.run(["g++", *flags, "-o", target, source], check=True)
+    subprocess.run(["g++", *flags, *added_flags(), "-o", target, source], check=True)
     return target
 
 
@@ -270,7 +277,7 @@ if HAS_KERNELS:
             flags = [*LEVEL.arguments, *EMULATED, "-fPIC", "-c"]
             objects.append(compiled(CPP / f"kernels/{name}.cpp", folder / f"{number}.o", *flags))
         library = folder / "kernels.so"
-        subprocess.run(["g++", "-shared", "-o", library, *objects], check=True)
+        subprocess.run(["g++", *added_flags(), "-shared", "-o", library, *objects], check=True)
         return ctypes.CDLL(str(library))
 
     class Rows:
@@ -278,13 +285,15 @@ if HAS_KERNELS:
 
         def __init__(self, numbers: Array, is_even: bool, rng: np.random.Generator) -> None:
             taps, count, depth = numbers.shape
-            apart = 5  # numbers that no kernel may use
-            self._memory = np.full((taps, count, depth + apart), 99, numbers.dtype)
+            apart = 5  # numbers that no kernel may use; none behind the last row
+            row = depth + apart
+            self.memory = np.full(taps * count * row - apart, 99, numbers.dtype)
             places = np.arange(count) if is_even else rng.permutation(count)
-            self._memory[:, places, :depth] = numbers
-            step = self._memory.strides
-            first = self._memory.ctypes.data
-            addresses = [[first + t * step[0] + r * step[1] for r in places] for t in range(taps)]
+            size = numbers.itemsize
+            steps = (count * row * size, row * size, size)
+            np.lib.stride_tricks.as_strided(self.memory, numbers.shape, steps)[:, places] = numbers
+            first = self.memory.ctypes.data
+            addresses = [[first + t * steps[0] + r * steps[1] for r in places] for t in range(taps)]
             self._addresses = np.array(addresses, np.uint64)
 
         def pointers(self, first: int = 0) -> ctypes.c_void_p:
@@ -402,7 +411,7 @@ if HAS_KERNELS:
         rng = np.random.default_rng(1)
         a = rng.standard_normal((1, 20, 37)).astype(ml_dtypes.bfloat16)
         rows = Rows(a, True, rng)
-        rows._memory[..., 37:] = np.inf
+        rows.memory[rows.memory == 99] = np.inf
         b = rng.standard_normal((1, 37, 32)).astype(ml_dtypes.bfloat16)
         panel = panel_of_bfloat16(b)
         made = np.zeros((20, 32), np.float32)

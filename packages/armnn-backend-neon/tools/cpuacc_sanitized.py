@@ -53,8 +53,11 @@ def install(sanitizer: str, folder: Path) -> None:
     subprocess.run([*pip, *folder.glob("*.whl")], check=True)
 
 
-def run_tests(settings: dict[str, str], arguments: list[str]) -> bool:
-    """Run CpuAcc's tests with the sanitizer; return whether all passed."""
+def run_tests(sanitizer: str, settings: dict[str, str], arguments: list[str]) -> bool:
+    """Run CpuAcc's tests with the sanitizer; return whether all passed.
+
+    A test that compiles kernels of its own takes the sanitizer from CXXFLAGS.
+    """
     library, *options = settings.items()
     ask = ["gcc", f"-print-file-name={library[1]}"]
     preloaded = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
@@ -64,6 +67,7 @@ def run_tests(settings: dict[str, str], arguments: list[str]) -> bool:
     command += ["-p", "no:cacheprovider", str(NEON / "tests"), *ignored, *arguments]
     command += ["-k", f"not {COUNTS_THREADS}"]
     environment = {**os.environ, **dict(options), "LD_PRELOAD": preloaded, "PYTHONMALLOC": "malloc"}
+    environment["CXXFLAGS"] = f"-g -fsanitize={sanitizer}"
     return subprocess.run(command, env=environment).returncode == 0
 
 
@@ -74,7 +78,7 @@ def main() -> int:
         print(f"== {sanitizer}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             install(sanitizer, Path(folder))
-        well.append(run_tests(settings, sys.argv[1:]))
+        well.append(run_tests(sanitizer, settings, sys.argv[1:]))
     return int(not all(well))
 
 

@@ -28,15 +28,16 @@ import hashlib, sys
 import numpy as np
 import armnn
 from armnn import DataLayout, DataType, Network, TensorInfo
-kind, fast, threads = sys.argv[1:]
+kind, fast, threads = sys.argv[1:4]
 rng = np.random.default_rng(5)
-image, window = (2, 23, 29, 70), (45, 3, 3, 70)
+image, window = (2, 23, 29, 50), (45, 3, 3, 50)
 network = Network()
 if kind == "bytes":
     x = rng.integers(-128, 127, image, np.int8, endpoint=True)
     w = rng.integers(-127, 127, window, np.int8, endpoint=True)
     given = network.add_input("x", TensorInfo(image, DataType.QASYMM_S8, 0.5, -9))
-    weights = network.add_constant(w, TensorInfo(window, DataType.QASYMM_S8, 0.25, 3))
+    info = TensorInfo(window, DataType.QASYMM_S8, 0.25, int(sys.argv[4]))
+    weights = network.add_constant(w, info)
     output = {"output": TensorInfo(None, DataType.QASYMM_S8, 400.0, 20)}
 else:
     x = rng.standard_normal(image, np.float32)
@@ -96,16 +97,19 @@ def test_a_refused_level_that_is_named_is_an_error() -> None:
     assert expected in ended.stderr
 
 
-def bits(level: str, kind: str, fast: str, threads: int) -> str:
+def bits(level: str, kind: str, fast: str, threads: int, zero_point: int = 0) -> str:
     """Return the digest of a convolution's output."""
-    ended = child(BITS, kind, fast, str(threads), ARMNN_CPUACC_ISA=level)
+    ended = child(BITS, kind, fast, str(threads), str(zero_point), ARMNN_CPUACC_ISA=level)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
 
 def test_bytes_have_the_bits_of_the_level_below() -> None:
+    """Convolved directly there; weights with a zero point, too."""
     below = child(DEVICE).stdout.splitlines()[0]
-    assert bits(LEVEL, "bytes", "exact", 2) == bits(below, "bytes", "exact", 1)
+    for zero_point in (0, 3):
+        made, expected = (bits(level, "bytes", "exact", 2, zero_point) for level in (LEVEL, below))
+        assert made == expected
 
 
 def test_bfloat16_has_the_same_bits_on_any_number_of_threads() -> None:

@@ -13,6 +13,7 @@
 #include "operations/copy/copy.h"
 #include "operations/depthwise/depthwise.h"
 #include "operations/pointwise/elementwise.h"
+#include "operations/quantised/int8_gemm.h"
 #include "operations/quantised/quantised.h"
 
 namespace cpuacc {
@@ -325,7 +326,10 @@ void lower_int8_convolution(Lowering &l) {
   Int8Params params = int8_params_of(l, 0, outputs, l.has_input(2));
   const TensorId input = l.in(0, order);
   const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
-  const bool is_direct = groups == 1 && suits_int8_direct(windows, params);
+  const bool in_tile_registers = 2 * depth > costs::kTileRegisterBytes &&
+                                 suits_tile_registers(windows.batch * windows.output_height * windows.output_width,
+                                                      c.layout(), l.kernels());
+  const bool is_direct = groups == 1 && suits_int8_direct(windows, params) && !in_tile_registers;
   /* Weights with the channels last, in whose rows taps are contiguous as they are in the image. */
   const TensorId right = l.in(1, is_direct && !is_last ? channels_last(4) : plain_order(4));
   const WeightedTensors tensors{input, right, kNone, l.out(0, order)};

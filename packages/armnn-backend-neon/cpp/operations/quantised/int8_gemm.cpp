@@ -120,15 +120,15 @@ double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
                       std::min(tiling.columns, tiling.columns_per_task), layout.taps * layout.depth);
 }
 
-bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Setup &setup) {
-  if (setup.kernels.int8_in_tile_registers.gemm_tile == nullptr || rows < costs::kTileRegisterRows) return false;
+bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
+  if (kernels.int8_in_tile_registers.gemm_tile == nullptr || rows < costs::kTileRegisterRows) return false;
   if (!costs::knows_tile_registers()) return true; /* who named such a level wants it */
-  return setup.machine().ns_of(tile_register_work(rows, layout, 1)) <
+  return costs::machine(kernels.lanes).ns_of(tile_register_work(rows, layout, 1)) <
          int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
 }
 
 Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
-  const Int8Kernels &kernels = int8_gemm_kernels(setup.kernels, suits_tile_registers(rows, layout, setup));
+  const Int8Kernels &kernels = int8_gemm_kernels(setup.kernels, suits_tile_registers(rows, layout, setup.kernels));
   const int64_t tiles = std::max<int64_t>(1, ratio_up(rows, kernels.rows));
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
   const double one_ns = int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
@@ -219,7 +219,7 @@ class Int8Gemm final : public WithInt8Epilogue {
     stride_ = layout.depth * layout.columns;
     matrices_ = right.count() / std::max<int64_t>(1, stride_);
     tiling_ = int8_gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
-    in_tile_registers_ = suits_tile_registers(shape_.rows, layout, setup);
+    in_tile_registers_ = suits_tile_registers(shape_.rows, layout, setup.kernels);
     pointer_bytes_ = pointer_bytes(tiling_, layout);
     const size_t pointers = pointer_bytes_ * static_cast<size_t>(setup.threads);
     if (right.constant != nullptr) {

@@ -49,7 +49,7 @@ double int8_gemm_ns(int64_t rows, int64_t columns, int64_t depth);
 double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout);
 
 /* Whether a gemm is computed in tile registers. */
-bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Setup &setup);
+bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
 
 /* The kernels of a gemm. Weights are packed alike for all. */
 inline const Int8Kernels &int8_gemm_kernels(const Kernels &kernels, bool in_tile_registers) {

@@ -23,7 +23,7 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
   size_t prepare(const Setup &setup) override {
     const int64_t rows = windows_.batch * windows_.output_height * windows_.output_width;
     tiling_ = int8_gemm_tiling(rows, layout_, groups_, setup);
-    in_tile_registers_ = suits_tile_registers(rows, layout_, setup);
+    in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ");
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth), params_.left_zero_point);
     return pointer_bytes(tiling_, layout_) * static_cast<size_t>(setup.threads);

@@ -46,7 +46,7 @@ class IntegerGemm final : public Operation {
     params_.right_is_signed = weights.type == ARMNN_SIGNED8;
     const int64_t rows = w.batch * w.output_height * w.output_width;
     tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
-    in_tile_registers_ = suits_tile_registers(rows, layout_, setup);
+    in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     if (weights.constant != nullptr) {
       const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
       packed_ = setup.packed.get(weights.constant, recipe,
