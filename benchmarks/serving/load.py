@@ -156,7 +156,7 @@ def throughput(clients: list[Client], seconds: float, pid: int) -> tuple[float, 
     for thread in threads:
         thread.join()
     done = sum(counts)
-    spent = processor_seconds(pid) - before
+    spent = max(processor_seconds(pid) - before, 1 / os.sysconf("SC_CLK_TCK"))
     return done / (time.perf_counter() - start), done / spent
 
 
