@@ -230,7 +230,7 @@ class LoadedNetwork(NetworkFacts):
     ) -> dict[str, NDArray[Any]]:
         """Run the network for a coroutine, which awaits it.
 
-        The event loop goes on while another thread runs the network::
+        The event loop goes on while a thread of its default executor runs the network::
 
             outputs = await model.run_async({"x": frame})
 

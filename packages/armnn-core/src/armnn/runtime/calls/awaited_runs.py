@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.runtime.calls.deadlines import deadline_of, seconds_until
-from armnn.runtime.calls.tasks import executor
 from armnn.runtime.calls.watched_runs import check_token
 
 if TYPE_CHECKING:
@@ -67,7 +66,8 @@ class AwaitedRuns:
             return outputs
 
         try:
-            return await asyncio.wrap_future(executor().submit(measured))
+            # The loop's own threads: asyncio.run waits for them before it ends.
+            return await asyncio.get_running_loop().run_in_executor(None, measured)
         except asyncio.CancelledError:
             stop.set()
             raise
