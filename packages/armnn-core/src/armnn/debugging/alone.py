@@ -239,5 +239,6 @@ def as_bfloat16(values: Reals) -> Reals:
     """Return numbers rounded to BFloat16."""
     import ml_dtypes  # late: few comparisons are about fast math
 
-    rounded: Reals = values.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
+    with np.errstate(over="ignore"):  # what is too large for the type is infinite
+        rounded: Reals = values.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
     return rounded
