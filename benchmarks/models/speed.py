@@ -154,7 +154,7 @@ def commit() -> str:
 
 def library_digest() -> str:
     """Return what tells one build of CpuAcc from another."""
-    return hashlib.sha256(LIBRARY.read_bytes()).hexdigest()[:16]
+    return hashlib.sha256(Path(LIBRARY).read_bytes()).hexdigest()[:16]
 
 
 def inputs_of(name: str, path: Path, folder: Path) -> Path:

@@ -106,7 +106,7 @@ def zeros(tensor: dict[str, Any]) -> np.ndarray:
 
 def metadata(tensors: dict[str, armnn.TensorInfo]) -> list[dict[str, Any]]:
     """Return the metadata of tensors; -1 is any size."""
-    made = [{"name": name} for name in tensors]
+    made: list[dict[str, Any]] = [{"name": name} for name in tensors]
     for each, info in zip(made, tensors.values(), strict=True):
         each["datatype"] = from_np_dtype(info.data_type.numpy_dtype)
         each["shape"] = [size if isinstance(size, int) else -1 for size in info.shape or ()]
