@@ -112,6 +112,35 @@ def test_a_cancelled_task_stops_its_run() -> None:
     assert stopped == [True]
 
 
+@pytest.mark.parametrize(("may_wait", "most"), [(False, 2), (True, 3)])
+def test_as_many_runs_at_once_as_cpus_unless_they_wait(monkeypatch, may_wait, most) -> None:
+    monkeypatch.setattr(awaited_runs.os, "sched_getaffinity", lambda _: {0, 1})
+    inside, go_on = threading.Semaphore(0), threading.Event()
+    running = []
+
+    def run(inputs: Any, *, timeout: float | None, **_: Any) -> dict[str, Any]:
+        if timeout is not None and timeout <= 0:
+            raise DeadlineExceededError("the time was up")
+        running.append(inputs)
+        inside.release()
+        assert go_on.wait(30)
+        return dict(inputs)
+
+    async def three() -> None:
+        runs = AwaitedRuns(run, may_wait=may_wait)
+        tasks = [asyncio.ensure_future(runs.run(X, None, None)) for _ in range(3)]
+        for _ in range(most):
+            assert await asyncio.to_thread(inside.acquire, timeout=30)
+        if not may_wait:
+            with pytest.raises(DeadlineExceededError):  # while it waits for its turn
+                await runs.run(X, 0.01, None)
+        assert len(running) == most
+        go_on.set()
+        assert len(await asyncio.gather(*tasks)) == len(running)
+
+    asyncio.run(three())
+
+
 def test_a_network_is_run_with_its_limits(make_backend, make_runtime) -> None:
     runtime = make_runtime(make_backend("Any"))
     network = Network("double")
