@@ -218,12 +218,12 @@ def _seconds(loaded: armnn.LoadedNetwork, feed: dict[str, Any]) -> float:
 
 def main() -> None:
     """Measure and print."""
-    said = measure()
-    peak = said["peak_gflops"]
-    print(f"peak: {peak:.0f} GFLOP/s, {said['gigabytes_per_second']:.0f} GB/s")
-    for row in said["layers"]:
+    measured = measure()
+    peak = measured["peak_gflops"]
+    print(f"peak: {peak:.0f} GFLOP/s, {measured['gigabytes_per_second']:.0f} GB/s")
+    for row in measured["layers"]:
         share, of_roof = (
-            row["gflops"] / most for most in (said["peak_gflops"], row["roof_gflops"])
+            row["gflops"] / most for most in (measured["peak_gflops"], row["roof_gflops"])
         )
         what = f"{row['layer']:52s} {row['gflops']:7.1f} GFLOP/s"
         print(f"{what} {share:5.0%} of the peak {of_roof:5.0%} of the roof")

@@ -116,23 +116,23 @@ def overview(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -
 
 def sentence(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> str:
     """Return what the README says of the speed."""
-    said = []
+    clauses = []
     for measured in records:
         exact = measured.ratios(groups[LARGE], 1)
         fast = measured.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True)
-        said.append(
+        clauses.append(
             f"{_mean(exact)} on {_article(measured.cpu)} (worst {max(exact.values()):.2f}), and "
             f"{_mean(fast)} where both may compute in bfloat16"
         )
     return (
         "**Speed of CpuAcc.** Its time over that of the fastest of onnxruntime, OpenVINO and "
         "LiteRT, float32 models\nof 1 ms and more, one thread, geometric mean: "
-        + ";\n".join(said)
+        + ";\n".join(clauses)
         + ".\n[The picture](docs/speed.md) shows all models."
     )
 
 
-def _with_sentence(readme: str, said: str) -> str:
+def _with_sentence(readme: str, text: str) -> str:
     """Return the README with another sentence between its marks.
 
     Raises:
@@ -142,7 +142,7 @@ def _with_sentence(readme: str, said: str) -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"README.md has no {BEGIN} with {END} behind it: put them back")
-    return f"{before}{BEGIN}\n{said}\n{END}{after}"
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
 
 
 def _comparison(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -46,7 +46,7 @@ def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
     with np.load(arguments.inputs) as stored:
         feed = {name: stored[name] for name in stored.files}
     importlib.import_module(MODULES.get(arguments.runtime, "openvino"))
-    said: dict[str, Any] = {"imported_mb": memory_mb("VmRSS")}
+    facts: dict[str, Any] = {"imported_mb": memory_mb("VmRSS")}
     network, start = None, time.perf_counter()
     given = (arguments.model, feed, arguments.threads, arguments.cache)
     if arguments.runtime in (OURS, WITH_FAST_MATH):
@@ -54,13 +54,13 @@ def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
     else:
         run = LOADERS[arguments.runtime](*given)
     outputs = run()
-    said["load_ms"] = (time.perf_counter() - start) * 1e3
+    facts["load_ms"] = (time.perf_counter() - start) * 1e3
     if network is not None:
         fallbacks = Counter(f"{row.type}: {row.reason}" for row in network.report.fallbacks)
-        said["fallbacks"] = dict(fallbacks.most_common())
-        said["layers"] = len(network.report)
+        facts["fallbacks"] = dict(fallbacks.most_common())
+        facts["layers"] = len(network.report)
     np.savez(arguments.inputs.with_name(f"{os.getpid()}.npz"), *map(np.asarray, outputs))
-    return run, said
+    return run, facts
 
 
 def burst(run: Run, seconds: float) -> dict[str, Any]:
@@ -89,11 +89,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a runtime prints must not come between the answers
     try:
-        run, said = load(arguments)
+        run, facts = load(arguments)
     except Exception as error:  # whatever a runtime raises: it cannot run this model
-        said = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
-    print(json.dumps(said), file=answers, flush=True)
-    if "error" in said:
+        facts = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
+    print(json.dumps(facts), file=answers, flush=True)
+    if "error" in facts:
         return
     for line in sys.stdin:
         print(json.dumps(burst(run, float(line))), file=answers, flush=True)

@@ -85,7 +85,7 @@ class RuntimeProcess:
     """A runtime with a loaded model in its own process.
 
     Attributes:
-        said: What it said of its load; has "error" if there is nothing to run.
+        facts: Of its load; has "error" if there is nothing to run.
         times: All that its bursts took, in milliseconds.
         peak_mb: The peak of its memory.
     """
@@ -103,7 +103,7 @@ class RuntimeProcess:
             text=True,
             env={**os.environ, **dict.fromkeys(POOLS, str(threads))},
         )
-        self.said: dict[str, Any] = self._answer()
+        self.facts: dict[str, Any] = self._answer()
         self.outputs = inputs.with_name(f"{self._process.pid}.npz")
         self.times: list[float] = []
         self.peak_mb = 0.0
@@ -120,7 +120,7 @@ class RuntimeProcess:
         self._process.stdin.flush()
         answer = self._answer()
         if "error" in answer:
-            self.said["error"] = f"it ran {len(self.times)} times, then {answer['error']}"
+            self.facts["error"] = f"it ran {len(self.times)} times, then {answer['error']}"
             return
         self.times += answer["times"]
         self.peak_mb = answer["peak_mb"]
@@ -139,9 +139,9 @@ class RuntimeProcess:
 def processor() -> str:
     """Return this machine's CPU name, with its generation."""
     lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
-    said = {key.strip(): value.strip() for key, _, value in reversed(list(lines))}
-    name = said.get("model name", platform.machine())
-    numbers = [f"{field} {said[key]}" for field, key in CPU_NUMBERS.items() if key in said]
+    facts = {key.strip(): value.strip() for key, _, value in reversed(list(lines))}
+    name = facts.get("model name", platform.machine())
+    numbers = [f"{field} {facts[key]}" for field, key in CPU_NUMBERS.items() if key in facts]
     return ", ".join([name, *numbers])
 
 
@@ -177,12 +177,12 @@ def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
         inputs = inputs_of(name, path, folder)
         pairs = [(runtime, threads) for threads in THREADS for runtime in runtimes_for(path)]
         processes = {pair: RuntimeProcess(pair[0], path, inputs, pair[1]) for pair in pairs}
-        ready = [process for process in processes.values() if "error" not in process.said]
+        ready = [process for process in processes.values() if "error" not in process.facts]
         clock = OtherCores(process.id for process in ready)
         for number in range(rounds):
             at = number % len(ready)
             for process in ready[at:] + ready[:at]:
-                if "error" not in process.said:
+                if "error" not in process.facts:
                     process.burst(seconds)
                     time.sleep(PAUSE_SECONDS)
         busy = clock.read()
@@ -199,7 +199,7 @@ def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
 
 
 def _row(runtime: str, threads: int, process: RuntimeProcess) -> dict[str, Any]:
-    row = {"runtime": runtime, "threads": threads, **process.said}
+    row = {"runtime": runtime, "threads": threads, **process.facts}
     if process.times:
         row |= {"median_ms": statistics.median(process.times), "runs": len(process.times)}
         row |= {"peak_mb": process.peak_mb}
@@ -263,7 +263,7 @@ def cached_load(runtime: str, path: Path, inputs: Path, folder: Path) -> float |
     for _ in range(3):
         process = RuntimeProcess(runtime, path, inputs, 1, cache)
         process.close()
-        times.append(process.said.get("load_ms"))
+        times.append(process.facts.get("load_ms"))
     return min((time for time in times[1:] if time is not None), default=None)
 
 
@@ -327,11 +327,11 @@ def main() -> None:
     start = time.monotonic()
     for place, name in enumerate(wanted, 1):
         try:
-            said = f"{record_of(name, arguments)['other_cores']:.2f} other cores"
+            outcome = f"{record_of(name, arguments)['other_cores']:.2f} other cores"
         except Exception as error:  # of whatever reads the model, or a download
-            said = f"not measured, {type(error).__name__}: {error}"
+            outcome = f"not measured, {type(error).__name__}: {error}"
         minutes = (time.monotonic() - start) / 60
-        print(f"[{place}/{len(wanted)}] {minutes:.1f} min, {name}: {said}", flush=True)
+        print(f"[{place}/{len(wanted)}] {minutes:.1f} min, {name}: {outcome}", flush=True)
     kept = {name: folder / f"{name}.json" for name in possible}
     models = {
         name: json.loads(file.read_text(encoding="utf-8"))

@@ -104,7 +104,7 @@ def _x(ratio: float) -> float:
 def text(
     x: float,
     y: float,
-    said: str,
+    label: str,
     *,
     anchor: str = "start",
     colour: str = "#222",
@@ -115,5 +115,5 @@ def text(
     weight = ' font-weight="bold"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
-        f'font-size="{size}"{weight}>{escape(said)}</text>'
+        f'font-size="{size}"{weight}>{escape(label)}</text>'
     )

@@ -97,8 +97,8 @@ def read_records(folder: Path = RECORDS) -> list[Measured]:
     """Return all records, CpuAcc's worst CPU first."""
     found = []
     for path in sorted(folder.glob("*.json")):
-        said = json.loads(path.read_text(encoding="utf-8"))
-        found.append(Measured(path.stem, said["about"], said["models"]))
+        record = json.loads(path.read_text(encoding="utf-8"))
+        found.append(Measured(path.stem, record["about"], record["models"]))
     large = groups_of(found)[LARGE]
     return sorted(
         found, key=lambda each: -statistics.geometric_mean(each.ratios(large, 1).values())

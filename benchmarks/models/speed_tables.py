@@ -93,13 +93,13 @@ def refusals(models: Models) -> Iterator[str]:
         yield f"| {counts[why]} | {len(places[why])} | {why} |"
 
 
-def kernels(said: Mapping[str, Any]) -> Iterator[str]:
+def kernels(speeds: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the table of single layers."""
     yield "| layer | GFLOP/s | of the peak | of the roof |"
     yield "|---|---:|---:|---:|"
-    for row in said["layers"]:
+    for row in speeds["layers"]:
         share, of_roof = (
-            row["gflops"] / most for most in (said["peak_gflops"], row["roof_gflops"])
+            row["gflops"] / most for most in (speeds["peak_gflops"], row["roof_gflops"])
         )
         yield f"| {row['layer']} | {row['gflops']:.0f} | {share:.0%} | {of_roof:.0%} |"
 

@@ -48,7 +48,7 @@ class ArmNn:
 
         Raises:
             FileNotFoundError: The machine has no compiler.
-            subprocess.CalledProcessError: apt or the compiler failed, and said why.
+            subprocess.CalledProcessError: apt or the compiler failed, and printed why.
         """
         self._unpack()
         driver = CACHE / f"driver-{self.version}"

@@ -215,8 +215,8 @@ class Worker:
         self._heard.lines.clear()
         if outputs(path, self._backends, cache) != self._expected[path]:
             return "other results"
-        said = [line for line in self._heard.lines if " again: " in line]
-        if not is_whole and not said:
+        lines = [line for line in self._heard.lines if " again: " in line]
+        if not is_whole and not lines:
             return f"the damage is not named: {self._heard.lines}"
         self._heard.lines.clear()
         if outputs(path, self._backends, cache) != self._expected[path]:

@@ -95,7 +95,7 @@ def _enumerator(member: Any) -> str:
     return f"ARMNN_{c_name(type(member).__name__)}_{member.name}"
 
 
-def _layer(spec: Any, text: list[str], said: dict[str, str]) -> list[str]:
+def _layer(spec: Any, text: list[str], descriptions: dict[str, str]) -> list[str]:
     slots = f"Inputs: {_slots(spec.inputs)}. Outputs: {_slots(spec.outputs)}."
     moves = " It only moves elements." if spec.moves_data else ""
     about = f"{spec.name}: {_plain(text[0])}{moves}\n{slots}"
@@ -103,7 +103,8 @@ def _layer(spec: Any, text: list[str], said: dict[str, str]) -> list[str]:
     hints = get_type_hints(spec.descriptor)
     for field in dataclasses.fields(spec.descriptor):
         since = field.metadata.get("since", (1, 0))
-        lines += _guarded(_parameter(spec, field, hints[field.name], said[field.name]), since)
+        parameter = _parameter(spec, field, hints[field.name], descriptions[field.name])
+        lines += _guarded(parameter, since)
     return _guarded(lines, spec.since)
 
 
@@ -119,10 +120,10 @@ def _slot(slot: Any) -> str:
     return f"{slot.name} (optional)" if getattr(slot, "optional", False) else str(slot.name)
 
 
-def _parameter(spec: Any, field: Any, hint: Any, said: str) -> list[str]:
+def _parameter(spec: Any, field: Any, hint: Any, description: str) -> list[str]:
     name = f"ARMNN_{c_name(spec.name)}_{field.name.upper()}"
     kind = " Type: string." if hint is str else " Type: float64." if "float" in str(hint) else ""
-    lines = [_comment(f"{_plain(said)}{kind}"), f'#define {name} "{field.name}"']
+    lines = [_comment(f"{_plain(description)}{kind}"), f'#define {name} "{field.name}"']
     if field.default != ():
         lines.append(f"#define {name}_DEFAULT {c_literal(field.default)}")
     return lines

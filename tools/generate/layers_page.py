@@ -84,7 +84,7 @@ def _output_row(output_slot: Any) -> str:
     if 0 < len(allowed) < 6:
         doc = f"{doc} {' or '.join(allowed)}.".strip()
     elif allowed:
-        doc = f"{doc} {allowed[0]} unless said otherwise.".strip()
+        doc = f"{doc} {allowed[0]} unless stated otherwise.".strip()
     return f"| output | {name} | tensor | {_markdown(doc)} |"
 
 

@@ -96,10 +96,10 @@ def read_catalogue(path: Path = CATALOGUE) -> dict[str, Model]:
         KeyError: A model names a package or source that is not there, or lacks a field.
         TypeError: A model has a field that there is not.
     """
-    said = tomllib.loads(path.read_text(encoding="utf-8"))
-    packages = {name: Package(name=name, **rest) for name, rest in said["packages"].items()}
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    packages = {name: Package(name=name, **rest) for name, rest in tables["packages"].items()}
     models: dict[str, Model] = {}
-    for name, entry in said["models"].items():
+    for name, entry in tables["models"].items():
         rest: dict[str, Any] = dict(entry)
         rest["inputs"] = {at: _feed(feed) for at, feed in entry.get("inputs", {}).items()}
         if "source" in rest:

@@ -74,14 +74,14 @@ def measure(model: Model, path: Path) -> dict[str, Any]:
         }
     in_steps = None not in steps
     on_average = model.quantized and path.suffix == ".onnx"
-    said = verdict(mine, others, in_steps=in_steps, on_average=on_average)
+    judged = verdict(mine, others, in_steps=in_steps, on_average=on_average)
     return record | {
         "inputs": {name: list(array.shape) for name, array in feeds[0].items()},
         "layers": dict(Counter(row.type for row in loaded.report).most_common()),
         "unit": "steps" if in_steps else "range",
         "ours": dataclasses.asdict(mine),
         "others": {name: dataclasses.asdict(other) for name, other in others.items()},
-        "verdict": said,
+        "verdict": judged,
     }
 
 
@@ -141,9 +141,9 @@ def record_of(name: str, folder: Path, sources: str, *, anew: bool) -> dict[str,
     key = hashlib.sha256(repr((sources, model)).encode() + path.read_bytes()).hexdigest()
     kept = folder / f"{name}.json"
     if not anew and kept.exists():
-        said: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-        if said["key"] == key:
-            record: dict[str, Any] = said["record"]
+        cached: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        if cached["key"] == key:
+            record: dict[str, Any] = cached["record"]
             return record
     try:
         record = measure(model, path)

@@ -51,8 +51,8 @@ def page() -> str:
         ValueError: What was measured is not what the catalogue has.
     """
     catalogue = read_catalogue()
-    said = json.loads(RECORDS.read_text(encoding="utf-8"))
-    versions, records = said["versions"], said["models"]
+    everything = json.loads(RECORDS.read_text(encoding="utf-8"))
+    versions, records = everything["versions"], everything["models"]
     if list(records) != list(catalogue):
         differing = sorted(set(records) ^ set(catalogue))
         raise ValueError(
@@ -94,11 +94,11 @@ def _amount(record: Mapping[str, Any], what: str) -> str:
 
 
 def _verdict(record: Mapping[str, Any]) -> str:
-    said: str = record["verdict"] or "**differs**"
-    if not said.startswith("no further than "):
-        return said
-    other = record["others"][said.removeprefix("no further than ")]
-    return f"{said}, which is {other['largest']:.2g} off at most, {other['mean']:.2g} on average"
+    verdict: str = record["verdict"] or "**differs**"
+    if not verdict.startswith("no further than "):
+        return verdict
+    other = record["others"][verdict.removeprefix("no further than ")]
+    return f"{verdict}, which is {other['largest']:.2g} off at most, {other['mean']:.2g} on average"
 
 
 def _sentence(model: Model) -> str:

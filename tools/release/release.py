@@ -125,11 +125,11 @@ def _version_problems(root: Path, package: str, version: str) -> Iterator[str]:
     if wanted.is_prerelease or len(wanted.release) != 3 or str(wanted) != version:
         yield f"The version {version!r} is not a final one: expected three numbers, as in 1.1.0."
         return
-    said = packages(root)[package]["version"]
-    if said != version:
+    declared = packages(root)[package]["version"]
+    if declared != version:
         yield (
-            f"{package} says that it is {said}, expected {version}: run hatch version {version} "
-            f"in packages/{package}."
+            f"{package} says that it is {declared}, expected {version}: run hatch version "
+            f"{version} in packages/{package}."
         )
     api = packages(root)[API]["version"].rpartition(".")[0]
     if package == KIT and version.rpartition(".")[0] != api:

@@ -102,7 +102,7 @@ def arm_machine() -> ArmMachine:
 
     Raises:
         FileNotFoundError: The machine that this runs on has no apt.
-        subprocess.CalledProcessError: apt or dpkg failed, and said why.
+        subprocess.CalledProcessError: apt or dpkg failed, and printed why.
     """
     tools, system = FOLDER / "tools", FOLDER / "system"
     missing = [package for program, package in TOOLS.items() if shutil.which(program) is None]

@@ -64,7 +64,7 @@ def unpack(
 
     Raises:
         FileNotFoundError: The machine has no apt, or no source in the format deb822.
-        subprocess.CalledProcessError: apt or dpkg failed, and said why.
+        subprocess.CalledProcessError: apt or dpkg failed, and printed why.
     """
     if shutil.which("apt-get") is None:
         raise FileNotFoundError(f"cannot unpack {packages!r}: apt-get is not on this machine")

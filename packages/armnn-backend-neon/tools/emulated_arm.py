@@ -94,8 +94,8 @@ def chosen_level(machine: ArmMachine, cpu: str) -> str:
     ask = "from armnn_backend_neon.backend import CpuAccBackend as B; print(B().devices()[0].name)"
     environment = {**os.environ, "QEMU_CPU": cpu}
     command = [str(machine.python), "-c", ask]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return said.stdout.strip()
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return answer.stdout.strip()
 
 
 def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:

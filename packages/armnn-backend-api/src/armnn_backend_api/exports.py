@@ -127,12 +127,12 @@ class Exports:
         """
         with _stage("table"):
             table: BackendApi = read_table(address)
-            said = read_text("id of the table", table.id)
+            found = read_text("id of the table", table.id)
             for field in ("version", "vendor"):
                 read_text(f"{field} of the table", getattr(table, field))
-            if said != id:
+            if found != id:
                 raise TableError(
-                    f"id of the table is {said!r}, expected {id!r} as GetBackendId answers"
+                    f"id of the table is {found!r}, expected {id!r} as GetBackendId answers"
                 )
             needed = BackendVersion(table.api_major, table.api_minor)
             if needed != version:

@@ -83,7 +83,7 @@ def make_session(
 
 
 def first_line(error: Exception) -> str:
-    """Return what onnxruntime said, in one line."""
+    """Return onnxruntime's message in one line."""
     lines = (line.strip() for line in str(error).splitlines())
     return next((line for line in lines if line), type(error).__name__)
 

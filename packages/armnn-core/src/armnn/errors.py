@@ -73,7 +73,7 @@ class ModelFileError(ArmnnError):
 
 
 class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
-    """No file is where the model was said to be."""
+    """There is no file at the model's path."""
 
 
 class ParseError(ModelFileError, ValueError):

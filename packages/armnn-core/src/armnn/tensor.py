@@ -47,7 +47,7 @@ class TensorInfo:
         shape: One dimension per axis, rank 0 to 8; ``None`` where not even the rank is known.
         data_type: What one element is. Its name, its number, or a type of NumPy's is accepted:
             "QAsymmU8", "float32", ``np.float32``; of the latter the plain type.
-        scales: Empty (not quantised, or not said yet), one scale, or one per index of ``axis``.
+        scales: Empty (not quantised, or not known yet), one scale, or one per index of ``axis``.
             A single number is accepted.
         zero_points: The stored values that mean zero: one, or one per scale. A single number is
             accepted; the default is zero. As in Arm NN they need not be values that the type can
@@ -230,7 +230,7 @@ def completed_shape(inferred: Shape | None, declared: Shape | None) -> Shape | N
     """Return the inferred shape, completed by the model file's."""
     if inferred is None or declared is None or len(inferred) != len(declared):
         return declared if inferred is None else inferred
-    return tuple(said if dim is None else dim for dim, said in zip(inferred, declared, strict=True))
+    return tuple(size if dim is None else dim for dim, size in zip(inferred, declared, strict=True))
 
 
 def info_of(array: NDArray[Any]) -> TensorInfo:

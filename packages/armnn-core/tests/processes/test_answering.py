@@ -52,7 +52,7 @@ def test_a_closed_child_leaves_the_pipes_of_a_later_one() -> None:
 def test_a_line_that_is_no_object_is_no_answer() -> None:
     with AnsweringChild("a:b", REQUEST, 20) as child:
         assert child.answer() == {"first": 1}
-        with pytest.raises(SilenceError, match="said what is no answer"):
+        with pytest.raises(SilenceError, match="answered what is no answer"):
             child.answer()
 
 

@@ -263,8 +263,8 @@ def _activated(node: Node, value: str, parameters: Sequence[float]) -> str:
     Raises:
         ParseError: It is not known, or has too few parameters.
     """
-    said = (a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "activation")
-    name = next(said, "")
+    activations = (a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "activation")
+    name = next(activations, "")
     if not name:
         return f"Y = Identity ({value})"
     if name not in _PARAMETERS or len(parameters) < len(_PARAMETERS[name]):

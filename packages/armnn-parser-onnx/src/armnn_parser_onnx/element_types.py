@@ -105,9 +105,9 @@ def body_output_types(
         opset: The version of ONNX's operators.
         types: Of the values around it.
     """
-    said = [data_type_or_none(element_type_of(output)) for output in body.outputs]
-    if all(data_type is not None for data_type in said):
-        return said
+    declared = [data_type_or_none(element_type_of(output)) for output in body.outputs]
+    if all(data_type is not None for data_type in declared):
+        return declared
     inside = {name: types[name] for name in body.captures if name in types}
     inside |= {name: DataType.from_numpy(data.dtype) for name, data in body.arrays.items()}
     inside |= _known(zip((value.name for value in body.inputs), given, strict=False))

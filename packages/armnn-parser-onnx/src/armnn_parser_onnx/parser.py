@@ -74,12 +74,12 @@ def _main_graph(model: ModelFile) -> messages.Graph:
 
 
 def _metadata(model: messages.Model, opset: int) -> dict[str, str]:
-    said = {
+    texts = {
         "producer_name": model.producer_name,
         "producer_version": model.producer_version,
         "opset": str(opset),
     }
-    return {key: text for key, text in said.items() if text} | {
+    return {key: text for key, text in texts.items() if text} | {
         entry.key: entry.value for entry in model.metadata_props
     }
 

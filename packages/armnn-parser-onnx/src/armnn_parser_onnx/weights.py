@@ -55,10 +55,10 @@ def static_weights(operation: Operation) -> tuple[int, ...]:
 
 
 def _check_kernel_shape(operation: Operation, size: tuple[int, ...]) -> None:
-    said = operation.integers("kernel_shape")
-    if said is not None and said != size:
+    declared = operation.integers("kernel_shape")
+    if declared is not None and declared != size:
         raise operation.error(
-            f"the attribute 'kernel_shape' is {list(said)}, but the weights have {list(size)}"
+            f"the attribute 'kernel_shape' is {list(declared)}, but the weights have {list(size)}"
         )
 
 

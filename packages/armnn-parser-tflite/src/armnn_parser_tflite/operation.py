@@ -172,12 +172,12 @@ class Operation(ConvertedOperation):
         if len(shape) != rank:
             raise self.error(f"its input {index} has rank {len(shape)}: expected {rank}")
         tensor = self.graph.tensor(self.record.inputs[index])
-        said = tensor.signature or tensor.shape
-        if len(said) != rank:
+        declared = tensor.signature or tensor.shape
+        if len(declared) != rank:
             return shape
         return tuple(
             ours if isinstance(ours, int) or theirs < 1 else theirs
-            for ours, theirs in zip(shape, said, strict=True)
+            for ours, theirs in zip(shape, declared, strict=True)
         )
 
     # -- outputs ---------------------------------------------------------------------------------

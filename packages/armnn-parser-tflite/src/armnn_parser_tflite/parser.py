@@ -104,17 +104,17 @@ def _check_choice(subgraph: object, signature: object) -> None:
 
 
 def _metadata(model: ModelFile, buffers: Buffers) -> dict[str, str]:
-    said = {"version": str(model.root.integer("Version"))}
+    texts = {"version": str(model.root.integer("Version"))}
     description = model.root.text("Description")
     if description:
-        said["description"] = description
+        texts["description"] = description
     for entry in model.root.tables("Metadata"):
         if entry.text("Name") == _RUNTIME_VERSION:
             data = buffers.data(entry.integer("Buffer"))
             text = b"" if data is None else bytes(data[:32]).rstrip(b"\0")
             if text:
-                said[_RUNTIME_VERSION] = text.decode("ascii", "backslashreplace")
-    return said
+                texts[_RUNTIME_VERSION] = text.decode("ascii", "backslashreplace")
+    return texts
 
 
 def _named(

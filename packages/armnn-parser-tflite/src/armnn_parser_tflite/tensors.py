@@ -112,8 +112,8 @@ def info_of(tensor: Tensor) -> TensorInfo:
     """
     element_count(tensor)
     dims: tuple[Dimension, ...] = tuple(
-        None if said == -1 else dim
-        for dim, said in zip(tensor.shape, tensor.signature or tensor.shape, strict=True)
+        None if declared == -1 else dim
+        for dim, declared in zip(tensor.shape, tensor.signature or tensor.shape, strict=True)
     )
     try:
         plain = stored_type(tensor.type)

@@ -19,7 +19,7 @@ class Delegate:
     Attributes:
         library: The name that was asked for.
         backends: The ids of the backends, the preferred one first.
-        threads: How many threads a layer may use; None if it was not said.
+        threads: How many threads a layer may use; None if that is not given.
         optimizer: Options of the optimizer by armnn's names.
         fast_math: Whether backends with such an option may compute less exactly.
         dynamic_backends_path: The directory to scan for dynamic backends; "" for the usual ones.
@@ -43,14 +43,14 @@ class Delegate:
     def merged(self, other: Delegate) -> Delegate:
         """Return both in one; what the other says counts."""
         unset = Delegate("")
-        said = {
+        changes = {
             each.name: getattr(other, each.name)
             for each in fields(other)
             if getattr(other, each.name) != getattr(unset, each.name)
         }
-        said["backends"] = (*self.backends, *other.backends)
-        said["optimizer"] = {**self.optimizer, **other.optimizer}
-        return replace(self, **said)
+        changes["backends"] = (*self.backends, *other.backends)
+        changes["optimizer"] = {**self.optimizer, **other.optimizer}
+        return replace(self, **changes)
 
 
 def load_delegate(library: str, options: Mapping[str, object] | None = None) -> Delegate:
@@ -89,10 +89,11 @@ def combined(delegates: Iterable[Delegate]) -> Delegate:
 
 def _read(delegate: Delegate, name: str, value: str) -> Delegate:
     if name in _OPTIMIZER:
-        said: dict[str, Any] = {_OPTIMIZER[name]: _flag(name, value)}
-        if said.get("allow_expanded_dims"):
-            said["shape_inference_method"] = "ValidateOnly"  # else there are no shapes to compare
-        return replace(delegate, optimizer={**delegate.optimizer, **said})
+        changes: dict[str, Any] = {_OPTIMIZER[name]: _flag(name, value)}
+        if changes.get("allow_expanded_dims"):
+            # Else there are no shapes to compare.
+            changes["shape_inference_method"] = "ValidateOnly"
+        return replace(delegate, optimizer={**delegate.optimizer, **changes})
     if name in _FIELDS:
         at, convert = _FIELDS[name]
         return replace(delegate, **{at: convert(name, value)})

@@ -253,7 +253,7 @@ class Interpreter:
             signature_key: Which one; may be left out if there is only one.
 
         Raises:
-            InvalidArgumentError: There is no such signature, or which one was not said.
+            InvalidArgumentError: There is no such signature, or which one is not given.
         """
         if signature_key is None:
             if len(self.model.signatures) != 1:

@@ -245,13 +245,13 @@ def _node_arg(value: ValueInfo, sizes: Sizes) -> NodeArg:
     return NodeArg(value.name, type_name(tensor.elem_type), shape)
 
 
-def _dimension(dim: Dimension, sizes: Sizes) -> int | str | None:
+def _dimension(dim: Dimension, given: Sizes) -> int | str | None:
     if dim.dim_value is not None:
         return dim.dim_value if dim.dim_value >= 0 else None
-    for said, sizes_said in (
-        (dim.denotation, sizes.by_denotation),
-        (dim.dim_param, sizes.by_name),
+    for name, sizes in (
+        (dim.denotation, given.by_denotation),
+        (dim.dim_param, given.by_name),
     ):
-        if said is not None and said in sizes_said:
-            return sizes_said[said]
+        if name is not None and name in sizes:
+            return sizes[name]
     return dim.dim_param or None

@@ -87,8 +87,8 @@ def choose(
     if CPU not in chosen and (with_defaults or not backends):
         chosen[CPU] = {}
         backends |= {each: defaults[each] for each in defaults if each not in backends}
-    for backend_id, said in thread_options(backends.values(), threads).items():
-        options[backend_id] = {**said, **options.get(backend_id, {})}
+    for backend_id, default in thread_options(backends.values(), threads).items():
+        options[backend_id] = {**default, **options.get(backend_id, {})}
     return Choice(chosen, None if [*chosen] == [CPU] else list(backends), options)
 
 

@@ -91,18 +91,18 @@ class InferenceSession:
         providers: Providers | None,
         provider_options: Sequence[Mapping[str, object]] | None,
     ) -> None:
-        said = self._sess_options
-        if not providers and said.providers:
-            providers = list(said.providers.items())
-        sizes = model.Sizes(said.free_dimensions, said.free_denotations)
+        given = self._sess_options
+        if not providers and given.providers:
+            providers = list(given.providers.items())
+        sizes = model.Sizes(given.free_dimensions, given.free_denotations)
         described = model.describe(self._source, sizes)
         began = time.perf_counter_ns()
         with translated():
             choice = choose(
                 providers,
                 provider_options,
-                threads=said.intra_op_num_threads,
-                with_defaults=said.config_entries.get(_NO_FALLBACK) != "1",
+                threads=given.intra_op_num_threads,
+                with_defaults=given.config_entries.get(_NO_FALLBACK) != "1",
             )
             parsed = parse(self._source, suffix="onnx")
             model.set_input_sizes(parsed, described.inputs)

@@ -116,17 +116,17 @@ class IRuntime:
         Raises:
             RuntimeError: It cannot be loaded; the message says why.
         """
-        said, properties = networkProperties, None
+        given, properties = networkProperties, None
         with arm_nn_errors():
-            if said is not None:
+            if given is not None:
                 properties = NetworkProperties(
-                    input_source=said.m_InputSource,  # type: ignore[arg-type] # a number will do
-                    output_source=said.m_OutputSource,  # type: ignore[arg-type] # the same
+                    input_source=given.m_InputSource,  # type: ignore[arg-type] # a number will do
+                    output_source=given.m_OutputSource,  # type: ignore[arg-type] # the same
                 )
             loaded = self._runtime.load_network(network.optimized, properties)
-        details = said is not None and said.m_OutputNetworkDetailsMethod != _NO_DETAILS
+        details = given is not None and given.m_OutputNetworkDetailsMethod != _NO_DETAILS
         profiler = IProfiler(network.optimized.network if details else None)
-        profiler.EnableProfiling(said is not None and said.m_ProfilingEnabled)
+        profiler.EnableProfiling(given is not None and given.m_ProfilingEnabled)
         self._loaded[loaded.id] = _Loaded(loaded, network.built, profiler)
         network.thisown = False  # as in PyArmNN, whose runtime takes it over
         return loaded.id, ""

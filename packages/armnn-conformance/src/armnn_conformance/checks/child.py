@@ -228,8 +228,8 @@ def _answer(checks: Checks, check: str, arguments: dict[str, Any], say: Any) -> 
         answer = checks.run(check, arguments)
         if check == "cell":
             for name, outcome in answer:
-                said = [name, str(outcome.verdict), outcome.detail, outcome.is_damaged]
-                say("outcome", said)
+                row = [name, str(outcome.verdict), outcome.detail, outcome.is_damaged]
+                say("outcome", row)
             answer = None
         sys.stdout.flush()
         say("done", answer)

@@ -67,8 +67,8 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
         note = f"Backends were asked without knowing all shapes: {assumed.error}{advice}."
         return Sized(whole, assumed, note)
     notes = {name: assumed.note(name, infos[name].with_shape(known[name])) for name in opened}
-    said = [f"Input {name}: {note}; --shape says others." for name, note in notes.items() if note]
-    return Sized(made, assumed, "\n".join(said))
+    lines = [f"Input {name}: {note}; --shape says others." for name, note in notes.items() if note]
+    return Sized(made, assumed, "\n".join(lines))
 
 
 def assigned(

@@ -219,8 +219,8 @@ def _show_tool(findings: Findings, name: str, arguments: argparse.Namespace) -> 
         rows = [_row(verdict, verdict is findings.first) for verdict in listed]
         print_table(f"{name} beside {arguments.reference}", COLUMNS, rows)
     layers = "layer that has" if compared == 1 else "layers that have"
-    said = f"differ in {len(wrong)}" if wrong else "agree in all"
-    print(f"{name} and {arguments.reference} {said} of {compared} {layers} a name in the file.")
+    outcome = f"differ in {len(wrong)}" if wrong else "agree in all"
+    print(f"{name} and {arguments.reference} {outcome} of {compared} {layers} a name in the file.")
 
 
 def _show_passes(

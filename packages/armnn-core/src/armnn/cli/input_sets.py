@@ -70,9 +70,9 @@ def _common_count(folders: dict[str, tuple[str, list[Path]]], option: str) -> in
     """Return how many files every folder has, 0 without folders."""
     counts = {text: len(files) for text, (_, files) in folders.items()}
     if len(set(counts.values())) > 1:
-        said = ", ".join(f"{text!r} with {count}" for text, count in counts.items())
+        listed = ", ".join(f"{text!r} with {count}" for text, count in counts.items())
         raise InvalidArgumentError(
-            f"{option} got folders of different numbers of files: {said}; expected one file for "
+            f"{option} got folders of different numbers of files: {listed}; expected one file for "
             "each set of inputs"
         )
     return max(counts.values(), default=0)

@@ -224,24 +224,24 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
     """Return the data that an option has or names."""
     if _NUMBERS.fullmatch(source):
         numbers = _numbers(name, source, info)
-        array, said = fitted(numbers, info, f"the input {name!r}, {source}")
-        return Feed(name, info, array, "the command line", tuple(said))
+        array, notes = fitted(numbers, info, f"the input {name!r}, {source}")
+        return Feed(name, info, array, "the command line", tuple(notes))
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in PICTURE_SUFFIXES:
-        array, said = read_picture(path, info, options.pictures)
+        array, notes = read_picture(path, info, options.pictures)
     elif suffix in ARRAY_SUFFIXES:
         data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
         if options.quantize and info.is_quantized and data.dtype.kind == "f":
             data = quantize(data, info)
-        array, said = fitted(data, info, f"the input {name!r} from {source!r}")
+        array, notes = fitted(data, info, f"the input {name!r} from {source!r}")
     else:
         raise InvalidArgumentError(
             f"--input got {source!r} for the input {name!r}, expected a file ending in "
             f"{', '.join(ARRAY_SUFFIXES + PICTURE_SUFFIXES)}, numbers as in 16000 or 1,2.5, or the "
             "word random, zeros, true or false"
         )
-    return Feed(name, info, array, source, tuple(said))
+    return Feed(name, info, array, source, tuple(notes))
 
 
 def _numbers(name: str, text: str, info: TensorInfo) -> NDArray[Any]:

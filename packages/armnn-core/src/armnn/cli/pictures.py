@@ -71,7 +71,7 @@ def read_picture(
     Args:
         path: A PNG or JPEG file.
         info: The input; its height and width may be unknown.
-        options: What the user said.
+        options: The user's options.
 
     Raises:
         InvalidArgumentError: The file is no picture, or it cannot become such an input.

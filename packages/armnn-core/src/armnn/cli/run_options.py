@@ -92,7 +92,7 @@ def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
 
 def _add_picture_arguments(group: argparse._ArgumentGroup) -> None:
     group.description = (
-        "A pixel, 0 to 255, becomes (pixel * scale - mean) / std. What is not said is guessed "
+        "A pixel, 0 to 255, becomes (pixel * scale - mean) / std. What is not given is guessed "
         "from the input's shape and type, and the guess is printed."
     )
     group.add_argument("--layout", choices=("nchw", "nhwc"), help="where the channels are")

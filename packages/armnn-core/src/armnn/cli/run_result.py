@@ -61,7 +61,7 @@ class RunResult:
         sets: One entry per set of inputs.
         output_infos: Of all outputs.
         labels: The names of classes, if there are any.
-        top_k: How many of the best classes are asked for, None if that was not said.
+        top_k: How many of the best classes are asked for, None if that is not given.
         latency: Of the measured runs.
         report: Which layer ran where.
         show_report: Whether the report was asked for.
@@ -231,9 +231,9 @@ class RunResult:
 
 def _show_inputs(one: SetResult) -> None:
     for feed in one.feeds:
-        said = "; ".join((feed.source, *feed.notes))
+        origin = "; ".join((feed.source, *feed.notes))
         info = feed.info.with_shape(feed.array.shape)
-        print(printable(f"Input {feed.name}: {info} from {said}"))
+        print(printable(f"Input {feed.name}: {info} from {origin}"))
 
 
 def _input_as_dict(feed: Feed) -> dict[str, Any]:

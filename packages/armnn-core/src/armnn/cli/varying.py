@@ -65,8 +65,8 @@ def _compared(arguments: argparse.Namespace, name: str, value: str) -> dict[str,
     try:
         found: dict[str, Any] = json.loads(ending.output)
     except ValueError:
-        said = ending.errors.decode(errors="replace").strip().splitlines() or [str(ending)]
-        return {"agrees": False, "error": said[-1].removeprefix("armnn: error: ")}
+        lines = ending.errors.decode(errors="replace").strip().splitlines() or [str(ending)]
+        return {"agrees": False, "error": lines[-1].removeprefix("armnn: error: ")}
     return found
 
 

@@ -64,7 +64,7 @@ class Observations:
     """What a loaded part computes at its borders.
 
     Attributes:
-        failure: What a backend said when it failed while it ran; "" if it did not.
+        failure: A backend's message if it failed while it ran; "" if it did not.
         changed: The places of values that were other bits in a later run.
     """
 

@@ -40,7 +40,7 @@ class Figures:
         first: The index of the first of them, None without any.
         got: Its real value.
         expected: The real value of the truth.
-        detail: In words: a shape, or what a backend said.
+        detail: In words: a shape, or a backend's message.
     """
 
     kind: ErrorKind = ErrorKind.NONE

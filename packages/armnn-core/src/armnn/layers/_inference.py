@@ -148,7 +148,7 @@ def _like(
     return TensorInfo(shape, info.data_type, info.scales, info.zero_points, axis)
 
 
-def merge_shapes(said: Shape | None, inferred: Shape | None, what: str) -> Shape | None:
+def merge_shapes(declared: Shape | None, inferred: Shape | None, what: str) -> Shape | None:
     """Return the shape that two partial shapes describe together.
 
     Known dimensions precede named ones, named ones precede unknown ones.
@@ -156,19 +156,19 @@ def merge_shapes(said: Shape | None, inferred: Shape | None, what: str) -> Shape
     Raises:
         ShapeError: They contradict each other.
     """
-    if said is None or inferred is None:
-        return inferred if said is None else said
-    if len(said) != len(inferred):
+    if declared is None or inferred is None:
+        return inferred if declared is None else declared
+    if len(declared) != len(inferred):
         raise ShapeError(
-            f"the output {what!r} is declared with shape {format_shape(said)}, but the layer makes "
-            f"{format_shape(inferred)}"
+            f"the output {what!r} is declared with shape {format_shape(declared)}, but the layer "
+            f"makes {format_shape(inferred)}"
         )
     merged: list[Dimension] = []
-    for ours, theirs in zip(said, inferred, strict=True):
+    for ours, theirs in zip(declared, inferred, strict=True):
         if isinstance(ours, int) and isinstance(theirs, int) and ours != theirs:
             raise ShapeError(
-                f"the output {what!r} is declared with shape {format_shape(said)}, but the layer "
-                f"makes {format_shape(inferred)}"
+                f"the output {what!r} is declared with shape {format_shape(declared)}, but the "
+                f"layer makes {format_shape(inferred)}"
             )
         merged.append(ours if isinstance(ours, int) or theirs is None else theirs)
     return tuple(merged)

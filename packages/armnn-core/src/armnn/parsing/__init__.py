@@ -231,9 +231,9 @@ def _no_parser(subject: str, suffix: str) -> str:
             f"{message}; did you mean .{meant}? Rename the file, or parse it with suffix={meant!r}."
         )
     if meant is not None:
-        said = "" if meant == suffix.lower() else f"did you mean .{meant}? "
+        suggestion = "" if meant == suffix.lower() else f"did you mean .{meant}? "
         advice = f"{PARSERS[meant]} reads .{meant}: {install_command(f'armnn-core[{meant}]')}"
-        return f"{message}; {said}{advice}."
+        return f"{message}; {suggestion}{advice}."
     if any(entry.distribution.normalized_name != _CORE for entry in installed):
         return f"{message}."
     return f"{message}. The usual ones: {install_command(USUAL)}."

@@ -180,7 +180,7 @@ class _Search:
                     else:
                         faults.append(Trial((backend_id,), fault=str(row["fault"])))
             except SilenceError as silence:
-                if waiting:  # at the backend that it was asking, not when it had said all
+                if waiting:  # at the backend that it was asking, not when it had answered all
                     faults.append(Trial((waiting.pop(0),), fault=str(silence)))
         return answers, faults
 

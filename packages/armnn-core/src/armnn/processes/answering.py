@@ -99,9 +99,9 @@ class AnsweringChild:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise SilenceError("said what is no answer") from error
+            raise SilenceError("answered what is no answer") from error
         if not isinstance(row, dict):
-            raise SilenceError("said what is no answer")
+            raise SilenceError("answered what is no answer")
         return row
 
 

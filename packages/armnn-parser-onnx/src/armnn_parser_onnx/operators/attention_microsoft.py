@@ -47,18 +47,18 @@ def attention(operation: Operation) -> Sequence[Value]:
 
 
 def _projected_sizes(operation: Operation) -> tuple[int, int, int]:
-    said = operation.integers("qkv_hidden_sizes")
+    widths = operation.integers("qkv_hidden_sizes")
     width = operation.shape(1)[-1]
-    if said is None:
+    if widths is None:
         if not isinstance(width, int):
             raise NotKnownYetError("the shape of its weights is not known")
-        said = (width // 3,) * 3
-    if len(said) != 3 or min(said) < 1 or sum(said) != width:
+        widths = (width // 3,) * 3
+    if len(widths) != 3 or min(widths) < 1 or sum(widths) != width:
         raise operation.error(
-            f"the sizes of queries, keys and values are {list(said)}: expected three that make "
+            f"the sizes of queries, keys and values are {list(widths)}: expected three that make "
             f"{width}"
         )
-    return said[0], said[1], said[2]
+    return widths[0], widths[1], widths[2]
 
 
 def _split(operation: Operation, value: Value, sizes: Sequence[int]) -> list[Value]:

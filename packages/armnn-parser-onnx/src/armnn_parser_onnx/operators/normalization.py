@@ -172,8 +172,8 @@ def mean_variance_normalization(operation: Operation) -> Value:
     """Add (x - mean) / (deviation + 1e-9) over the axes."""
     value = operation.input()
     rank = len(operation.shape())
-    said = operation.integers("axes")
-    axes = operation.axes((0, 2, 3) if said is None else said, rank)
+    reduced = operation.integers("axes")
+    axes = operation.axes((0, 2, 3) if reduced is None else reduced, rank)
     mean = _mean(operation, value, axes, "mean")
     centred = binary(operation, BinaryOperation.SUB, value, mean, "centred")
     square = activation(operation, centred, ActivationFunction.SQUARE, part="square")

@@ -34,9 +34,9 @@ _UNSIGNED8 = 2  # TensorProto.UINT8, what is made unless the node says otherwise
 def quantize(operation: Operation) -> Value:
     """Add Quantize for quantised output types, else the arithmetic."""
     value = operation.input()
-    said = data_type_of(operation.integer("output_dtype", 0) or _UNSIGNED8)
+    declared = data_type_of(operation.integer("output_dtype", 0) or _UNSIGNED8)
     zero_point = operation.optional_input(2)
-    stored = said if zero_point is None else zero_point.info.data_type
+    stored = declared if zero_point is None else zero_point.info.data_type
     if not _layer_quantizes(operation, stored):
         return _quantize_by_arithmetic(operation, stored)
     info = _quantized_info(operation, stored)
@@ -63,8 +63,8 @@ def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
 def dequantize(operation: Operation) -> Value:
     """Add Dequantize for quantised input types, else the arithmetic."""
     value, scale = operation.input(), operation.input(1)
-    said = operation.integer("output_dtype", 0)
-    real = data_type_of(said) if said else scale.info.data_type
+    number = operation.integer("output_dtype", 0)
+    real = data_type_of(number) if number else scale.info.data_type
     real = real if real.bits > 8 else DataType.FLOAT32
     if value.info.is_quantized:
         stored = DataType.from_numpy(value.info.data_type.numpy_dtype)
@@ -127,8 +127,8 @@ def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
     Halves are rounded to even; floats are cast.
     """
     value, scale, point = operation.input(), operation.input(1), operation.optional_input(2)
-    said = operation.integer("precision", 0)
-    precision = data_type_of(said) if said else _arithmetic_type(scale)
+    number = operation.integer("precision", 0)
+    precision = data_type_of(number) if number else _arithmetic_type(scale)
     value = cast(operation, value, precision, "real")
     scale = _for_each(operation, cast(operation, scale, precision, "scale"), "scale_of_each")
     quotient = binary(operation, BinaryOperation.DIV, value, scale, "quotient")

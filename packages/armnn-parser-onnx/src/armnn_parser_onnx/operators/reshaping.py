@@ -63,13 +63,13 @@ def _axes_of(operation: Operation) -> tuple[int, ...] | None:
 @operator("Squeeze", moves_data=True)
 def squeeze(operation: Operation) -> Value:
     """Add Reshape that drops axes of one element."""
-    shape, said = operation.shape(), _axes_of(operation)
-    if said is None:
+    shape, inserted_axes = operation.shape(), _axes_of(operation)
+    if inserted_axes is None:
         if not all(isinstance(dim, int) for dim in shape):
             raise NotKnownYetError("it drops all axes of one element, and not all sizes are known")
         axes = tuple(axis for axis, dim in enumerate(shape) if dim == 1)
     else:
-        axes = operation.axes(said, len(shape))
+        axes = operation.axes(inserted_axes, len(shape))
     for axis in axes:
         if isinstance(shape[axis], int) and shape[axis] != 1:
             raise operation.error(f"the axis {axis} has {shape[axis]} elements: expected one")
@@ -80,11 +80,11 @@ def squeeze(operation: Operation) -> Value:
 @operator("Unsqueeze", moves_data=True)
 def unsqueeze(operation: Operation) -> Value:
     """Add Reshape that inserts axes of one element."""
-    shape, said = operation.shape(), _axes_of(operation)
-    if said is None:
+    shape, inserted_axes = operation.shape(), _axes_of(operation)
+    if inserted_axes is None:
         raise operation.error("the input 'axes' is missing")
-    rank = len(shape) + len(said)
-    inserted = operation.axes(said, rank)
+    rank = len(shape) + len(inserted_axes)
+    inserted = operation.axes(inserted_axes, rank)
     old = iter(range(len(shape)))
     groups = [[] if axis in inserted else [next(old)] for axis in range(rank)]
     return reshape_to_groups(operation, operation.input(), groups)

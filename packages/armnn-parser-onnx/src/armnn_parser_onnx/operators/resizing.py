@@ -120,8 +120,8 @@ def resize(operation: Operation) -> Value:
     )
     policy = operation.text("keep_aspect_ratio_policy", _POLICIES, "stretch")
     rank = len(operation.shape())
-    said = operation.integers("axes")
-    order = range(rank) if said is None else [operation.axis(axis, rank) for axis in said]
+    resized = operation.integers("axes")
+    order = range(rank) if resized is None else [operation.axis(axis, rank) for axis in resized]
     sizes = operation.optional_input(3)
     computed = None
     if sizes is None:

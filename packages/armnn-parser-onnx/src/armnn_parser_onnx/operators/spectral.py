@@ -41,10 +41,10 @@ def dft(operation: Operation) -> Value:
     return _dft(operation, axis[0] if axis else -2)
 
 
-def _dft(operation: Operation, said: int) -> Value:
+def _dft(operation: Operation, along: int) -> Value:
     value, shape = operation.input(), operation.shape()
     rank = len(shape)
-    axis, size, parts = operation.axis(said, rank), shape[operation.axis(said, rank)], shape[-1]
+    axis, size, parts = operation.axis(along, rank), shape[operation.axis(along, rank)], shape[-1]
     if axis == rank - 1 or parts not in (1, 2):
         raise operation.error(
             f"the input has {parts} numbers in its last axis and the transform is along axis "
@@ -176,9 +176,9 @@ def stft(operation: Operation) -> Value:
 
 
 def _frame_length(operation: Operation) -> int:
-    said = operation.known_integers(3)
-    if said:
-        return said[0]
+    lengths = operation.known_integers(3)
+    if lengths:
+        return lengths[0]
     if not operation.has_input(2):
         raise operation.error("it has neither a window nor a length of frames: expected one")
     window = operation.shape(2)

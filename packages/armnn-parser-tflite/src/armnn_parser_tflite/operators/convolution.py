@@ -131,10 +131,10 @@ def transpose_convolution(operation: Operation) -> Value:
         padding(operation, options, columns, width, stride_x),
         (stride_y, stride_x),
     )
-    said = operation.known_integers(0)[:1] if operation.input(0).constant is not None else ()
+    images = operation.known_integers(0)[:1] if operation.input(0).constant is not None else ()
     batch = image[0] if isinstance(image[0], int) else None
-    if said and batch is not None and said != (batch,):
-        raise operation.error(f"its output is to have {said[0]} images, but there are {batch}")
+    if images and batch is not None and images != (batch,):
+        raise operation.error(f"its output is to have {images[0]} images, but there are {batch}")
     if batch is not None:
         target = (batch, rows, columns, channels)
         parameters = replace(parameters, output_shape_enabled=True, output_shape=target)
@@ -157,14 +157,14 @@ def transpose_convolution(operation: Operation) -> Value:
 def _target(operation: Operation) -> tuple[int, int]:
     """Return the rows and columns of a transposed convolution's output."""
     if operation.input(0).constant is not None:
-        said = operation.known_integers(0)
+        shape = operation.known_integers(0)
     else:
         # A computed shape, for an unknown batch: the output tensor says its rows and columns.
         tensor = operation.graph.tensor(operation.record.outputs[0])
-        said = tensor.signature or tensor.shape
-    if len(said) != 4 or min(said[1:3]) < 1:
+        shape = tensor.signature or tensor.shape
+    if len(shape) != 4 or min(shape[1:3]) < 1:
         raise RefusedError("the height and width of its output are not known")
-    return said[1], said[2]
+    return shape[1], shape[2]
 
 
 @operator("Convolution2DTransposeBias", custom=True)

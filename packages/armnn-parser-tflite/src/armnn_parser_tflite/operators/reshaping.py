@@ -44,9 +44,9 @@ def squeeze(operation: Operation) -> Value:
     They are all of these, or those that are named.
     """
     shape = operation.shape()
-    said = operation.options("SqueezeOptions").integers("SqueezeDims")
-    axes = [operation.axis(axis, len(shape) - operation.is_complex()) for axis in said]
-    if not said:
+    given = operation.options("SqueezeOptions").integers("SqueezeDims")
+    axes = [operation.axis(axis, len(shape) - operation.is_complex()) for axis in given]
+    if not given:
         axes = [axis for axis, dim in enumerate(shape) if dim == 1]
     return without_axes(operation, operation.input(), axes)
 

@@ -170,11 +170,11 @@ def _begin(search: Search, network: Network, samples: Sequence[Arrays], layer: s
             f"{network.name!r} cannot be compared on {backends}: {ended}; {advice}"
         )
     what = {"compare": "no layer is wrong", "crash": "it neither crashes nor hangs nor fails"}
-    said = what.get(judge.job.check, "the command ends with status 0")
+    expectation = what.get(judge.job.check, "the command ends with status 0")
     named = f" of the name {layer!r}" if layer else ""
     raise InvalidArgumentError(
-        f"nothing to reduce: {said}{named} in {network.name!r} on {backends} with {len(samples)} "
-        "set(s) of inputs; give those with which it fails"
+        f"nothing to reduce: {expectation}{named} in {network.name!r} on {backends} with "
+        f"{len(samples)} set(s) of inputs; give those with which it fails"
     )
 
 

@@ -37,7 +37,7 @@ class ReportRow:
         layer: Its name.
         type: Its type.
         backend: The id of the backend that runs it.
-        refusals: The backends that were asked before, in that order; empty if the first said yes.
+        refusals: The backends that were asked before, in that order; empty if none was.
         compiled_into: The name of the layer that a backend put in its place, if it did.
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
         footprint: The memory of what it was compiled into, None if the backend does not say.

@@ -65,13 +65,13 @@ def _root(operand: Value, gate: Value, outside: Line) -> tuple[Value, list[Layer
     for inside in lines_of(operand):
         before = line_of(first_input(error), until=inside.value)
         scale = outside.factor * inside.factor
-        said = (scale * behind.factor, scale * behind.offset, before.factor)
+        numbers = (scale * behind.factor, scale * behind.offset, before.factor)
         if before.value is inside.value and inside.offset == before.offset == 0:
             near = _nearness(operand.info.data_type)
             wanted = (0.5, 0.5, math.sqrt(0.5))
             if all(
                 math.isclose(number, expected, rel_tol=near)
-                for number, expected in zip(said, wanted, strict=True)
+                for number, expected in zip(numbers, wanted, strict=True)
             ):
                 return inside.value, [*inside.layers, *behind.layers, error, *before.layers]
     return None

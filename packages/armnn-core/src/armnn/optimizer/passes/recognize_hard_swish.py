@@ -73,10 +73,10 @@ def _passed_on_the_way(x: Value, gate: Value, factor: float) -> list[Layer] | No
         return None
     before = line_of(first_input(clip), until=x)
     scale = behind.factor * factor
-    said = (scale * before.factor, scale * before.offset, scale * bounds.a)
+    numbers = (scale * before.factor, scale * before.offset, scale * bounds.a)
     if before.value is not x or not all(
         math.isclose(number, expected, rel_tol=1e-6)  # constants are rounded to float32
-        for number, expected in zip(said, (1 / 6, 1 / 2, 1), strict=True)
+        for number, expected in zip(numbers, (1 / 6, 1 / 2, 1), strict=True)
     ):
         return None
     return [*behind.layers, clip, *before.layers]

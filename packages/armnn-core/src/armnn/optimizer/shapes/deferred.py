@@ -38,7 +38,7 @@ def resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
 
     Raises:
         ParseError: The operator cannot be computed with these shapes and values, or became values
-            that are stored in another way than was said.
+            that are stored in another way than declared.
     """
     operator = deferred_operator(layer)
     inputs = [value for value in layer.inputs if value is not None]

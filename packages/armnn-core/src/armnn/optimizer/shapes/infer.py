@@ -56,7 +56,7 @@ def demand_shapes(network: Network, *, allow_expanded_dims: bool) -> None:
         if allow_expanded_dims:
             shapes = [tuple(size for size in shape if size != 1) for shape in shapes]
         agree = len(shapes[0]) == len(shapes[1]) and all(
-            not isinstance(said, int) or said == found for said, found in zip(*shapes, strict=True)
+            not isinstance(size, int) or size == found for size, found in zip(*shapes, strict=True)
         )
         if not agree:
             raise ShapeError(

@@ -104,15 +104,15 @@ class ExpectedInputs:
         )
 
 
-def checked_shape(said: object, name: str) -> tuple[int, ...]:
+def checked_shape(given: object, name: str) -> tuple[int, ...]:
     """Return the shape that a caller gives an input.
 
     Raises:
         InvalidArgumentError: It is no shape of an array.
     """
-    info = TensorInfo(items(said, f"the shape of the input {name!r}", "a list of numbers"))
+    info = TensorInfo(items(given, f"the shape of the input {name!r}", "a list of numbers"))
     if info.num_elements > _MOST_ELEMENTS:
-        raise refused(f"the shape of the input {name!r}", said, "one that an array can have")
+        raise refused(f"the shape of the input {name!r}", given, "one that an array can have")
     return info.static_shape
 
 

@@ -139,10 +139,10 @@ def _pad(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequence[Va
 def _concat(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequence[Value]:
     """Add a Concat layer along the axis of its views."""
     views = _views(operation, operation.parameters, "view_origins", len(operation.inputs))
-    said = operation.parameters.integer("concat_axis")
+    declared = operation.parameters.integer("concat_axis")
     shapes = [value.info.shape for value in operation.inputs]
     rank = len(shapes[0] or ()) if shapes else 0
-    for axis in dict.fromkeys((said, *range(rank))):
+    for axis in dict.fromkeys((declared, *range(rank))):
         if axis < rank and all(_starts(views, shapes, axis)):
             break
     else:

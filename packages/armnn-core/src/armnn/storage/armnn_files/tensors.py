@@ -192,4 +192,4 @@ def _shape(table: FlatTable) -> tuple[int | None, ...] | None:
             f"a tensor of it has {len(dims)} dimensions, of which it says {len(known)} times "
             "whether they are known"
         )
-    return tuple(dim if said else None for dim, said in zip(dims, known, strict=True))
+    return tuple(dim if is_known else None for dim, is_known in zip(dims, known, strict=True))
