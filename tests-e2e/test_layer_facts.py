@@ -20,8 +20,8 @@ from tools.generate import layers_header
 
 ENUMERATIONS = {kind.__name__ for kind in layers_header.enumerations(LAYERS.values())} | {
     name
-    for name, kind in vars(armnn.types).items()
-    if isinstance(kind, type) and issubclass(kind, ArmnnEnum)
+    for name in armnn.types.__all__
+    if isinstance(kind := getattr(armnn.types, name), type) and issubclass(kind, ArmnnEnum)
 }
 FIELDS = [
     (spec, field, field.metadata.get("values", get_type_hints(spec.descriptor)[field.name]))
@@ -44,7 +44,12 @@ ENUMERATED_IN_C = "|".join(
 NOT_OURS = ("tests-e2e/compat/frozen/", "tests-e2e/compat/sources/")
 """What was released, and what is built with the headers that were."""
 GENERATED = ("/armnn/backend.h", "/armnn/layers.h", "/_builders.py", "/_types.py")
-TABLE = ("armnn-core/src/armnn/layers/", "armnn-core/src/armnn/types.py", "core/tests/layers/")
+TABLE = (
+    "armnn-core/src/armnn/layers/",
+    "armnn-core/src/armnn/types.py",
+    "core/src/armnn/_functions.py",
+    "core/tests/layers/",
+)
 """The table, and the tests that are about it."""
 OTHER_WORDS = {
     "cpp/layers/normalization.cpp": {"beta", "gamma"},  # inputs, in messages

@@ -160,8 +160,9 @@ def _extends(old: Any, new: Any) -> bool:
 def contract() -> dict[str, Any]:
     """Return one row per public name, as JSON has it."""
     rows = {name: describe(getattr(armnn.backends, name)) for name in armnn.backends.__all__}
-    for name, found in vars(armnn.types).items():
-        if isinstance(found, enum.EnumMeta) and found.__module__ == "armnn.types":
+    for name in armnn.types.__all__:
+        found = getattr(armnn.types, name)
+        if isinstance(found, enum.EnumMeta):
             rows[name] = describe(found)
     return {name: rows[name] for name in sorted(rows)}
 

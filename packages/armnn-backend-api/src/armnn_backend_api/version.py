@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Self
 
 from armnn_backend_api.__about__ import __version__
 
-_SPELLING = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _LARGEST_NUMBER = 2**32 - 1  # both numbers cross the C ABI as uint32_t
 
 
@@ -111,13 +109,13 @@ class BackendVersion:
             ValueError: if the text is anything else, including signs, spaces, leading zeros and a
                 third number.
         """
-        match = _SPELLING.fullmatch(text)
-        if match is None:
+        numbers = text.split(".")
+        if len(numbers) != 2 or not all(map(_is_plain, numbers)):
             raise ValueError(
                 f"Cannot read a Backend API version: got {text!r}, expected '<major>.<minor>' such "
                 f"as '1.0'."
             )
-        return cls(int(match[1]), int(match[2]))
+        return cls(int(numbers[0]), int(numbers[1]))
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
@@ -135,6 +133,11 @@ def is_compatible(backend: BackendVersion, core: BackendVersion) -> bool:
         major, what an older minor promised still holds. The rule is Arm NN's.
     """
     return backend.major == core.major and backend.minor <= core.minor
+
+
+def _is_plain(number: str) -> bool:
+    """Return whether a text is digits without leading zeros."""
+    return number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
 
 
 def _check_number(field: str, number: int) -> None:

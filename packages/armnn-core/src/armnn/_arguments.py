@@ -29,8 +29,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from armnn._dataclasses import fields
-from armnn._spelling import closest
-from armnn._symbolic import is_symbolic
 from armnn.errors import InvalidArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -57,6 +55,8 @@ def unknown(
         known: The names that exist.
         beside: Further ones, which are suggested and not listed.
     """
+    from armnn._spelling import closest  # late: for a message only
+
     meant = closest(name, (*known, *beside))
     hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(known)}"
     return UnknownNameError(f"there is no {what.format(repr(name))}; {hint}")
@@ -101,9 +101,11 @@ def shown(value: object) -> str:
 
 def integer(value: object, what: str) -> int:
     """Return a whole number that fits 64 bits."""
-    if is_symbolic(value) and isinstance(value, int):
-        return value
     if type(value) is not int:
+        from armnn._symbolic import is_symbolic  # late: few processes have any
+
+        if isinstance(value, int) and is_symbolic(value):
+            return value
         item = _scalar(value)
         if isinstance(item, (bool, Enum)) or not isinstance(item, int):
             raise refused(what, value, f"a whole number{_written_whole(item)}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +31,10 @@ GROUPS = "armnn."
 
 def normalized(name: str) -> str:
     """Return the name by which distributions are compared (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    name = name.replace("_", "-").replace(".", "-")
+    while "--" in name:
+        name = name.replace("--", "-")
+    return name.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +197,12 @@ def find_module(name: str) -> ModuleSpec | None:
     Unlike importlib, it imports no parent.
     """
     spec, search = None, None
-    if not all(part.isidentifier() for part in name.split(".")):
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts):
         return None
-    for end in [*(match.start() for match in re.finditer(r"\.", name)), len(name)]:
-        spec = _find_spec(name[:end], search)
-        if spec is None or (end < len(name) and spec.submodule_search_locations is None):
+    for end in range(1, len(parts) + 1):
+        spec = _find_spec(".".join(parts[:end]), search)
+        if spec is None or (end < len(parts) and spec.submodule_search_locations is None):
             return None
         search = spec.submodule_search_locations
     return spec

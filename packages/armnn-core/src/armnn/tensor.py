@@ -11,7 +11,6 @@ import numpy as np
 
 from armnn._arguments import instance, integer, items, real, refused, shown
 from armnn._dataclasses import dataclass
-from armnn._symbolic import is_symbolic
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 Dimension: TypeAlias = int | str | None
 """The size of one axis: a number, the name of an unknown number, or unknown."""
+
+_PLAIN = frozenset({int, str, type(None)})
 
 Shape: TypeAlias = tuple[Dimension, ...]
 """One dimension per axis; ``()`` is a scalar."""
@@ -157,7 +158,7 @@ class TensorInfo:
             InvalidArgumentError: It is no shape, or does not have the axis of the quantisation.
         """
         checked = None if shape is None else _checked_shape(shape)
-        if not is_symbolic((checked, self.shape)) and checked == self.shape:
+        if _is_plain(checked) and _is_plain(self.shape) and checked == self.shape:
             return self  # whether symbolic shapes are equal is no decision that matters here
         made, assign = object.__new__(TensorInfo), object.__setattr__
         assign(made, "shape", checked)
@@ -210,6 +211,11 @@ class TensorInfo:
 def replace_shape(info: TensorInfo, shape: Shape | None) -> TensorInfo:
     """Return ``info`` with ``shape``, itself if the shape is unchanged."""
     return info if info.shape == shape else info.with_shape(shape)
+
+
+def _is_plain(shape: tuple[Dimension, ...] | None) -> bool:
+    """Return whether no dimension of a shape is symbolic."""
+    return shape is None or _PLAIN.issuperset(map(type, shape))
 
 
 def format_shape(shape: Iterable[Dimension] | None) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass
 from armnn._installing import BACKENDS, USUAL, install_command
-from armnn._spelling import closest
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
 
 if TYPE_CHECKING:
@@ -125,6 +124,8 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
     """
     known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
     listed = f"known here: {', '.join(known)}" if known else "none is installed"
+    from armnn._spelling import closest  # late: for a message only
+
     meant = closest(backend_id, [*known, *BACKENDS])
     if backend_id in BACKENDS:
         remedy = f"; {_bringing(backend_id)}."

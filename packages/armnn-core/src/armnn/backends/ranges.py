@@ -8,14 +8,12 @@ compared here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from armnn import _metadata
 from armnn._dataclasses import dataclass
 
-_PLAIN_CLAUSE = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)*)")
-_PLAIN_VERSION = re.compile(r"\d+(?:\.\d+)*")
+_OPERATORS = (">=", "<=", ">", "<")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +28,9 @@ class DeclaredRange:
 
     def admits(self, version: str) -> bool:
         """Return whether a version is in the range."""
-        plain = [_PLAIN_CLAUSE.fullmatch(clause) for clause in self.clauses]
-        if _PLAIN_VERSION.fullmatch(version) and all(plain):
-            return all(_holds(version, found[1], found[2]) for found in plain if found)
+        plain = [_plain_clause(clause) for clause in self.clauses]
+        if _is_plain(version) and all(plain):
+            return all(_holds(version, *found) for found in plain if found)
         from packaging.specifiers import SpecifierSet  # late: slow to import, seldom needed
 
         return SpecifierSet(",".join(self.clauses)).contains(version, prereleases=True)
@@ -64,10 +62,10 @@ def declared_range(requirements: Iterable[str], contract: str) -> DeclaredRange 
     clauses: dict[str, None] = {}
     says = False
     for text in requirements:
-        name = re.match(r"\s*([\w.-]*\w)", text)
-        if name is None or _metadata.normalized(name[1]) != contract:
+        name, rest = _named(text)
+        if _metadata.normalized(name) != contract:
             continue
-        found = _clauses(text, text[name.end() :])
+        found = _clauses(text, rest)
         says = says or found is not None
         clauses.update(dict.fromkeys(found or ()))
     return DeclaredRange(tuple(clauses)) if says else None
@@ -76,8 +74,9 @@ def declared_range(requirements: Iterable[str], contract: str) -> DeclaredRange 
 def _clauses(text: str, rest: str) -> list[str] | None:
     """Return a requirement's clauses, None if malformed or inapplicable."""
     parts = [part.strip() for part in rest.split(",")]
-    if all(_PLAIN_CLAUSE.fullmatch(part) for part in parts):
-        return [re.sub(r"\s", "", part) for part in parts]
+    plain = [_plain_clause(part) for part in parts]
+    if all(plain):
+        return ["".join(found) for found in plain if found]
     from packaging.requirements import InvalidRequirement, Requirement  # late: slow to import
 
     try:
@@ -87,6 +86,28 @@ def _clauses(text: str, rest: str) -> list[str] | None:
     if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
         return None
     return [str(specifier) for specifier in requirement.specifier]
+
+
+def _named(requirement: str) -> tuple[str, str]:
+    """Return the name that a requirement begins with, and the rest."""
+    text = requirement.lstrip()
+    end = 0
+    while end < len(text) and (text[end].isalnum() or text[end] in "_.-"):
+        end += 1
+    name = text[:end].rstrip(".-")
+    return name, text[len(name) :]
+
+
+def _plain_clause(text: str) -> tuple[str, str] | None:
+    """Return operator and version of a usual clause, None of others."""
+    operator = next((each for each in _OPERATORS if text.startswith(each)), "")
+    version = text[len(operator) :].lstrip()
+    return (operator, version) if operator and _is_plain(version) else None
+
+
+def _is_plain(version: str) -> bool:
+    """Return whether a version is numbers with dots between."""
+    return all(number.isdecimal() for number in version.split("."))
 
 
 def _holds(version: str, operator: str, bound: str) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from armnn._arguments import flag, refused, shown
-from armnn._spelling import closest
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
@@ -167,6 +166,8 @@ def unregister_backend(id: str) -> None:
     with _lock:
         if _registered.pop(id, None) is None:
             known = [*_registered]
+            from armnn._spelling import closest  # late: for a message only
+
             meant = closest(id, known) if isinstance(id, str) else None
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise UnknownNameError(

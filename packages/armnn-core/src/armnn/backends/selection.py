@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import dataclass
 from armnn._installing import FAST, REFERENCE
-from armnn._spelling import closest
 from armnn.backends.preference import preferences
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.names import fault_of_id
@@ -163,5 +162,7 @@ class Selection:
 
 def _instead(backend_id: str, written: tuple[str, ...]) -> str:
     """Return the remedy for a probably misspelt id."""
+    from armnn._spelling import closest  # late: for a message only
+
     meant = closest(backend_id, written)
     return f"did you mean it by {meant!r}? Then write {backend_id!r}" if meant else ""

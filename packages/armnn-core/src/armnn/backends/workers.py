@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from armnn._dataclasses import dataclass, replace
-from armnn._spelling import closest
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
 from armnn.backends.places import ISOLATED, SSH, own_id
@@ -133,6 +132,8 @@ class Workers:
         own = [entry for entry in entries if entry.id == backend_id]
         if not own:
             known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
+            from armnn._spelling import closest  # late: for a message only
+
             meant = closest(backend_id, known)
             hint = f"; did you mean {ISOLATED + meant!r}?" if meant else "."
             raise UnknownBackendError(

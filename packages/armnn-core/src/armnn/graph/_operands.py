@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from armnn._arguments import instance, integer, items, refused
-from armnn._spelling import closest
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
 from armnn.graph.layer import Layer, Value
 from armnn.layers import LAYERS, LayerSpec
@@ -140,6 +139,8 @@ def spec_of(layer_type: object) -> LayerSpec:
         spec = LAYERS.get(layer_type)
         if spec is not None:
             return spec
+        from armnn._spelling import closest  # late: for a message only
+
         close = closest(layer_type, LAYERS, 0.6)
         hint = f"did you mean {close!r}?" if close else "armnn.layers.LAYERS lists them all"
         raise InvalidArgumentError(f"there is no layer type {layer_type!r}: {hint}")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from armnn import _metadata
 from armnn._arguments import file_path, mapping, refused, text
 from armnn._installing import PARSERS, USUAL, install_command
-from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
 
 if TYPE_CHECKING:
@@ -189,6 +188,8 @@ def _check_names(
         parameters = signature(parser).parameters.values()
         known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "survey"]
         if name not in known:
+            from armnn._spelling import closest  # late: for a message only
+
             meant = closest(name, known, 0.6)
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise InvalidArgumentError(
@@ -225,6 +226,8 @@ def _no_parser(subject: str, suffix: str) -> str:
     there_is = f"; readable here: {readable}" if installed else ", none is installed"
     message = f"Cannot parse {subject}: there is no parser for {what}{there_is}"
     here = [entry.name.lower() for entry in installed]
+    from armnn._spelling import closest  # late: for a message only
+
     meant = closest(suffix, dict.fromkeys([*here, *PARSERS])) if suffix else None
     if meant in here:
         return (

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
 from armnn._logging import Logger
-from armnn._spelling import closest
 from armnn.backends import BackendContext, TensorHandleFactories
 from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.named_frames import blamed
@@ -257,6 +256,8 @@ class BackendsInUse:
         unused = [each.id for each in skipped]
         for backend_id in backend_options:
             if backend_id not in known and backend_id not in unused:
+                from armnn._spelling import closest  # late: for a message only
+
                 meant = closest(backend_id, known)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(

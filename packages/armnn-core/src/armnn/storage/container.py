@@ -12,12 +12,12 @@ its CRC.
 
 from __future__ import annotations
 
-import json
 import struct
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from armnn._digest import DIGEST_SIZE, sha256
+from armnn._json import parsed_json
 from armnn._load_times import stage
 from armnn.backends.cache import StaleEntryError
 
@@ -40,6 +40,8 @@ _ALIGNMENT: Final = 64
 
 def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> list[bytes | memoryview]:
     """Return a file in pieces; the last is its sha256."""
+    import json  # late: files are read more often than written
+
     sizes = [sum(map(len, block)) for block in blocks]
     text = json.dumps({**header, "sizes": sizes}).encode()
     prefix = _PREFIX.pack(MAGIC, VERSION, crc32(text), len(text))
@@ -89,7 +91,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     if crc32(text) != checksum:
         raise StaleEntryError("the CRC-32 of its header is not that of its content")
     try:
-        header = json.loads(text)
+        header = parsed_json(text.decode())
         sizes = [int(each) for each in header.pop("sizes")]
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise StaleEntryError(f"its header cannot be read: {error!r}") from error

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -101,7 +100,7 @@ class ModelStore:
         self, cache: ProgramCache, dependencies: Mapping[str, Any], programs: ModelPrograms
     ) -> None:
         self._cache = cache
-        self._key = ("model", json.dumps({**dependencies, "format": VERSION}, sort_keys=True))
+        self._key = ("model", repr(sorted({**dependencies, "format": VERSION}.items())))
         self._programs = programs
         self._first: Entry | None = None
 

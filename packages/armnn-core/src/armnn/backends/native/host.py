@@ -8,12 +8,12 @@ backends that have no threads of their own; a call costs tens of microseconds.
 from __future__ import annotations
 
 import ctypes
-import json
 import math
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._json import parsed_json
 from armnn._logging import Logger
 from armnn.backends.ffi.calls import control_of, guarded, is_profiled, must_stop, note_compiled
 from armnn_backend_api import ctypes_mirror as abi
@@ -126,7 +126,7 @@ def _details_of(text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        details = json.loads(text)
+        details = parsed_json(text)
         if not isinstance(details, dict):
             return {"args": printable(text)}
         return {
@@ -143,7 +143,11 @@ def _flat(value: object) -> OptionValue:
         return printable(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # which JSON files of profiles cannot hold
-    return value if isinstance(value, (bool, int, float)) else json.dumps(value)
+    if isinstance(value, (bool, int, float)):
+        return value
+    import json
+
+    return json.dumps(value)
 
 
 def _find_extension(_ctx: int | None, name: bytes | None) -> int | None:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from armnn import _metadata
 from armnn._arguments import refused
 from armnn._dataclasses import dataclass
-from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.memory.planner import (
     Block,
@@ -29,7 +27,6 @@ ANY_BACKEND: Final = "*"
 """The key of the strategy of all backends that have none of their own."""
 
 _VALIDATOR: Final = "StrategyValidator"
-_WRAPPED: Final = rf"{_VALIDATOR}\((.+)\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +86,16 @@ def find_strategy(strategy: str | Strategy) -> Strategy:
         find_strategy(strategy.strategy)
     if not isinstance(strategy, str):
         return strategy
-    wrapped = re.fullmatch(_WRAPPED, strategy)
-    if wrapped is not None:
-        return StrategyValidator(find_strategy(wrapped[1]))
+    wrapped = strategy.removeprefix(f"{_VALIDATOR}(").removesuffix(")")
+    if wrapped and strategy == f"{_VALIDATOR}({wrapped})":
+        return StrategyValidator(find_strategy(wrapped))
     if strategy in STRATEGIES:
         return STRATEGIES[strategy]
     entries = {entry.name: entry for entry in reversed(_metadata.entry_points(GROUP))}
     if strategy not in entries:
         known = [*STRATEGIES, *sorted(entries)]
+        from armnn._spelling import closest  # late: for a message only
+
         meant = closest(strategy, known)
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise InvalidArgumentError(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from armnn._arguments import conversion, refused
-from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
 
@@ -59,6 +58,8 @@ class ExpectedOutputs:
         """
         for name in names:
             if name not in self._infos:
+                from armnn._spelling import closest  # late: for a message only
+
                 meant = closest(str(name), self._infos)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(

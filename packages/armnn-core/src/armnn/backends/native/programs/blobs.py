@@ -9,7 +9,6 @@ it see the bytes.
 from __future__ import annotations
 
 import ctypes
-import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,6 +74,8 @@ class Envelope:
 
     def json(self) -> str:
         """Return it as JSON, equal for equal values."""
+        import json  # late: a program that is found is compared field by field
+
         return json.dumps(self.header(), sort_keys=True)
 
     def difference(self, found: Envelope) -> str:

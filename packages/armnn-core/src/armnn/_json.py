@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""JSON as it is read by a process that loads a prepared model.
+
+Importing ``json`` compiles six regular expressions, most of them for writing. Its scanner is a
+compiled module of its own, of CPython; without that, ``json`` itself is imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+try:
+    make_scanner: Any = import_module("_json").make_scanner
+except ImportError:  # another Python
+    make_scanner = None
+
+
+class _Settings:
+    """The settings of ``json.loads`` that the scanner reads."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+
+def parsed_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: It is no JSON, or more than one value.
+        RecursionError: It is nested too deeply.
+    """
+    text = text.strip(" \t\n\r")
+    if make_scanner is None:
+        from json import loads
+
+        return loads(text)
+    try:
+        value, end = make_scanner(_Settings)(text, 0)
+    except StopIteration as error:
+        raise ValueError(f"no JSON value begins at character {error.value}") from None
+    if end != len(text):
+        raise ValueError(f"something follows the JSON value at character {end}")
+    return value
