@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -41,15 +42,34 @@ def test_every_script_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("script", sorted(recorded()))
-def test_a_promise_is_kept(script: str, model: Callable[[str], Path]) -> None:
-    folder = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "COLUMNS": "200"}
+def test_a_promise_is_kept(script: str, model: Callable[[str], Path], tmp_path: Path) -> None:
     arguments = [model("page_orientation"), EXAMPLES / "page_turned_90.png"]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
+        "COLUMNS": "200",
+    }
+    promises = PROMISES
+    if script == "any_fault_explained.sh":  # this one as it is run after the demo
+        promises = after_the_demo(tmp_path, *arguments)
+        arguments, environment["PATH"] = [], os.environ["PATH"]
     done = subprocess.run(
-        ["sh", PROMISES / script, *arguments],
+        ["sh", promises / script, *arguments],
         env=environment,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     assert missing(recorded()[script], done.stdout.splitlines()) == [], done.stdout
+
+
+def after_the_demo(checkout: Path, model: Path, page: Path) -> Path:
+    """Make a checkout as after the demo; return its promises."""
+    for at, what in {
+        ".cache/models/page_orientation.onnx": model,
+        ".nox/demo": Path(sys.prefix),
+        "examples/page_turned_90.png": page,
+    }.items():
+        (checkout / at).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / at).symlink_to(what)
+    return shutil.copytree(PROMISES, checkout / "examples/promises")

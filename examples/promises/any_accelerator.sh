@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A dropped file runs what it can, and the report says why not the rest: any_accelerator.sh MODEL IMAGE
+# A dropped file runs what it can, and the report says why not the rest: any_accelerator.sh [MODEL IMAGE]
 set -eu
 cd "$(dirname "$0")"
+. ./demo_arguments.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 sh build_npu.sh acme_npu.c "$folder"

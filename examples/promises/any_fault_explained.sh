@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A plug-in crashes in the middle of a model, and no answer is lost: any_fault_explained.sh MODEL IMAGE
+# A plug-in crashes in the middle of a model, and no answer is lost: any_fault_explained.sh [MODEL IMAGE]
 set -eu
 cd "$(dirname "$0")"
+. ./demo_arguments.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export XDG_CACHE_HOME="$folder/cache" # what doctor remembers of this file goes with it

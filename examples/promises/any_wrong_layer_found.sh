@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One of 73 layers computes wrongly: its name, and a model that shows it: any_wrong_layer_found.sh MODEL
+# One of 73 layers computes wrongly: its name, and a model that shows it: any_wrong_layer_found.sh [MODEL]
 set -eu
 cd "$(dirname "$0")"
+. ./demo_arguments.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 sh build_npu.sh faulty_npu.c "$folder" -DFAULT_PADDING
