@@ -33,11 +33,9 @@ import hashlib
 import importlib
 import importlib.metadata
 import json
-import os
 import platform
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -52,6 +50,7 @@ from benchmarks.layers import kernel_speed
 from benchmarks.models.exact_outputs import exact_outputs
 from benchmarks.models.generate_speed_pages import write_pages
 from benchmarks.models.other_cores import OtherCores
+from benchmarks.models.processes import PAUSE_SECONDS, RuntimeProcess
 from benchmarks.models.runtimes import CACHING, runtimes_for
 from benchmarks.models.speed_records import RECORDS, slug_of
 from tools import ROOT
@@ -60,7 +59,6 @@ from tools.models.peers import make_feeds
 
 Arrays: TypeAlias = "Sequence[np.ndarray[Any, Any]]"
 
-PROCESS = "benchmarks.models.runtime_process"
 THREADS = (1, 2)
 PEERS = ("openvino", "ai-edge-litert", "armnn-backend-neon")
 """Distributions whose versions are recorded besides those that every benchmark records."""
@@ -69,7 +67,6 @@ CPU_NUMBERS = {"family": "cpu family", "model": "model"}
 QUIET = 0.15
 """Cores that others may keep busy before a measurement is repeated."""
 
-PAUSE_SECONDS = 0.03
 MODULES_OF_OURS = (
     "armnn",
     "armnn_backend_api",
@@ -78,62 +75,6 @@ MODULES_OF_OURS = (
     "armnn_parser_onnx",
     "armnn_parser_tflite",
 )
-POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class RuntimeProcess:
-    """A runtime with a loaded model in its own process.
-
-    Attributes:
-        facts: Of its load; has "error" if there is nothing to run.
-        times: All that its bursts took, in milliseconds.
-        peak_mb: The peak of its memory.
-    """
-
-    def __init__(
-        self, runtime: str, model: Path, inputs: Path, threads: int, cache: Path | None = None
-    ) -> None:
-        command = [sys.executable, "-m", PROCESS, runtime, str(model), str(inputs), str(threads)]
-        command += [] if cache is None else ["--cache", str(cache)]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, **dict.fromkeys(POOLS, str(threads))},
-        )
-        self.facts: dict[str, Any] = self._answer()
-        self.outputs = inputs.with_name(f"{self._process.pid}.npz")
-        self.times: list[float] = []
-        self.peak_mb = 0.0
-
-    @property
-    def id(self) -> int:
-        """The id of the process."""
-        return self._process.pid
-
-    def burst(self, seconds: float) -> None:
-        """Run the model for some seconds."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{seconds}\n")
-        self._process.stdin.flush()
-        answer = self._answer()
-        if "error" in answer:
-            self.facts["error"] = f"it ran {len(self.times)} times, then {answer['error']}"
-            return
-        self.times += answer["times"]
-        self.peak_mb = answer["peak_mb"]
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": "the process ended"}
-        return answer
 
 
 def processor() -> str:

@@ -16,6 +16,7 @@ from tools import ROOT
 
 DOCS = ROOT / "docs"
 RECORDS = DOCS / "speed"
+BUSY = RECORDS / "busy"
 
 OVERHEAD_MS = 0.05
 """Models whose fastest peer is quicker measure the overhead of a run."""
@@ -64,11 +65,13 @@ class Measured:
         slug: The name of its files.
         about: The machine, versions, what single layers reach.
         models: A record per model.
+        busy: What was measured on a busy machine and in batches, if it was.
     """
 
     slug: str
     about: Mapping[str, Any]
     models: Mapping[str, Mapping[str, Any]]
+    busy: Mapping[str, Any] | None = None
 
     @property
     def cpu(self) -> str:
@@ -98,7 +101,9 @@ def read_records(folder: Path = RECORDS) -> list[Measured]:
     found = []
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        found.append(Measured(path.stem, record["about"], record["models"]))
+        beside = folder / BUSY.name / path.name
+        busy = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else None
+        found.append(Measured(path.stem, record["about"], record["models"], busy))
     large = groups_of(found)[LARGE]
     return sorted(
         found, key=lambda each: -statistics.geometric_mean(each.ratios(large, 1).values())

@@ -29,6 +29,11 @@ the process, Python and the imported runtime included. A dash: the runtime does 
 or cannot run the model.
 """
 
+BUSY_METHOD = """\
+The busy CPU is one of these, kept so by another process. Of four processes at once the median over
+all their runs counts. A batch repeats the inputs of models whose first dimension is open.
+"""
+
 DIFFERENCES = """\
 Outputs are compared with those of onnxruntime or, for TFLite, of LiteRT with XNNPACK, from 1 % on.
 Of quantised models LiteRT's own kernels differ as well: [Public models](../models.md) has the
@@ -130,6 +135,29 @@ def exactness(models: Models) -> Iterator[str]:
         )
 
 
+def busy_machine(record: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the table of busy machines and batches."""
+    if record is None:
+        yield "Not measured; `python -m benchmarks.models.busy` does it."
+        return
+    about = record["about"]
+    yield f"{about['date']}, commit {about['commit']}, {about['cpus']} CPUs. {BUSY_METHOD}"
+    yield "| model | situation | CpuAcc, ms | fastest peer | ratio | p99/median | peers' least |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for row in record["rows"]:
+        ours = row["runtimes"].get(OURS)
+        peers = [each for name, each in row["runtimes"].items() if name != OURS]
+        if ours is None or not peers:
+            continue
+        least = min(each["median_ms"] for each in peers)
+        spread, steadiest = (
+            min(each["p99_ms"] / each["median_ms"] for each in group) for group in ([ours], peers)
+        )
+        cells = [f"{ours['median_ms']:.3g}", f"{least:.3g}", f"{ours['median_ms'] / least:.2f}"]
+        cells += [f"{spread:.2f}", f"{steadiest:.2f}"]
+        yield f"| {row['model']} | {row['situation']} | " + " | ".join(cells) + " |"
+
+
 def page(measured: Measured, overhead: Collection[str]) -> str:
     """Return the page, with a table of call-bound models.
 
@@ -153,6 +181,7 @@ def page(measured: Measured, overhead: Collection[str]) -> str:
         ["## Latency, one thread, ms", "", *latencies(large, 1), ""],
         ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
         ["## Overhead: models under 50 µs, one thread, ms", "", *latencies(small, 1), ""],
+        ["## Busy machines, and batches", "", *busy_machine(measured.busy), ""],
         ["## Peak memory in MiB, load times in ms", "", *memory_and_loads(models), ""],
         ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
         ["## What CpuAcc refuses", "", *refusals(models), ""],
