@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,45 @@ def test_the_last_of_several_threads_lets_the_collector_go_on() -> None:
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+def generation_of(thing: object) -> int:
+    """Return in which generation the collector has an object; -1 in none."""
+    found = [each for each in range(3) if any(thing is one for one in gc.get_objects(each))]
+    return found[0] if found else -1
+
+
+def test_objects_count_as_old_after_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()
+    with collection_waits():
+        monkeypatch.setitem(sys.modules, "a_module_of_this_test", ModuleType("a_module"))
+        thing: list[Any] = []
+        gone: list[Any] = []
+        gone.append(gone)
+        del gone
+        assert generation_of(thing) == 0
+    assert generation_of(thing) == 2
+    assert gc.collect() >= 1, "what is in cycles is still found"
+
+
+def test_objects_stay_young_without_imports() -> None:
+    gc.collect()
+    with collection_waits():
+        thing: list[Any] = []
+    assert generation_of(thing) in (0, 1)
+
+
+def test_what_an_application_has_frozen_stays_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    thing: list[Any] = []
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with collection_waits():
+            monkeypatch.setitem(sys.modules, "a_module_of_this_test", ModuleType("a_module"))
+        assert gc.get_freeze_count() == pytest.approx(frozen, abs=100)
+        assert generation_of(thing) == -1
+    finally:
+        gc.unfreeze()
 
 
 class Sink:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 _lock = threading.Lock()
 _waiting = 0
 _was_enabled = False
+_modules = 0
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def collection_waits() -> Iterator[None]:
     global _waiting, _was_enabled
     with _lock:
         if not _waiting:
-            _was_enabled = gc.isenabled()
+            _was_enabled, _modules = gc.isenabled(), len(sys.modules)
             gc.disable()
         _waiting += 1
     try:
@@ -33,7 +35,19 @@ def collection_waits() -> Iterator[None]:
         with _lock:
             _waiting -= 1
             if not _waiting and _was_enabled:
+                if len(sys.modules) > _modules:
+                    _count_as_old()
                 gc.enable()
+
+
+def _count_as_old() -> None:
+    """Move all objects to the oldest generation, unless some are frozen.
+
+    The next full collection looks at them.
+    """
+    if not gc.get_freeze_count():  # what an application has frozen stays so
+        gc.freeze()
+        gc.unfreeze()
 
 
 def trim_memory() -> None:
