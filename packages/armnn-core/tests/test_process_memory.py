@@ -65,7 +65,7 @@ def test_the_last_of_several_threads_lets_the_collector_go_on() -> None:
 
 
 def generation_of(thing: object) -> int:
-    """Return in which generation the collector has an object; -1 in none."""
+    """Return an object's generation, -1 without one."""
     found = [each for each in range(3) if any(thing is one for one in gc.get_objects(each))]
     return found[0] if found else -1
 

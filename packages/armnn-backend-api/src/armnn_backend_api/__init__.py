@@ -21,7 +21,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the functions of builds, which no run of a model needs."""
+    """Import the functions that builds use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from armnn_backend_api import location

@@ -41,7 +41,7 @@ def collection_waits() -> Iterator[None]:
 
 
 def _count_as_old() -> None:
-    """Move all objects to the oldest generation, unless some are frozen.
+    """Move all objects to the oldest generation.
 
     The next full collection looks at them.
     """

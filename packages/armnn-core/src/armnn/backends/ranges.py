@@ -89,7 +89,7 @@ def _clauses(text: str, rest: str) -> list[str] | None:
 
 
 def _named(requirement: str) -> tuple[str, str]:
-    """Return the name that a requirement begins with, and the rest."""
+    """Return a requirement's name and the rest."""
     text = requirement.lstrip()
     end = 0
     while end < len(text) and (text[end].isalnum() or text[end] in "_.-"):
@@ -99,7 +99,7 @@ def _named(requirement: str) -> tuple[str, str]:
 
 
 def _plain_clause(text: str) -> tuple[str, str] | None:
-    """Return operator and version of a usual clause, None of others."""
+    """Return a usual clause's operator and version, None of others."""
     operator = next((each for each in _OPERATORS if text.startswith(each)), "")
     version = text[len(operator) :].lstrip()
     return (operator, version) if operator and _is_plain(version) else None
