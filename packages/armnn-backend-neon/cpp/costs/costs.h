@@ -25,12 +25,12 @@ constexpr double kInt8StoredNs = 0.2;
 constexpr double kInt8WeightNs = 0.03;
 constexpr double kLookUpNs = 0.4;
 
-/* Threads: a loop that is worth splitting among them takes so many times a fork; ns: one that is worth waking a sleeping thread, the chunk
- * beside which taking it costs little, an int8 gemm task.
+/* Threads: a loop that is worth splitting among them takes so many times a fork; so many of the shortest of these are worth
+ * waking a sleeping thread; ns: the chunk beside which taking it costs little, an int8 gemm task.
  */
 constexpr double kForksWorthSplitting = 3.0;
+constexpr double kLoopsWorthWaking = 3.0;
 constexpr double kWorthSplittingNs = 4000.0; /* of an item whose time is unknown */
-constexpr double kWorthWakingNs = 8000.0;
 constexpr double kChunkNs = 2000.0;
 constexpr double kInt8TaskNs = 1000.0;
 

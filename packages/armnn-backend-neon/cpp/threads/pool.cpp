@@ -52,8 +52,12 @@ class SignalsBlocked {
 
 }  // namespace
 
+/* A share is one line of memory, which has all that its thread reads and writes: a loop costs the time in which the
+ * line passes to the other CPU and back.
+ */
 struct Pool::Team {
-  explicit Team(int32_t threads) : shares(static_cast<size_t>(threads)), owner(own_generation()) {
+  explicit Team(int32_t threads, double worth_waking_ns)
+      : shares(static_cast<size_t>(threads)), worth_waking_ns(worth_waking_ns), owner(own_generation()) {
     const SignalsBlocked blocked;
     try {
       for (int32_t i = 1; i < threads; ++i) workers.emplace_back([this, i] { work(i); });
@@ -63,71 +67,106 @@ struct Pool::Team {
   }
 
   ~Team() {
-    {
-      const std::lock_guard<std::mutex> guard(mutex);
-      ends = true;
-    }
+    ends.store(true);
+    ++round;
+    for (Share &share : shares) share.left.store(round * kRound);
+    { const std::lock_guard<std::mutex> guard(mutex); }
     wake.notify_all();
-    gate.fetch_add(kRound);
     for (std::thread &worker : workers) worker.join();
   }
 
   /* Deals out a loop and takes part in it. */
-  void run(int64_t count, double item_ns, Part loop_part, const void *loop_arg) {
-    const double total = static_cast<double>(count) * item_ns;
+  void run(int64_t count, double item_ns, Part part, const void *arg) {
     const auto shared = static_cast<int64_t>(shares.size());
-    part = loop_part;
-    arg = loop_arg;
-    chunk = std::max<int64_t>({1, count / (shared * kChunksPerShare),
-                               std::min(count / shared, static_cast<int64_t>(costs::kChunkNs / item_ns))});
-    for (int64_t i = 0; i < shared; ++i) {
+    const int64_t chunk = std::max<int64_t>({1, count / (shared * kChunksPerShare),
+                                             std::min(count / shared, static_cast<int64_t>(costs::kChunkNs / item_ns))});
+    ++round;
+    int64_t chunks = 0;
+    for (int64_t i = shared - 1; i > 0; --i) {
       Share &share = shares[static_cast<size_t>(i)];
-      share.next.store(count * i / shared, std::memory_order_relaxed);
-      share.end = count * (i + 1) / shared;
+      share.deal(first_of(i, count), first_of(i + 1, count), chunk, part, arg);
+      share.left.store(round * kRound + share.chunks, std::memory_order_release);
+      chunks += static_cast<int64_t>(share.chunks);
     }
-    const uint64_t round = gate.load(std::memory_order_relaxed) / kRound + 1;
-    gate.store(round * kRound + kOpen);
-    if (total >= costs::kWorthWakingNs && sleepers.load() > 0) {
-      { const std::lock_guard<std::mutex> guard(mutex); }
-      wake.notify_all();
+    Share &own = shares.front();
+    own.deal(0, first_of(1, count), chunk, part, arg);
+    own.left.store(round * kRound + own.chunks - 1, std::memory_order_release); /* the first one is taken */
+    if (sleepers.load(std::memory_order_relaxed) > 0) wake_for(static_cast<double>(count) * item_ns);
+    own.compute(0, 0);
+    int64_t computed = 1;
+    for (Share &share : shares) {
+      while (share.compute_one(0)) ++computed;
     }
-    compute(0);
-    gate.fetch_and(~kOpen);
+    done_by_others += chunks + static_cast<int64_t>(own.chunks) - computed;
     await_others();
   }
 
  private:
-  /* A gate holds the number of the loop, whether threads may enter it, and how many are inside. */
-  static constexpr uint64_t kInside = 0xffff;
-  static constexpr uint64_t kOpen = 0x10000;
-  static constexpr uint64_t kRound = 0x20000;
+  static constexpr uint64_t kRound = 0x10000;
 
+  /* What a thread does of a loop. Another reads all but left only after it took a chunk, and the calling thread
+   * writes it when all chunks are done.
+   */
   struct alignas(64) Share {
-    std::atomic<int64_t> next{0};
+    std::atomic<uint64_t> left{0}; /* the number of the loop, times kRound, and of chunks that are not taken */
+    std::atomic<int64_t> done{0}; /* chunks of all shares and loops that its thread has computed */
+    Part part = nullptr;
+    const void *arg = nullptr;
+    int64_t begin = 0;
     int64_t end = 0;
+    int64_t chunk = 1;
+    uint64_t chunks = 0;
+
+    void deal(int64_t first, int64_t last, int64_t size, Part loop_part, const void *loop_arg) {
+      part = loop_part;
+      arg = loop_arg;
+      begin = first;
+      end = last;
+      chunk = size;
+      chunks = static_cast<uint64_t>((last - first + size - 1) / size);
+    }
+
+    void compute(uint64_t place, int32_t thread) const {
+      const int64_t first = begin + static_cast<int64_t>(place) * chunk;
+      part(arg, first, std::min(first + chunk, end), thread);
+    }
+
+    /* Takes a chunk and computes it; false: none is left. */
+    bool compute_one(int32_t thread) {
+      uint64_t now = left.load(std::memory_order_relaxed);
+      do {
+        if (now % kRound == 0) return false;
+      } while (!left.compare_exchange_weak(now, now - 1, std::memory_order_acquire, std::memory_order_relaxed));
+      compute(chunks - now % kRound, thread);
+      return true;
+    }
   };
 
+  /* The first item of a share. The calling thread's is never empty. */
+  int64_t first_of(int64_t share, int64_t count) const {
+    const auto shared = static_cast<int64_t>(shares.size());
+    return (count * share + shared - 1) / shared;
+  }
+
   void work(int32_t thread) {
+    Share &own = shares[static_cast<size_t>(thread)];
     uint64_t seen = 0;
     while (true) {
-      await_round(seen);
+      await_round(own, seen);
       if (ends.load()) return;
-      uint64_t now = gate.load();
-      while ((now & kOpen) != 0 && !gate.compare_exchange_weak(now, now + 1)) {
-      }
-      seen = now / kRound;
-      if ((now & kOpen) == 0) continue;
-      compute(thread);
-      const uint64_t before = gate.fetch_sub(1);
-      if ((before & kOpen) == 0 && (before & kInside) == 1 && caller_sleeps.load()) {
-        { const std::lock_guard<std::mutex> guard(mutex); }
-        done.notify_one();
+      seen = own.left.load(std::memory_order_relaxed) / kRound;
+      for (size_t i = 0; i < shares.size(); ++i) {
+        Share &share = shares[(static_cast<size_t>(thread) + i) % shares.size()];
+        while (share.compute_one(thread)) {
+          own.done.store(own.done.load(std::memory_order_relaxed) + 1);
+          if (caller_sleeps.load()) notify_caller();
+        }
       }
     }
   }
 
-  void await_round(uint64_t seen) {
-    const auto is_new = [&] { return gate.load(std::memory_order_acquire) / kRound != seen; };
+  void await_round(const Share &own, uint64_t seen) {
+    const auto is_new = [&] { return own.left.load(std::memory_order_acquire) / kRound != seen; };
     for (int spin = 0; spin < kSpins; ++spin) {
       if (is_new()) return;
       relax();
@@ -135,46 +174,52 @@ struct Pool::Team {
     sleepers.fetch_add(1);
     {
       std::unique_lock<std::mutex> guard(mutex);
-      wake.wait(guard, [&] { return ends.load() || gate.load() / kRound != seen; });
+      wake.wait(guard, is_new);
     }
     sleepers.fetch_sub(1);
   }
 
-  /* Until no thread is inside. */
+  /* One that falls asleep just now misses this loop, which needs no thread but the calling one. */
+  void wake_for(double loop_ns) {
+    slept_ns += loop_ns;
+    if (slept_ns < worth_waking_ns) return;
+    slept_ns = 0.0;
+    { const std::lock_guard<std::mutex> guard(mutex); }
+    wake.notify_all();
+  }
+
+  void notify_caller() {
+    { const std::lock_guard<std::mutex> guard(mutex); }
+    done.notify_one();
+  }
+
+  /* Until all that they took is done. */
   void await_others() {
-    const auto is_empty = [&] { return (gate.load() & kInside) == 0; };
+    const auto is_done = [&] {
+      int64_t sum = 0;
+      for (const Share &share : shares) sum += share.done.load();
+      return sum == done_by_others;
+    };
     for (int spin = 0; spin < kSpins; ++spin) {
-      if (is_empty()) return;
+      if (is_done()) return;
       relax();
     }
     caller_sleeps.store(true);
     {
       std::unique_lock<std::mutex> guard(mutex);
-      done.wait(guard, is_empty);
+      done.wait(guard, is_done);
     }
     caller_sleeps.store(false);
   }
 
-  void compute(int32_t thread) {
-    const size_t count = shares.size();
-    for (size_t i = 0; i < count; ++i) {
-      Share &share = shares[(static_cast<size_t>(thread) + i) % count];
-      while (share.next.load(std::memory_order_relaxed) < share.end) {
-        const int64_t begin = share.next.fetch_add(chunk, std::memory_order_relaxed);
-        if (begin >= share.end) break;
-        part(arg, begin, std::min(begin + chunk, share.end), thread);
-      }
-    }
-  }
-
-  alignas(64) std::atomic<uint64_t> gate{0};
+  std::vector<Share> shares;
+  const double worth_waking_ns;
+  uint64_t round = 0;
+  int64_t done_by_others = 0; /* chunks of all loops */
+  double slept_ns = 0.0; /* of loops since a thread was woken that found one asleep */
   alignas(64) std::atomic<int32_t> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
   std::atomic<bool> ends{false};
-  int64_t chunk = 1;
-  Part part = nullptr;
-  const void *arg = nullptr;
-  std::vector<Share> shares;
   std::mutex mutex;
   std::condition_variable wake;
   std::condition_variable done;
@@ -199,7 +244,7 @@ void Pool::run_parts(int64_t count, double item_ns, Part part, const void *arg) 
     return part(arg, 0, count, 0);
   }
   if (team_ && team_->owner + 1 != own) (void)team_.release();
-  if (!team_) team_ = std::make_unique<Team>(threads_);
+  if (!team_) team_ = std::make_unique<Team>(threads_, costs::kLoopsWorthWaking * least_ns_);
   team_->run(count, item_ns, part, arg);
   user_.store(0, std::memory_order_release);
 }

@@ -117,7 +117,7 @@ Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, co
       std::clamp<int64_t>(ratio_up(wanted, row_tasks), 1, std::max<int64_t>(1, panels));
   const int64_t panels_per_task = std::max<int64_t>(1, ratio_up(panels, column_tasks));
   return {rows, columns, std::max<int64_t>(1, tiles_per_task) * kernels.rows,
-          panels_per_task * kernels.columns, one_ns};
+          panels_per_task * kernels.columns, one_ns, threads};
 }
 
 size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout) {

@@ -61,6 +61,7 @@ struct Tiling {
   int64_t rows_per_task; /* a multiple of kernels.rows */
   int64_t columns_per_task; /* a multiple of kernels.columns */
   double ns = 0.0; /* of all tasks, in float32 */
+  int64_t threads = 1; /* that share them */
 
   int64_t row_tasks() const { return ratio_up(rows, rows_per_task); }
   int64_t tasks() const { return row_tasks() * ratio_up(columns, columns_per_task); }
@@ -73,9 +74,23 @@ struct Tiling {
     int64_t rows() const { return last_row - first_row; }
     int64_t columns() const { return last_column - first_column; }
   };
+  /* Each thread gets rows of its own, all columns of them, as in the loops before and after: what it reads is in
+   * its caches. Within these a panel of weights is used for all rows before the next one.
+   */
   Range range(int64_t task) const {
-    const int64_t row = task % row_tasks() * rows_per_task;
-    const int64_t column = task / row_tasks() * columns_per_task;
+    const int64_t all_rows = row_tasks();
+    const int64_t across = ratio_up(columns, columns_per_task);
+    int64_t first = 0;
+    int64_t count = all_rows;
+    if (threads > 1 && across > 1) {
+      const int64_t parts = std::min(threads, all_rows);
+      const int64_t part = task / across * parts / all_rows;
+      first = ratio_up(all_rows * part, parts);
+      count = ratio_up(all_rows * (part + 1), parts) - first;
+    }
+    const int64_t place = task - first * across;
+    const int64_t row = (first + place % count) * rows_per_task;
+    const int64_t column = place / count * columns_per_task;
     return {row, std::min(row + rows_per_task, rows), column, std::min(column + columns_per_task, columns)};
   }
 };

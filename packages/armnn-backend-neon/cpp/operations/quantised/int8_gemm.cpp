@@ -143,7 +143,7 @@ Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeat
   const int64_t row_tasks = std::max<int64_t>(1, ratio_up(tiles, tiles_per_task) * repeats);
   const int64_t column_tasks = std::clamp<int64_t>(wanted / row_tasks, 1, panels);
   return {rows, layout.columns, tiles_per_task * kernels.rows,
-          ratio_up(panels, column_tasks) * kernels.columns};
+          ratio_up(panels, column_tasks) * kernels.columns, one_ns, threads};
 }
 
 namespace {
