@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares CpuAcc with its peers on a busy machine, and in batches.
+"""Compares CpuAcc with its peers on busy machines and in batches.
 
     python -m benchmarks.models.busy [NAME ...] [--cpu "AMD EPYC"] [--rounds 4] [--json]
 

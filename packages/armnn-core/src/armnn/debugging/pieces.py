@@ -8,7 +8,7 @@ slice of the output along one axis, with the slices of the inputs that it is com
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from armnn._dataclasses import dataclass, replace
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     Stored = NDArray[Any]
     Operands = Sequence[Stored | None]
-    Windowed = Convolution2dDescriptor | DepthwiseConvolution2dDescriptor  # as others with windows
+    # As others with windows.
+    Windowed: TypeAlias = "Convolution2dDescriptor | DepthwiseConvolution2dDescriptor"
 
 ELEMENTS: Final = 1 << 17
 """About how many a piece's output has; a smaller layer is computed at once."""
