@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Compares CpuAcc with its peers on busy machines and in batches.
+"""Compares CpuAcc with its peers on busy machines.
+
+It measures batches, too.
 
     python -m benchmarks.models.busy [NAME ...] [--cpu "AMD EPYC"] [--rounds 4] [--json]
 
