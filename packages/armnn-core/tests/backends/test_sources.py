@@ -21,7 +21,8 @@ from armnn.backends import (
     CreationOptions,
     refresh,
 )
-from armnn.backends.sources import SearchedFolder, asked_by, declared_folders, find_source
+from armnn.backends.selection import asked_by
+from armnn.backends.sources import SearchedFolder, declared_folders, find_source
 from armnn.errors import (
     BackendUnavailableError,
     IncompatibleBackendError,

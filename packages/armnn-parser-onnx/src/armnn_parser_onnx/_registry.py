@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
@@ -73,9 +74,15 @@ def find_converter(name: str, opset: int, domain: str = "") -> Converter | None:
     """
     module = MODULES.get(domain, {}).get(name)
     if module is not None:
-        import_module(f"armnn_parser_onnx.{module}")
+        _import(module)
     known = [entry for entry in _CONVERTERS.get((domain, name), ()) if entry.since <= opset]
     return max(known, key=lambda entry: entry.since) if known else None
+
+
+@functools.cache
+def _import(module: str) -> None:
+    """Import a module of converters, which is asked for at each node."""
+    import_module(f"armnn_parser_onnx.{module}")
 
 
 def entered() -> set[tuple[str, str, str]]:

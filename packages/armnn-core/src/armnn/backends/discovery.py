@@ -16,7 +16,7 @@ from armnn._metadata import only
 from armnn.backends.entries import GROUP, UNREMARKABLE_STAGES, BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend, describe_error, incompatibility
 from armnn.backends.ranges import DeclaredRange, declared_range
-from armnn.backends.sources import FoundSource, SourceRecord, sources_for
+from armnn.backends.selection import asked_by
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__, is_compatible
 from armnn_backend_api.names import fault_of_id
@@ -24,6 +24,7 @@ from armnn_backend_api.names import fault_of_id
 if TYPE_CHECKING:
     from armnn.backends.locking import Lock
     from armnn.backends.options import CreationOptions
+    from armnn.backends.sources import FoundSource, SourceRecord
 
 __all__ = ["CONTRACT", "GROUP", "dynamic_backends", "only", "refresh", "static_backends"]
 
@@ -148,6 +149,10 @@ def dynamic_backends(
     Raises:
         BackendUnavailableError: ``dynamic_backends_path`` was given and cannot be scanned.
     """
+    if not asked_by(options):
+        return
+    from armnn.backends.sources import sources_for  # late: few processes ask for any
+
     for source in sources_for(options):
         for record in _locked_or_refused(_scan(source, options), locked):
             entry = _entry(source, record, api_version)

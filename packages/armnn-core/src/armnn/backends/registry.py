@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, all_skipped, preferences
-from armnn.backends.registration import registered_backends
 from armnn.backends.selection import Selection
 from armnn.backends.workers import Workers
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
@@ -218,7 +218,7 @@ class BackendRegistry:
     def _every(self, backend_id: str | None = None) -> tuple[FoundBackend, ...]:
         api = self._api_version
         static = static_backends_of(backend_id, api) if backend_id else static_backends(api)
-        return (*registered_backends(api), *static, *self._dynamic_backends())
+        return (*_registered(api), *static, *self._dynamic_backends())
 
     def _switched_off(self, entry: BackendEntry) -> tuple[str, str] | None:
         """Return reason and remedy if the switches exclude a backend.
@@ -274,6 +274,15 @@ class BackendRegistry:
                 )
                 self._dynamic = tuple(found)
             return self._dynamic
+
+
+def _registered(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
+    """Return the registered backends, of which few processes have any."""
+    if "armnn.backends.registration" not in sys.modules:
+        return ()
+    from armnn.backends.registration import registered_backends
+
+    return registered_backends(api_version)
 
 
 def _lock_of(options: CreationOptions) -> Lock | None:

@@ -9,6 +9,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Final
 
+from armnn import _metadata
 from armnn._dataclasses import dataclass
 from armnn._installing import FAST, REFERENCE
 from armnn.backends.preference import preferences
@@ -25,9 +26,34 @@ VARIABLE = "ARMNN_BACKENDS"
 """``CpuRef,Acme`` admits only these; ``-Acme`` keeps one out; unset or empty admits all."""
 
 
+PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
+
+PATHS_GROUP = "armnn.backend_paths"
+"""The entry-point group by which a distribution says that it has a folder of dynamic backends.
+
+The value is the dotted name of the package that is the folder; it is never imported.
+"""
+
+
 def environment(name: str) -> str | None:
     """Return an environment variable, None if unset, empty or ignored."""
     return (os.environ.get(name) or None) if is_environment_honoured() else None
+
+
+def asked_by(options: CreationOptions) -> str:
+    """Return the request for sources, "" without one.
+
+    Without one, none is imported.
+    """
+    if not options.enable_dynamic_backends:
+        return ""
+    if options.dynamic_backends_path is not None:
+        return f"dynamic_backends_path={options.dynamic_backends_path!r}"
+    path = environment(PATH_VARIABLE)
+    if path is not None:
+        return f"{PATH_VARIABLE}={path!r}"
+    declaring = [entry.distribution.name for entry in _metadata.entry_points(PATHS_GROUP)]
+    return f"folders of {', '.join(dict.fromkeys(declaring))}" if declaring else ""
 
 
 def is_environment_honoured() -> bool:

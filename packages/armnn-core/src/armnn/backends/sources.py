@@ -17,7 +17,14 @@ from armnn._dataclasses import dataclass
 from armnn._installing import LOADER, install_command
 from armnn._logging import Logger
 from armnn.backends.loading import LOAD_EVENT, describe_error
-from armnn.backends.selection import Selection, environment, is_elevated
+from armnn.backends.selection import (
+    PATH_VARIABLE,
+    PATHS_GROUP,
+    Selection,
+    asked_by,
+    environment,
+    is_elevated,
+)
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -40,19 +47,12 @@ __all__ = [
 ]
 
 GROUP = "armnn.backend_sources"
-PATHS_GROUP = "armnn.backend_paths"
-"""The entry-point group by which a distribution says that it has a folder of dynamic backends.
-
-The value is the dotted name of the package that is the folder; it is never imported.
-"""
-
 PROBES = ("on", "again", "twice", "off")
 """What ``CreationOptions.probe`` may be."""
 
 LONGEST_PROBE_SECONDS = 3600.0
 """What ``CreationOptions.probe_timeout`` may be at most: a start must end."""
 
-PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 DYNAMIC = "dynamic"
 
 _log = Logger(__name__)
@@ -160,22 +160,6 @@ class FoundSource:
 def installed_sources() -> tuple[_metadata.EntryPoint, ...]:
     """Return the entry points of the sources; none is imported."""
     return _metadata.entry_points(GROUP)
-
-
-def asked_by(options: CreationOptions) -> str:
-    """Return the request for sources, "" without one.
-
-    Without one, none is imported.
-    """
-    if not options.enable_dynamic_backends:
-        return ""
-    if options.dynamic_backends_path is not None:
-        return f"dynamic_backends_path={options.dynamic_backends_path!r}"
-    path = environment(PATH_VARIABLE)
-    if path is not None:
-        return f"{PATH_VARIABLE}={path!r}"
-    declaring = [entry.distribution.name for entry in _metadata.entry_points(PATHS_GROUP)]
-    return f"folders of {', '.join(dict.fromkeys(declaring))}" if declaring else ""
 
 
 def declared_folders() -> tuple[SearchedFolder, ...]:

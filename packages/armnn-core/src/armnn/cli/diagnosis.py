@@ -28,9 +28,9 @@ from armnn.backends.entries import UNREMARKABLE_STAGES
 from armnn.backends.journal import lost_workers
 from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import MORE_IN_DOCTOR
+from armnn.backends.selection import asked_by
 from armnn.backends.sources import (
     SearchedFolder,
-    asked_by,
     find_source,
     installed_sources,
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn.errors import ShapeError
-from armnn.tensor import MAX_RANK, Dimension, Shape, TensorInfo, format_shape
+from armnn.tensor import MAX_RANK, Dimension, Shape, format_shape
 from armnn.types import DataLayout
 
 if TYPE_CHECKING:
@@ -29,14 +29,6 @@ def broadcast_inputs(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
         if info is not None and info.shape is not None:
             shape = broadcast(shape, info.shape)
     return [shape]
-
-
-def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:
-    """Return the quantised axis if the shape is unchanged.
-
-    See ``OutputSlot.axis``.
-    """
-    return info.axis if shape == info.shape else None
 
 
 def broadcast(first: Shape, second: Shape) -> Shape:

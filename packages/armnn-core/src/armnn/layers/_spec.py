@@ -277,6 +277,14 @@ class _Traits(TypedDict, total=False):
     moves_data: bool
 
 
+def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:
+    """Return the quantised axis if the shape is unchanged.
+
+    See ``OutputSlot.axis``.
+    """
+    return info.axis if shape == info.shape else None
+
+
 def slot(
     name: str,
     doc: str = "",

@@ -19,10 +19,9 @@ from armnn.layers._shapes import (
     plus,
     product,
     require_rank,
-    same_axis,
     same_dimension,
 )
-from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, same_axis, slot
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, PaddingMode
 
