@@ -69,8 +69,12 @@ namespace cpuacc {
 int32_t default_threads();
 /* Answers about each node, as armnn_backend_api.query. */
 void answer(const armnn_backend &backend, const armnn_graph &graph, armnn_support *supports, uint64_t stride);
-/* Throws Failure. */
-armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args);
+/* Throws Failure.
+ *
+ * Args: earlier: a program of the graph for other shapes, whose constants are shared.
+ */
+armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args,
+                       const armnn_program *earlier = nullptr);
 void serialize(const armnn_program &program, const Write &write);
 /* Throws Failure. */
 armnn_program *deserialize(armnn_backend &backend, const Blob &blob);

@@ -36,7 +36,7 @@ std::array<uint64_t, 2> digest_of(const void *data, size_t size) {
 }
 
 void write_value(Writer &writer, const Value &value) {
-  writer.text(value.name);
+  writer.text(*value.name);
   writer.number<int32_t>(value.type);
   writer.number<uint8_t>(value.is_static ? 1 : 0);
   writer.list(value.shape);
@@ -63,7 +63,7 @@ void check_shape(const Value &value) {
 
 Value read_value(Reader &reader, const Blob &blob) {
   Value value;
-  value.name = reader.text();
+  value.name = std::make_shared<const std::string>(reader.text());
   value.type = reader.number<int32_t>();
   value.is_static = reader.number<uint8_t>() != 0;
   value.shape = reader.list<int64_t>();
@@ -111,20 +111,22 @@ std::vector<int32_t> read_indices(Reader &reader, int32_t least, size_t count) {
   return indices;
 }
 
-Layer read_layer(Reader &reader, size_t position, size_t values) {
-  Layer layer;
-  layer.id = reader.number<int32_t>();
+std::shared_ptr<const Layer> read_layer(Reader &reader, size_t position, size_t values) {
+  const auto made = std::make_shared<Layer>();
+  Layer &layer = *made;
+  layer.id = layer.node = reader.number<int32_t>();
   if (layer.id != static_cast<int32_t>(position)) refuse("the layers are not numbered in order");
   layer.type = reader.text();
   layer.inputs = read_indices(reader, -1, values);
   layer.outputs = read_indices(reader, 0, values);
   for (uint64_t left = reader.count(); left > 0; --left) {
-    const std::string name = reader.text();
-    Attribute &attribute = layer.attributes[name];
+    auto &[name, attribute] = layer.attributes.emplace_back();
+    name = reader.text();
     attribute.integers = reader.list<int64_t>();
     attribute.reals = reader.list<double>();
   }
-  return layer;
+  layer.name = reader.text();
+  return made;
 }
 
 ImportedGraph read_graph(Reader &reader, const Blob &blob) {
@@ -133,7 +135,6 @@ ImportedGraph read_graph(Reader &reader, const Blob &blob) {
   const size_t values = graph.values.size();
   for (uint64_t left = reader.count(); left > 0; --left) {
     graph.layers.push_back(read_layer(reader, graph.layers.size(), values));
-    graph.names.push_back(reader.text());
   }
   graph.inputs = read_indices(reader, 0, values);
   graph.outputs = read_indices(reader, 0, values);
@@ -199,9 +200,9 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
   writer.number<uint64_t>(graph.values.size());
   for (const Value &value : graph.values) write_value(writer, value);
   writer.number<uint64_t>(graph.layers.size());
-  for (size_t i = 0; i < graph.layers.size(); ++i) {
-    write_layer(writer, graph.layers[i]);
-    writer.text(graph.names[i]);
+  for (const auto &layer : graph.layers) {
+    write_layer(writer, *layer);
+    writer.text(layer->name);
   }
   writer.list(graph.inputs);
   writer.list(graph.outputs);

@@ -32,16 +32,17 @@ Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMat
   Graph graph;
   Lowering lowering(from.values, graph, kernels, fast_math);
   for (const int32_t value : from.inputs) lowering.receive(value);
-  for (const Layer &layer : from.layers) {
+  for (const auto &each : from.layers) {
+    const Layer &layer = *each;
     const auto younger = from.younger.find(layer.id);
     if (younger != from.younger.end()) {
       throw Failure{ARMNN_UNSUPPORTED_NODE, "the parameter '" + younger->second + "' is not known",
-                    {from.id_of(layer)}};
+                    {layer.node}};
     }
     try {
       lowering.lower(layer);
     } catch (const Refusal &refusal) {
-      throw Failure{ARMNN_UNSUPPORTED_NODE, refusal.reason, {from.id_of(layer)}};
+      throw Failure{ARMNN_UNSUPPORTED_NODE, refusal.reason, {layer.node}};
     }
   }
   for (const int32_t value : from.outputs) lowering.deliver(value);
@@ -57,21 +58,24 @@ std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_
   return result;
 }
 
+/* Args: has_packed: another program has the weights packed, so that few constants are kept at all. */
 armnn_program *build(armnn_backend &backend, const Options &options, ImportedGraph imported,
-                     ProgramWeights weights) {
+                     ProgramWeights weights, bool has_packed) {
   const bool is_fast = options.allows_fast_math;
   const FastMath fast_math{is_fast, is_fast && backend.kernels.gemm_tile_bfloat16 != nullptr};
   Graph lowered = lower_all(imported, backend.kernels, fast_math);
-  imported.keep_constants();
+  has_packed ? imported.let_go_unread() : imported.keep_constants();
   run_passes(lowered, backend.kernels);
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
-  return new armnn_program{
+  std::unique_ptr<armnn_program> program(new armnn_program{
       backend,
       Program(std::move(lowered), backend.kernels, std::move(weights), backend.pool(threads),
               sharing(), fast_math.has_bfloat16),
-      options, std::move(imported), inputs, outputs};
+      options, std::move(imported), inputs, outputs});
+  if (has_packed) program->graph.keep_constants();
+  return program.release();
 }
 
 /* What a stored program is for. */
@@ -90,7 +94,7 @@ void announce(const armnn_program &program, uint64_t call_id, uint64_t began_ns)
                            ", \"scratch_bytes\": " + std::to_string(arena.scratch_bytes) +
                            ", \"weight_bytes\": " + std::to_string(program.program.weight_bytes()) +
                            ", \"pack_ns\": " + std::to_string(program.program.weights().pack_ns()) + "}";
-  const std::string name = program.graph.names.empty() ? "" : program.graph.names.front();
+  const std::string name = program.graph.layers.empty() ? "" : program.graph.layers.front()->name;
   host.event(host.ctx, call_id, ARMNN_PROFILE_COMPILE, {name.c_str(), name.size()}, began_ns, now_ns(),
              {args.c_str(), args.size()});
 }
@@ -102,17 +106,18 @@ int32_t default_threads() {
   return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
 }
 
-armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args) {
+armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args,
+                       const armnn_program *earlier) {
   const uint64_t began_ns = now_ns();
   Options options = backend.defaults;
   if (args != nullptr) options.read(args->options, args->num_options);
-  ImportedGraph imported = import_graph(graph, true);
+  ImportedGraph imported = import_graph(graph, true, earlier == nullptr ? nullptr : &earlier->graph);
   ProgramWeights weights(backend.packed);
   for (size_t i = 0; i < imported.values.size(); ++i) {
     const Value &value = imported.values[i];
     if (value.is_constant()) weights.add_source(value.address, i, value.identity);
   }
-  armnn_program *program = build(backend, options, std::move(imported), std::move(weights));
+  armnn_program *program = build(backend, options, std::move(imported), std::move(weights), earlier != nullptr);
   const std::set<const void *> read = program->program.read_constants();
   for (Value &value : program->graph.values) {
     if (!value.is_constant() || value.is_read || read.count(value.address) > 0) continue;
@@ -139,11 +144,11 @@ armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
   }
   for (ProgramWeights::Entry &entry : stored.packed) weights.add_stored(std::move(entry));
   std::unique_ptr<armnn_program> program(
-      build(backend, stored.options, std::move(stored.graph), std::move(weights)));
+      build(backend, stored.options, std::move(stored.graph), std::move(weights), false));
   const std::set<const void *> read = program->program.read_constants();
   for (const Value &value : program->graph.values) {
     if (value.is_left_out && (value.is_read || read.count(value.address) > 0)) {
-      refuse("the constant '" + value.name + "' is missing");
+      refuse("the constant '" + *value.name + "' is missing");
     }
   }
   announce(*program, 0, began_ns);

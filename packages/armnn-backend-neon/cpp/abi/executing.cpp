@@ -56,7 +56,7 @@ class Watch {
     if (is_profiling_ && position > 0) {
       const Operation &operation = *program_.program.graph().operations[position - 1];
       const int32_t node = operation.node;
-      const std::string name = node < 0 ? "reorder" : program_.graph.names[static_cast<size_t>(node)];
+      const std::string name = node < 0 ? "reorder" : program_.graph.layers[static_cast<size_t>(node)]->name;
       const std::string args = kernel_of(operation);
       host_.event(host_.ctx, args_.call_id, ARMNN_PROFILE_KERNEL, {name.c_str(), name.size()},
                   began_ns_, now, {args.c_str(), args.size()});

@@ -111,7 +111,7 @@ armnn_code compile(armnn_backend *backend, const armnn_device *, const armnn_gra
 /* What was packed before is found by the constants' references; lowering refuses what query refuses. */
 armnn_code replan(armnn_program *program, const armnn_graph *graph, const armnn_compile_args *args,
                   armnn_program **replanned, armnn_error *error) {
-  return cpuacc::guarded(error, [&] { *replanned = cpuacc::compile(program->backend, *graph, args); });
+  return cpuacc::guarded(error, [&] { *replanned = cpuacc::compile(program->backend, *graph, args, program); });
 }
 
 armnn_code serialize(armnn_program *program, armnn_write_fn write, void *arg, armnn_error *error) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 namespace cpuacc {
 namespace {
@@ -25,15 +27,27 @@ Quantization import_quantization(const armnn_quantization *from) {
  */
 constexpr size_t kCopiedBytes = 16384;
 
-Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_constants) {
+/* Gives a constant the memory that it has in an earlier program; returns whether it has any there. */
+bool take_memory(Value &value, const Value &earlier) {
+  if (value.identity.empty() || value.identity != earlier.identity || value.shape != earlier.shape) return false;
+  const std::shared_ptr<LentConstant> lent = earlier.lent.lock();
+  if (lent) {
+    value.memory = lent;
+    value.lent = lent;
+  } else if (earlier.memory) {
+    value.address = earlier.address;
+    value.memory = earlier.memory;
+  }
+  return value.memory != nullptr;
+}
+
+Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_constants, const Value *earlier) {
   Value value;
-  value.name = text_of(from.name);
+  value.name = earlier == nullptr ? std::make_shared<const std::string>(text_of(from.name)) : earlier->name;
   value.type = from.data_type;
   value.is_static = from.ndim >= 0;
-  for (int32_t i = 0; i < from.ndim; ++i) {
-    value.is_static = value.is_static && from.shape[i] >= 0;
-    value.shape.push_back(from.shape[i]);
-  }
+  value.shape.assign(from.shape, from.shape + std::max(from.ndim, 0));
+  for (const int64_t size : value.shape) value.is_static = value.is_static && size >= 0;
   value.quantization = import_quantization(from.quantization);
   if (from.constant == nullptr) return value;
   const armnn_tensor &constant = *from.constant;
@@ -44,6 +58,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   if (from.constant_ref != nullptr) {
     value.identity = std::to_string(reinterpret_cast<uintptr_t>(from.constant_ref));
   }
+  if (earlier != nullptr && take_memory(value, *earlier)) return value;
   const bool is_lent =
       armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr;
   if (is_lent && bytes > kCopiedBytes) {
@@ -60,15 +75,44 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   return value;
 }
 
-Layer import_layer(const armnn_graph &graph, const armnn_node &from, size_t position) {
-  Layer layer;
+bool is_same(const armnn_attribute &row, const std::pair<std::string, Attribute> &earlier) {
+  const auto &[name, known] = earlier;
+  if (std::string_view(row.name.data, row.name.size) != name) return false;
+  const auto holds = [&](const auto *data, size_t count, const auto &numbers) {
+    return std::equal(data, data + count, numbers.begin(), numbers.end());
+  };
+  switch (row.type) {
+    case ARMNN_ATTRIBUTE_INT64: return holds(static_cast<const int64_t *>(row.data), row.count, known.integers);
+    case ARMNN_ATTRIBUTE_FLOAT64: return holds(static_cast<const double *>(row.data), row.count, known.reals);
+    default: return false;
+  }
+}
+
+/* Whether a layer of an earlier program is this one, whose graph differs in dimensions, attributes and
+ * constants only.
+ */
+bool is_same(const armnn_graph &graph, const armnn_node &from, const Layer &earlier) {
+  if (from.id != earlier.node || from.num_attributes != earlier.attributes.size()) return false;
+  for (size_t i = 0; i < earlier.attributes.size(); ++i) {
+    const auto &row = *ARMNN_AT(armnn_attribute, from.attributes, graph.attribute_stride, i);
+    if (!is_same(row, earlier.attributes[i])) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_node &from, size_t position) {
+  const auto made = std::make_shared<Layer>();
+  Layer &layer = *made;
   layer.id = static_cast<int32_t>(position);
+  layer.node = from.id;
+  layer.name = text_of(from.name);
   layer.type = text_of(from.type);
   layer.inputs.assign(from.inputs, from.inputs + from.num_inputs);
   layer.outputs.assign(from.outputs, from.outputs + from.num_outputs);
+  layer.attributes.reserve(from.num_attributes);
   for (uint64_t i = 0; i < from.num_attributes; ++i) {
     const auto &row = *ARMNN_AT(armnn_attribute, from.attributes, graph.attribute_stride, i);
-    Attribute attribute;
+    Attribute &attribute = layer.attributes.emplace_back(text_of(row.name), Attribute()).second;
     if (row.type == ARMNN_ATTRIBUTE_INT64) {
       const auto *data = static_cast<const int64_t *>(row.data);
       attribute.integers.assign(data, data + row.count);
@@ -79,9 +123,8 @@ Layer import_layer(const armnn_graph &graph, const armnn_node &from, size_t posi
       const std::string text = text_of(*static_cast<const armnn_string *>(row.data));
       attribute.integers.assign(text.begin(), text.end());
     }
-    layer.attributes[text_of(row.name)] = std::move(attribute);
   }
-  return layer;
+  return made;
 }
 
 }  // namespace
@@ -95,6 +138,12 @@ void ImportedGraph::keep_constants() {
   }
 }
 
+void ImportedGraph::let_go_unread() {
+  for (Value &value : values) {
+    if (!value.lent.expired() && !value.is_read) value.memory.reset();
+  }
+}
+
 /* The name of a parameter that is younger than the version that the backend declares, or "". */
 static std::string younger_parameter(const armnn_graph &graph, const armnn_node &from) {
   for (uint64_t i = 0; i < from.num_attributes; ++i) {
@@ -104,19 +153,21 @@ static std::string younger_parameter(const armnn_graph &graph, const armnn_node 
   return "";
 }
 
-ImportedGraph import_graph(const armnn_graph &graph, bool has_constants) {
+ImportedGraph import_graph(const armnn_graph &graph, bool has_constants, const ImportedGraph *earlier) {
   ImportedGraph result;
+  result.values.reserve(graph.num_values);
+  result.layers.reserve(graph.num_nodes);
   for (uint64_t i = 0; i < graph.num_values; ++i) {
     const auto &row = *ARMNN_AT(armnn_value, graph.values, graph.value_stride, i);
-    result.values.push_back(import_value(graph, row, has_constants));
+    const Value *before = earlier != nullptr && i < earlier->values.size() ? &earlier->values[i] : nullptr;
+    result.values.push_back(import_value(graph, row, has_constants, before));
   }
   for (uint64_t i = 0; i < graph.num_nodes; ++i) {
     const auto &row = *ARMNN_AT(armnn_node, graph.nodes, graph.node_stride, i);
-    result.layers.push_back(import_layer(graph, row, static_cast<size_t>(i)));
-    result.ids.push_back(row.id);
+    const bool is_known = earlier != nullptr && i < earlier->layers.size() && is_same(graph, row, *earlier->layers[i]);
+    result.layers.push_back(is_known ? earlier->layers[i] : import_layer(graph, row, static_cast<size_t>(i)));
     const std::string name = younger_parameter(graph, row);
     if (!name.empty()) result.younger[static_cast<int32_t>(i)] = name;
-    result.names.push_back(text_of(row.name));
   }
   result.inputs.assign(graph.inputs, graph.inputs + graph.num_inputs);
   result.outputs.assign(graph.outputs, graph.outputs + graph.num_outputs);

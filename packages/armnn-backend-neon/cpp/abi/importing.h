@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,25 +17,22 @@ struct ImportedGraph {
    * no layer is refused any more: the host may let a constant go for good when it is dropped.
    */
   void keep_constants();
-
-  /* The host's id of a layer; a program from a blob has none but the positions. */
-  int32_t id_of(const Layer &layer) const {
-    return ids.empty() ? layer.id : ids[static_cast<size_t>(layer.id)];
-  }
+  /* Leaves the host's constants to the tensors that have them. */
+  void let_go_unread();
 
   std::vector<Value> values;
-  std::vector<Layer> layers;      /* the id of each is its position */
-  std::vector<int32_t> ids;       /* the host's */
+  std::vector<std::shared_ptr<const Layer>> layers; /* by position */
   std::map<int32_t, std::string> younger; /* by position: a parameter that is not known here */
-  std::vector<std::string> names; /* of the layers */
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
 };
 
 /* Copies a graph, and its constants if has_constants; those that the host can keep are only
  * lent, and not kept yet.
+ *
+ * Args: earlier: the same graph of other shapes, whose constants are in memory already.
  */
-ImportedGraph import_graph(const armnn_graph &graph, bool has_constants);
+ImportedGraph import_graph(const armnn_graph &graph, bool has_constants, const ImportedGraph *earlier = nullptr);
 
 inline std::string text_of(const armnn_string &text) {
   return text.size == 0 ? std::string() : std::string(text.data, text.size);

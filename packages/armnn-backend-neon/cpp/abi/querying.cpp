@@ -37,7 +37,7 @@ void answer(const armnn_backend &backend, const armnn_graph &from, armnn_support
   for (size_t i = 0; i < graph.layers.size(); ++i) {
     armnn_support &row = *ARMNN_AT(armnn_support, supports, stride, i);
     int32_t input = -1;
-    reasons.push_back(refusal_of(graph, graph.layers[i], backend.kernels, input));
+    reasons.push_back(refusal_of(graph, *graph.layers[i], backend.kernels, input));
     const std::string &reason = reasons.back();
     row.level = reason.empty() ? ARMNN_PREFERRED : ARMNN_NOT_SUPPORTED;
     row.input = input + 1;

@@ -12,23 +12,29 @@
 namespace cpuacc {
 
 int64_t Layer::integer(std::string_view name, int64_t otherwise) const {
-  const std::vector<int64_t> found = integers(name);
-  return found.empty() ? otherwise : found[0];
+  const Attribute *found = attribute(name);
+  return found == nullptr || found->integers.empty() ? otherwise : found->integers[0];
 }
 
 double Layer::real(std::string_view name, double otherwise) const {
-  const std::vector<double> found = reals(name);
-  return found.empty() ? otherwise : found[0];
+  const Attribute *found = attribute(name);
+  return found == nullptr || found->reals.empty() ? otherwise : found->reals[0];
+}
+
+const Attribute *Layer::attribute(std::string_view name) const {
+  const auto is_it = [&](const auto &each) { return each.first == name; };
+  const auto found = std::find_if(attributes.begin(), attributes.end(), is_it);
+  return found == attributes.end() ? nullptr : &found->second;
 }
 
 std::vector<int64_t> Layer::integers(std::string_view name, std::vector<int64_t> otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() ? otherwise : found->second.integers;
+  const Attribute *found = attribute(name);
+  return found == nullptr ? otherwise : found->integers;
 }
 
 std::vector<double> Layer::reals(std::string_view name, std::vector<double> otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() ? otherwise : found->second.reals;
+  const Attribute *found = attribute(name);
+  return found == nullptr ? otherwise : found->reals;
 }
 
 std::string Layer::text(std::string_view name) const {
@@ -119,9 +125,11 @@ constexpr Enumeration kEnumerations[] = {
 
 void require_known_enumerators(const Layer &layer) {
   for (const Enumeration &each : kEnumerations) {
-    for (const int64_t number : layer.integers(each.parameter)) {
-      require(number >= each.least && number <= each.highest,
-              std::string(each.parameter) + " has the unknown number " + std::to_string(number));
+    const Attribute *found = layer.attribute(each.parameter);
+    if (found == nullptr) continue;
+    for (const int64_t number : found->integers) {
+      if (number >= each.least && number <= each.highest) continue;
+      throw Refusal{std::string(each.parameter) + " has the unknown number " + std::to_string(number)};
     }
   }
 }
@@ -130,18 +138,19 @@ void require_known_enumerators(const Layer &layer) {
 
 void Lowering::lower_as_it_is(const Layer &layer, Lower lower) {
   layer_ = &layer;
-  require(lower != nullptr, "layers of type " + layer.type + " are not computed here");
+  if (lower == nullptr) throw Refusal{"layers of type " + layer.type + " are not computed here"};
   require_known_enumerators(layer);
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     if (!has_input(i)) continue;
     require(input(i).is_static, "the shape must be known", static_cast<int32_t>(i));
-    require(element_bytes(input(i).type) > 0,
-            std::string(type_name(input(i).type)) + " is not computed here", static_cast<int32_t>(i));
+    if (element_bytes(input(i).type) == 0) {
+      throw Refusal{std::string(type_name(input(i).type)) + " is not computed here", static_cast<int32_t>(i)};
+    }
   }
   for (size_t i = 0; i < layer.outputs.size(); ++i) {
     require(output(i).is_static, "the shape of the output must be known");
-    require(element_bytes(output(i).type) > 0,
-            "the output's type " + std::string(type_name(output(i).type)) + " is not computed here");
+    if (element_bytes(output(i).type) > 0) continue;
+    throw Refusal{"the output's type " + std::string(type_name(output(i).type)) + " is not computed here"};
   }
   const size_t before = graph_.operations.size();
   lower(*this);
@@ -242,7 +251,7 @@ TensorId Lowering::in_order(int32_t number, const Order &order) {
 }
 
 TensorId Lowering::constant_form(const Value &value, const Order &order) {
-  require(value.is_constant(), "value '" + value.name + "' is used before it is made");
+  if (!value.is_constant()) throw Refusal{"value '" + *value.name + "' is used before it is made"};
   Tensor tensor = tensor_of(value, order);
   tensor.constant = value.address;
   tensor.memory = value.memory;
@@ -253,10 +262,6 @@ TensorId Lowering::constant_form(const Value &value, const Order &order) {
     tensor.memory = memory;
   }
   return graph_.add(std::move(tensor));
-}
-
-void require(bool holds, const std::string &reason, int32_t input) {
-  if (!holds) throw Refusal{reason, input};
 }
 
 namespace {
@@ -353,15 +358,13 @@ void require_index_output(armnn_data_type type) {
 }
 
 void require_all(const Lowering &lowering, armnn_data_type type) {
-  const std::string name = type_name(type);
   for (size_t i = 0; i < lowering.input_count(); ++i) {
-    if (!lowering.has_input(i)) continue;
-    require(lowering.input(i).type == type,
-            std::string(type_name(lowering.input(i).type)) + " is not computed here, " + name + " is",
-            static_cast<int32_t>(i));
+    if (!lowering.has_input(i) || lowering.input(i).type == type) continue;
+    throw Refusal{std::string(type_name(lowering.input(i).type)) + " is not computed here, " + type_name(type) + " is",
+                  static_cast<int32_t>(i)};
   }
   for (size_t i = 0; i < lowering.layer().outputs.size(); ++i) {
-    require(lowering.output(i).type == type, "the output must be " + name);
+    if (lowering.output(i).type != type) throw Refusal{std::string("the output must be ") + type_name(type)};
   }
 }
 

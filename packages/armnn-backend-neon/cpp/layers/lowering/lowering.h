@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "armnn/layers.h"
@@ -29,7 +30,7 @@ class LentConstant {
     if (is_kept_) drop_(reference_);
   }
   void keep() {
-    keep_(reference_);
+    if (!is_kept_) keep_(reference_);
     is_kept_ = true;
   }
 
@@ -42,7 +43,7 @@ class LentConstant {
 
 /* A value of the host's graph. */
 struct Value {
-  std::string name;
+  std::shared_ptr<const std::string> name; /* shared by the programs of a graph, as all names and layers */
   armnn_data_type type = ARMNN_FLOAT32;
   bool is_static = true; /* rank and dimensions are known */
   Shape shape;
@@ -74,12 +75,16 @@ struct Attribute {
 
 /* A node of the host's graph. */
 struct Layer {
-  int32_t id = -1;
+  int32_t id = -1; /* its position */
+  int32_t node = -1; /* the host's id */
+  std::string name;
   std::string type;
   std::vector<int32_t> inputs; /* indices of values; -1: absent */
   std::vector<int32_t> outputs;
-  std::map<std::string, Attribute, std::less<>> attributes;
+  std::vector<std::pair<std::string, Attribute>> attributes; /* few: looked up one by one */
 
+  /* nullptr: the host gave none of this name. */
+  const Attribute *attribute(std::string_view name) const;
   /* A parameter by its name and its default, which ARMNN_PARAMETER gives as a pair. */
   int64_t integer(std::string_view name, int64_t otherwise) const;
   double real(std::string_view name, double otherwise) const;
@@ -222,8 +227,11 @@ class Lowering {
   std::map<int32_t, int32_t> float_values_of_;
 };
 
-/* Refuses unless it holds. */
-void require(bool holds, const std::string &reason, int32_t input = -1);
+/* Refuses unless it holds. Args: reason: becomes a string only then. */
+template <typename Text>
+void require(bool holds, const Text &reason, int32_t input = -1) {
+  if (!holds) throw Refusal{std::string(reason), input};
+}
 /* Whether values have one data type and quantisation. */
 bool is_alike(const Value &one, const Value &other);
 
