@@ -105,12 +105,12 @@ class TensorInfo:
         Raises:
             InvalidArgumentError: A dimension is not known.
         """
-        if self.shape is None or not self.is_static:
-            raise InvalidArgumentError(
-                f"the shape {format_shape(self.shape)} is not known in full; give the inputs of "
-                "the network their shapes first"
-            )
-        return cast("tuple[int, ...]", self.shape)
+        if self.is_static:
+            return cast("tuple[int, ...]", self.shape)
+        raise InvalidArgumentError(
+            f"the shape {format_shape(self.shape)} is not known in full; give the inputs of "
+            "the network their shapes first"
+        )
 
     @property
     def num_elements(self) -> int:
@@ -120,7 +120,7 @@ class TensorInfo:
     @property
     def size_bytes(self) -> int:
         """The elements' size in memory, one NumPy element each."""
-        return self.num_elements * self.data_type.numpy_dtype.itemsize
+        return math.prod(self.static_shape) * self.data_type.numpy_dtype.itemsize
 
     @property
     def is_quantized(self) -> bool:

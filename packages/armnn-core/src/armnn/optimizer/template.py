@@ -131,6 +131,8 @@ class Template:
             for layer in network.layers
             if layer.backend in self._candidates and layer.type not in (*UNASSIGNED, "PreCompiled")
         ]
+        if not kernels:
+            return True
         answers = NetworkAnswers(network, [layer for _, layer in kernels])
         return all(answers.of(candidate, layer) for candidate, layer in kernels)
 

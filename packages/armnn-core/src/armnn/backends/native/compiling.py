@@ -18,7 +18,6 @@ from armnn._load_times import count_packing
 from armnn.backends.ffi.calls import compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
 from armnn.backends.ffi.errors import Failure, attempt, call
-from armnn.backends.ffi.values import option_array
 from armnn.backends.footprint import Footprint
 from armnn.backends.native.devices import (
     NativeDevice,
@@ -235,9 +234,8 @@ def _compile(
     if compile_now is None:
         device = device_pointer(model.device)
         compile_now = partial(library.required("compile"), backend.pointer, device)
-    arena, args, pointer = Arena(), struct(abi.CompileArgs), ctypes.c_void_p()
-    args.options = option_array(model.options, arena)
-    args.num_options = len(model.options)
+    args, pointer = struct(abi.CompileArgs), ctypes.c_void_p()
+    args.options, args.num_options = model.option_array, len(model.options)
     began = time.perf_counter()
     with compile_details() as details, watched_call() as (args.call_id, args.deadline_ns):
         failure = attempt(compile_now, graph.struct, args, ctypes.byref(pointer))

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._dataclasses import dataclass
 from armnn.backends.base import ModelContext
 from armnn.backends.ffi.errors import call
-from armnn.backends.ffi.values import value_of
+from armnn.backends.ffi.values import option_array, value_of
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import copied, end_of, shown_text
+from armnn_backend_api.structs import Arena, copied, end_of, shown_text
 
 if TYPE_CHECKING:
     from armnn.backends.ffi.library import Library
@@ -69,6 +70,12 @@ class NativeModelContext(ModelContext):
         super().__init__(options)
         self.device = device
         self.defaults = dict(defaults or {})
+        self._arena = Arena()
+
+    @functools.cached_property
+    def option_array(self) -> Any:
+        """Its options as ``armnn_option[]``; every compilation reads them."""
+        return option_array(self.options, self._arena)
 
 
 def read_devices(backend: NativeObject) -> tuple[NativeDevice, ...]:

@@ -105,7 +105,7 @@ class NativeGraph:
         self.struct.fingerprint = self._arena.text(fingerprint)
         return fingerprint
 
-    @property
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the layers, by node id."""
         return tuple(layer.name for layer in self.layers)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import operator
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -98,14 +100,18 @@ class _GraphNumbers:
         self._reals: list[Any] = []
         shapes = self._places_of_shapes(graph, changes.infos)
         rows = self._attributes(graph, changes.descriptors, version)
-        self._integer_memory = self._arena.array(ctypes.c_int64, len(self._integers))
-        self._real_memory = self._arena.array(ctypes.c_double, len(self._reals))
-        start = ctypes.addressof(self._integer_memory)
+        integer_memory = self._arena.array(ctypes.c_int64, len(self._integers))
+        real_memory = self._arena.array(ctypes.c_double, len(self._reals))
+        self._blocks = (
+            _Block(integer_memory, self._integers),
+            _Block(real_memory, self._reals),
+        )
+        start = ctypes.addressof(integer_memory)
         for value, place in shapes:
             dims = ctypes.c_int64.from_address(start + 8 * place)
             graph.rows[value].shape = ctypes.pointer(dims)
         for attribute, place in rows:
-            memory = self._real_memory if _is_real(attribute) else self._integer_memory
+            memory = real_memory if _is_real(attribute) else integer_memory
             attribute.data = ctypes.addressof(memory) + 8 * place
 
     def are_of(self, changes: Changes) -> bool:
@@ -114,13 +120,8 @@ class _GraphNumbers:
 
     def write(self, numbers: Sequence[Any]) -> None:
         """Write the numbers for some shapes."""
-        for memory, elements in (
-            (self._integer_memory, self._integers),
-            (self._real_memory, self._reals),
-        ):
-            memory[: len(elements)] = [
-                numbers[each.position] if type(each) is Symbolic else each for each in elements
-            ]
+        for block in self._blocks:
+            block.write(numbers)
 
     def _places_of_shapes(
         self, graph: NativeGraph, infos: Mapping[Value, TensorInfo]
@@ -154,6 +155,28 @@ class _GraphNumbers:
                 numbers += elements
             node.attributes, node.num_attributes = attributes, len(attributes)
         return places
+
+
+class _Block:
+    """Numbers of one type, written by one look-up of all."""
+
+    def __init__(self, memory: ctypes.Array[Any], elements: Sequence[Any]) -> None:
+        self._memory, self._count = memory, len(elements)
+        self._plain = [each for each in elements if type(each) is not Symbolic]
+        places = itertools.count()
+        self._pick = operator.itemgetter(
+            *(
+                len(self._plain) + each.position if type(each) is Symbolic else next(places)
+                for each in elements
+            ),
+            *([0, 0] if len(elements) < 2 else []),  # of one place it would return no tuple
+        )
+
+    def write(self, numbers: Sequence[Any]) -> None:
+        """Write the numbers for some shapes."""
+        if self._count:
+            picked = self._pick([*self._plain, *numbers])
+            self._memory[: self._count] = picked[: self._count]
 
 
 def _is_real(attribute: abi.Attribute) -> bool:
