@@ -195,6 +195,7 @@ size_t arrange(std::vector<Lease> &leases) {
   std::vector<size_t> placed; /* by offset */
   size_t total = 0;
   for (const size_t next : by_size) {
+    if (leases[next].bytes == 0) break; /* these are the last ones, and may be anywhere */
     size_t offset = 0;
     for (const size_t other : placed) {
       if (!overlap(leases[next], leases[other])) continue;

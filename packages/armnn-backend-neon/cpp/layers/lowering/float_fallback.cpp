@@ -3,6 +3,8 @@
  * layer is defined.
  */
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "graph/packed.h"
 #include "layers/lowering/lowering.h"
@@ -78,14 +80,19 @@ void Lowering::lower(const Layer &layer) {
 bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
   const size_t tensors = graph_.tensors.size();
   const size_t operations = graph_.operations.size();
-  const auto forms = forms_;
+  std::vector<std::pair<int32_t, std::vector<Form>>> forms; /* of what the layer reads and makes */
+  for (const auto *numbers : {&layer.inputs, &layer.outputs}) {
+    for (const int32_t number : *numbers) {
+      if (number >= 0) forms.emplace_back(number, forms_of(number));
+    }
+  }
   try {
     lower_as_it_is(layer, lower);
     return true;
   } catch (const Refusal &) {
     graph_.tensors.resize(tensors);
     graph_.operations.resize(operations);
-    forms_ = forms;
+    for (const auto &[number, before] : forms) forms_of(number) = before;
     return false;
   }
 }
@@ -107,7 +114,7 @@ void Lowering::lower_as_floats(const Layer &layer) {
   lower_as_it_is(as_float, lower_of(as_float.type));
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
-    const Form made = forms_.at(as_float.outputs[i]).front();
+    const Form made = forms_of(as_float.outputs[i]).front();
     add<FormatConversion>(Ends{made.tensor, out(i, made.order)}, output(i).type, false);
   }
 }
@@ -125,10 +132,10 @@ int32_t Lowering::float_input(const Layer &layer, size_t i) {
   }
   const auto known = float_values_of_.find(number);
   if (!is_bias && known != float_values_of_.end()) return known->second;
-  const Form source = forms_.at(number).front();
+  const Form source = forms_of(number).front();
   const int32_t as_float = add_float_value(as_float32(from));
   const TensorId made = is_bias ? decoded_bias(source, steps) : decoded(from, source);
-  forms_[as_float] = {{source.order, made}};
+  forms_of(as_float) = {{source.order, made}};
   if (!is_bias) float_values_of_[number] = as_float;
   return as_float;
 }
@@ -193,6 +200,7 @@ int32_t Lowering::float_constant(const Value &from, const std::vector<double> &s
 
 int32_t Lowering::add_float_value(Value value) {
   float_values_.push_back(std::move(value));
+  forms_.emplace_back();
   return static_cast<int32_t>(values_.size() + float_values_.size() - 1);
 }
 

@@ -67,7 +67,7 @@ void Lowering::receive(int32_t value) {
   const Order order = plain_order(this->value(value).shape.size());
   const TensorId id = graph_.add(tensor_of(this->value(value), order));
   graph_.inputs.push_back(id);
-  forms_[value] = {{order, id}};
+  forms_of(value) = {{order, id}};
 }
 
 TensorId Lowering::deliver(int32_t value) {
@@ -166,8 +166,8 @@ const Value &Lowering::output(size_t i) const {
 }
 
 Order Lowering::order(size_t i) const {
-  const auto found = forms_.find(layer_->inputs.at(i));
-  return found == forms_.end() ? plain_order(input(i).shape.size()) : found->second.front().order;
+  const std::vector<Form> &forms = forms_[static_cast<size_t>(layer_->inputs.at(i))];
+  return forms.empty() ? plain_order(input(i).shape.size()) : forms.front().order;
 }
 
 Order Lowering::common_order() const {
@@ -212,7 +212,7 @@ TensorId Lowering::constant_tensor(armnn_data_type type, Shape shape, const void
 
 TensorId Lowering::out(size_t i, const Order &order) {
   const TensorId id = graph_.add(tensor_of(output(i), order));
-  forms_[layer_->outputs[i]] = {{order, id}};
+  forms_of(layer_->outputs[i]) = {{order, id}};
   return id;
 }
 
@@ -220,12 +220,12 @@ void Lowering::share(size_t i, TensorId shared, const Order &order) {
   Tensor tensor = tensor_of(output(i), order);
   tensor.alias = shared;
   tensor.constant = graph_[shared].constant;
-  forms_[layer_->outputs[i]] = {{order, graph_.add(std::move(tensor))}};
+  forms_of(layer_->outputs[i]) = {{order, graph_.add(std::move(tensor))}};
 }
 
 TensorId Lowering::in_order(int32_t number, const Order &order) {
   const Value &value = this->value(number);
-  std::vector<Form> &forms = forms_[number];
+  std::vector<Form> &forms = forms_of(number);
   for (const Form &form : forms) {
     if (form.order == order) return form.tensor;
   }
@@ -246,7 +246,7 @@ TensorId Lowering::in_order(int32_t number, const Order &order) {
   if (is_shared) tensor.alias = first.tensor;
   const TensorId made = graph_.add(std::move(tensor));
   if (!is_shared) add<Reorder>(first.tensor, made, reorder_box(graph_[first.tensor].shape, steps));
-  forms_[number].push_back({order, made});
+  forms.push_back({order, made});
   return made;
 }
 

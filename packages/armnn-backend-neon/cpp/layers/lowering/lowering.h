@@ -122,7 +122,9 @@ using BiasSteps = std::vector<double> (*)(const Lowering &lowering, size_t i);
 class Lowering {
  public:
   Lowering(const std::vector<Value> &values, Graph &graph, const Kernels &kernels, FastMath fast_math = {})
-      : values_(values), graph_(graph), kernels_(kernels), fast_math_(fast_math) {}
+      : values_(values), graph_(graph), kernels_(kernels), fast_math_(fast_math), forms_(values.size()) {
+    graph_.tensors.reserve(values.size());
+  }
 
   /* Makes a value that execute receives. */
   void receive(int32_t value);
@@ -204,6 +206,7 @@ class Lowering {
     TensorId tensor;
   };
   const Value &value(int32_t number) const;
+  std::vector<Form> &forms_of(int32_t number) { return forms_[static_cast<size_t>(number)]; }
   void lower_as_it_is(const Layer &layer, Lower lower);
   bool lower_if_taken(const Layer &layer, Lower lower);
   void lower_as_floats(const Layer &layer);
@@ -222,7 +225,7 @@ class Lowering {
   const Kernels &kernels_;
   FastMath fast_math_;
   const Layer *layer_ = nullptr;
-  std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
+  std::vector<std::vector<Form>> forms_; /* of each value, the first one as it was made; none: not made yet */
   std::deque<Value> float_values_; /* numbered after values_: quantised values and those of 16 bits as floats */
   std::map<int32_t, int32_t> float_values_of_;
 };
