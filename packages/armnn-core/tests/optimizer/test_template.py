@@ -143,6 +143,12 @@ def filled_by(*dims: int) -> Network:
             [(2, 8, 3), (2, 4, 3), (5, 6, 3), (2, 9, 3), (2, 7, 3)],
             2,
         ),
+        # a larger table is computed for twice the length
+        (with_positions, "StridedSlice", [(2, 4, 3), (2, 5, 3), (2, 7, 3), (2, 10, 3)], 2),
+        # whose end the table of 20 rows does not have: 12 and then 20 are computed as they are
+        (with_positions, "StridedSlice", [(2, 4, 3), (2, 12, 3), (2, 20, 3)], 3),
+        # of more than a megabyte nothing is computed ahead
+        (lambda: filled_by(0, 1), "Fill", [(200, 300), (300, 400), (310, 410)], 3),
         # in two directions: neither of the first two covers the other one
         (lambda: filled_by(0, 1), "Fill", [(2, 9), (3, 8), (3, 7), (2, 8)], 2),
         # the number that it depends on stays

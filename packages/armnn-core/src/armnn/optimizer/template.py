@@ -87,7 +87,7 @@ class Template:
             numbers = self._trace.numbers(shapes)
             if numbers is None:
                 return None
-            changes = self._changes(numbers)
+            changes = self._changes(numbers, shapes)
         with phase(self._sink, "compile for shapes"):
             return self._compiled(numbers, changes, label)
 
@@ -161,10 +161,11 @@ class Template:
                 settled(count, numbers),
             )
 
-    def _changes(self, numbers: Numbers) -> Changes:
+    def _changes(self, numbers: Numbers, shapes: Mapping[str, tuple[int, ...]]) -> Changes:
         trace = self._trace
+        larger = functools.cache(functools.partial(trace.larger_numbers, shapes))
         constants = {
-            layer.output: self._constants.data(source, layer.output.info, numbers)
+            layer.output: self._constants.data(source, layer.output.info, numbers, larger)
             for layer, source in trace.sources.items()
         }
         return Changes(numbers, trace.infos, trace.descriptors, constants)

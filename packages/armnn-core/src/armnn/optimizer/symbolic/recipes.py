@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = Sequence[Any]
 """The numbers of a tape for some shapes."""
+
+MOST_BYTES_AHEAD = 1 << 20
+"""Of a table that is computed for larger shapes than those that come."""
 
 
 class UntraceableError(ArmnnError):
@@ -108,8 +112,20 @@ class ShapeConstants:
                 self._growing[recipe] = None
         self._kept: dict[tuple[Recipe, int], tuple[list[Any], NDArray[Any]]] = {}
 
-    def data(self, source: Source, info: TensorInfo, numbers: Numbers) -> NDArray[Any]:
+    def data(
+        self,
+        source: Source,
+        info: TensorInfo,
+        numbers: Numbers,
+        larger: Callable[[], Numbers | None] = lambda: None,
+    ) -> NDArray[Any]:
         """Return the data of a constant.
+
+        Args:
+            source: Where it comes from.
+            info: Its info.
+            numbers: Those for these shapes.
+            larger: Returns those for shapes that are larger, for results that are kept.
 
         Raises:
             UntraceableError: No backend computes it.
@@ -125,8 +141,29 @@ class ShapeConstants:
                 return array
             if recipe in self._growing and _covers(array.shape, shape):
                 return array[tuple(map(slice, shape))]
+            if recipe in self._growing:
+                ahead = self._computed_ahead(source, info, larger())
+                if ahead is not None and _covers(ahead.shape, shape):
+                    return ahead[tuple(map(slice, shape))]
         made = np.asarray(self._computed(recipe, numbers)[index])
         self._kept[source] = wanted, made
+        return made
+
+    def _computed_ahead(
+        self, source: tuple[Recipe, int], info: TensorInfo, numbers: Numbers | None
+    ) -> NDArray[Any] | None:
+        """Return and keep a result for larger shapes, None if it is none to keep."""
+        if numbers is None:
+            return None
+        recipe, index = source
+        shape = settled(recipe.outputs[index].shape, numbers)
+        if math.prod(shape) * info.data_type.numpy_dtype.itemsize > MOST_BYTES_AHEAD:
+            return None
+        try:
+            made = np.asarray(self._computed(recipe, numbers)[index])
+        except ArmnnError:  # such shapes may not exist
+            return None
+        self._kept[source] = self._wanted(recipe, numbers), made
         return made
 
     def keep(self, source: Source, numbers: Numbers, data: NDArray[Any]) -> None:

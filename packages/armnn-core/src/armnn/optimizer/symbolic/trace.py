@@ -83,6 +83,19 @@ class Trace:
                     return None
         return self.tape.replay(inputs)
 
+    def larger_numbers(self, shapes: Mapping[str, tuple[int, ...]]) -> Numbers | None:
+        """Return the numbers for shapes of twice the size, None if decisions differ."""
+        twice = {
+            name: tuple(
+                [
+                    2 * size if is_symbolic(dim) and size > 1 else size
+                    for dim, size in zip(dims, shapes[name], strict=True)
+                ]
+            )
+            for name, dims in self.shapes.items()
+        }
+        return self.numbers(twice)
+
     def constants(self, evaluate: Evaluate) -> ShapeConstants:
         """Return what computes :attr:`sources` for shapes."""
         made = ShapeConstants(self._recipes, evaluate)
