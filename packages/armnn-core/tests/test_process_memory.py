@@ -23,6 +23,16 @@ def collector_goes_on() -> Iterator[None]:
     gc.enable()
 
 
+def test_the_first_wait_may_end_before_the_others() -> None:
+    first, second = collection_waits(), collection_waits()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
 def test_the_collector_waits_inside_and_goes_on_after() -> None:
     with collection_waits():
         assert not gc.isenabled()

@@ -23,7 +23,7 @@ def collection_waits() -> Iterator[None]:
     among them: the collector would walk over everything in the process, modules included, again
     and again, and find nothing.
     """
-    global _waiting, _was_enabled
+    global _waiting, _was_enabled, _modules
     with _lock:
         if not _waiting:
             _was_enabled, _modules = gc.isenabled(), len(sys.modules)
