@@ -152,7 +152,7 @@ class ShapeConstants:
     def _computed_ahead(
         self, source: tuple[Recipe, int], info: TensorInfo, numbers: Numbers | None
     ) -> NDArray[Any] | None:
-        """Return and keep a result for larger shapes, None if it is none to keep."""
+        """Return and keep a result for larger shapes, if allowed."""
         if numbers is None:
             return None
         recipe, index = source

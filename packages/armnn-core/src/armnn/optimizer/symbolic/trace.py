@@ -84,7 +84,7 @@ class Trace:
         return self.tape.replay(inputs)
 
     def larger_numbers(self, shapes: Mapping[str, tuple[int, ...]]) -> Numbers | None:
-        """Return the numbers for shapes of twice the size, None if decisions differ."""
+        """Return the numbers for shapes twice as large, if known."""
         twice = {
             name: tuple(
                 [
