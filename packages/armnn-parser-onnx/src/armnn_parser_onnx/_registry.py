@@ -81,7 +81,7 @@ def find_converter(name: str, opset: int, domain: str = "") -> Converter | None:
 
 @functools.cache
 def _import(module: str) -> None:
-    """Import a module of converters, which is asked for at each node."""
+    """Import a module of converters, kept for all nodes."""
     import_module(f"armnn_parser_onnx.{module}")
 
 
