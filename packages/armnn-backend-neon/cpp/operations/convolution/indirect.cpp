@@ -83,7 +83,11 @@ class IndirectConvolution final : public WithEpilogue {
     std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_);
     const auto gemm = panel_task<Number>(panels_, layout_, packed, behind, frame.out<float>(outputs[0]) + first,
                                          groups_ * layout_.columns, epilogue(frame, first, first));
-    Indirection<Number> found(windows, image + group * layout_.depth, static_cast<const Number *>(zeros_.get()));
+    image += group * layout_.depth;
+    if (are_pixels(windows) && !copies_rows_) {
+      return run_gemm_task(gemm, tiling_, task, frame.kernels, table, Pixels<Number>(image, windows.channels));
+    }
+    Indirection<Number> found(windows, image, static_cast<const Number *>(zeros_.get()));
     if constexpr (std::is_same_v<Number, float>) {
       if (copies_rows_) {
         auto *copies = reinterpret_cast<float *>(behind + float32_panel_bytes_);

@@ -46,105 +46,20 @@ class Int8Direct : public WithInt8Epilogue {
     return int8_gemm_ns(outputs, layout_.columns, layout_.taps * layout_.depth);
   }
 
-  Windows windows_;
-  WeightLayout layout_;
-  int64_t overreads_; /* bytes behind a window that are read and do not count */
-
- private:
-  Int8Weights weights_;
-};
-
-/* Outputs of a row side by side. */
-class Int8DirectConvolution final : public Int8Direct {
- public:
-  Int8DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                        Int8Params params)
-      : Int8Direct(tensors, windows, layout, std::move(params)), rows_(windows, outside(), false, overreads_) {}
-
-  size_t prepare(const Setup &setup) override {
-    prepare_weights(setup);
-    return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
-  }
-
-  void run(const Frame &frame) const override {
-    const Windows &w = windows_;
-    const Int8Epilogue epilogue = epilogue_of(frame);
-    const int64_t count = w.output_width * layout_.columns;
-    frame.for_each(w.batch * w.output_height, outputs_ns(w.output_width), [&](int64_t i, int32_t thread) {
-      uint8_t *row = frame.out<uint8_t>(outputs[0]) + i * count;
-      rows_.row(frame.in<uint8_t>(inputs[0]), i, frame.scratch_of<uint8_t>(thread, rows_.strip_bytes()),
-                [&](const SeenOutputs<uint8_t> &seen) { run_seen(frame.kernels.int8, row, seen); });
-      epilogue(frame.kernels.int8, row, count);
-    });
-  }
-
- private:
-  void run_seen(const Int8Kernels &kernels, uint8_t *row, const SeenOutputs<uint8_t> &seen) const {
-    Int8DirectRow direct{};
-    direct.image = seen.image;
-    direct.count = seen.last - seen.first;
-    direct.step = windows_.stride_x * windows_.channels;
-    direct.taps = seen.taps;
-    direct.tap_step = seen.tap_step;
-    direct.c = row + seen.first * layout_.columns;
-    direct.c_stride = layout_.columns;
-    run_outputs(kernels, direct);
-  }
-
-  ImageRows<uint8_t> rows_;
-};
-
-/* Outputs of a column one below the other, of a small image that is higher than wide: its rows would be short tiles,
- * most of whose time is spent on its surroundings. It is copied once, with them.
- */
-class Int8ColumnConvolution final : public Int8Direct {
- public:
-  using Int8Direct::Int8Direct;
-
-  size_t prepare(const Setup &setup) override {
-    prepare_weights(setup);
-    return scratch_bytes() * static_cast<size_t>(windows_.batch == 1 ? 1 : setup.threads);
-  }
-
-  void run(const Frame &frame) const override {
-    const Windows &w = windows_;
-    const Int8Kernels &kernels = frame.kernels.int8;
-    const Int8Epilogue epilogue = epilogue_of(frame);
-    const uint8_t *images = frame.in<uint8_t>(inputs[0]);
-    uint8_t *output = frame.out<uint8_t>(outputs[0]);
-    const int64_t count = w.output_height * w.output_width * layout_.columns;
-    const double column_ns = outputs_ns(w.output_height);
-    if (w.batch == 1) {
-      uint8_t *padded = frame.scratch_of<uint8_t>(0, scratch_bytes());
-      pad(images, padded);
-      frame.for_each(w.output_width, column_ns, [&](int64_t x, int32_t) { run_column(kernels, padded, output, x); });
-      return epilogue(kernels, output, count);
-    }
-    const double image_ns = column_ns * static_cast<double>(w.output_width);
-    frame.for_each(w.batch, image_ns, [&](int64_t i, int32_t thread) {
-      uint8_t *padded = frame.scratch_of<uint8_t>(thread, scratch_bytes());
-      pad(images + i * w.height * w.width * w.channels, padded);
-      for (int64_t x = 0; x < w.output_width; ++x) run_column(kernels, padded, output + i * count, x);
-      epilogue(kernels, output + i * count, count);
-    });
-  }
-
-  /* Whether the rows of an image are worth being left. */
-  static bool suits(const Windows &w) {
-    const bool sees_outside = seen_height(w) > w.height || seen_width(w) > w.width || w.pad_top > 0 || w.pad_left > 0;
-    return sees_outside && w.output_width < w.output_height && w.output_width <= costs::kNarrowImage &&
-           padded_bytes(w) <= costs::kMostPaddedBytes;
-  }
-
- private:
+  /* What all windows see of an image, and its bytes. */
   static int64_t seen_height(const Windows &w) {
     return (w.output_height - 1) * w.stride_y + (w.window_height - 1) * w.dilation_y + 1;
   }
   static int64_t seen_width(const Windows &w) { return (w.output_width - 1) * w.stride_x + w.window_width; }
   static int64_t padded_bytes(const Windows &w) { return seen_height(w) * seen_width(w) * w.channels; }
 
-  size_t scratch_bytes() const { return aligned_bytes(static_cast<size_t>(padded_bytes(windows_) + overreads_)); }
+  size_t padded_image_bytes() const { return aligned_bytes(static_cast<size_t>(padded_bytes(windows_) + overreads_)); }
 
+  static bool sees_outside(const Windows &w) {
+    return seen_height(w) > w.height || seen_width(w) > w.width || w.pad_top > 0 || w.pad_left > 0;
+  }
+
+  /* Copies all that is seen of an image. */
   void pad(const uint8_t *image, uint8_t *padded) const {
     const Windows &w = windows_;
     const int64_t width = seen_width(w) * w.channels;
@@ -158,6 +73,121 @@ class Int8ColumnConvolution final : public Int8Direct {
     }
   }
 
+  Windows windows_;
+  WeightLayout layout_;
+  int64_t overreads_; /* bytes behind a window that are read and do not count */
+
+ private:
+  Int8Weights weights_;
+};
+
+/* Outputs of a row side by side. One thread copies a narrow image once, with its surroundings; several, for each row
+ * of outputs, what it sees: none waits for what another has copied.
+ */
+class Int8DirectConvolution final : public Int8Direct {
+ public:
+  Int8DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                        Int8Params params)
+      : Int8Direct(tensors, windows, layout, std::move(params)), rows_(windows, outside(), false, overreads_) {}
+
+  size_t prepare(const Setup &setup) override {
+    prepare_weights(setup);
+    const Windows &w = windows_;
+    const double ns = outputs_ns(w.batch * w.output_height * w.output_width);
+    pads_image_ = setup.threads_for(ns) == 1 && w.output_height > 0 && w.output_width > 0 &&
+                  w.output_width <= costs::kNarrowImage && w.window_height > 1 && sees_outside(w) &&
+                  padded_bytes(w) <= setup.machine().caches.first;
+    return pads_image_ ? padded_image_bytes() : rows_.strip_bytes() * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    const int64_t count = w.output_width * layout_.columns;
+    if (pads_image_) return run_padded(frame, epilogue);
+    frame.for_each(w.batch * w.output_height, outputs_ns(w.output_width), [&](int64_t i, int32_t thread) {
+      uint8_t *row = frame.out<uint8_t>(outputs[0]) + i * count;
+      rows_.row(frame.in<uint8_t>(inputs[0]), i, frame.scratch_of<uint8_t>(thread, rows_.strip_bytes()),
+                [&](const SeenOutputs<uint8_t> &seen) { run_seen(frame.kernels.int8, row, seen); });
+      epilogue(frame.kernels.int8, row, count);
+    });
+  }
+
+ private:
+  void run_padded(const Frame &frame, const Int8Epilogue &epilogue) const {
+    const Windows &w = windows_;
+    auto *padded = frame.scratch_of<uint8_t>(0, padded_image_bytes());
+    const int64_t width = seen_width(w) * w.channels;
+    const int64_t count = w.output_width * layout_.columns;
+    for (int64_t i = 0; i < w.batch; ++i) {
+      pad(frame.in<uint8_t>(inputs[0]) + i * w.height * w.width * w.channels, padded);
+      for (int64_t y = 0; y < w.output_height; ++y) {
+        uint8_t *row = frame.out<uint8_t>(outputs[0]) + (i * w.output_height + y) * count;
+        const uint8_t *image = padded + y * w.stride_y * width;
+        run_seen(frame.kernels.int8, row, {0, w.output_width, image, 0, w.window_height, w.dilation_y * width});
+        epilogue(frame.kernels.int8, row, count);
+      }
+    }
+  }
+
+  void run_seen(const Int8Kernels &kernels, uint8_t *row, const SeenOutputs<uint8_t> &seen) const {
+    Int8DirectRow direct{};
+    direct.image = seen.image;
+    direct.count = seen.last - seen.first;
+    direct.step = windows_.stride_x * windows_.channels;
+    direct.taps = seen.taps;
+    direct.tap_step = seen.tap_step;
+    direct.c = row + seen.first * layout_.columns;
+    direct.c_stride = layout_.columns;
+    run_outputs(kernels, direct);
+  }
+
+  ImageRows<uint8_t> rows_;
+  bool pads_image_ = false;
+};
+
+/* Outputs of a column one below the other, of a small image that is higher than wide: its rows would be short tiles,
+ * most of whose time is spent on its surroundings. It is copied once, with them.
+ */
+class Int8ColumnConvolution final : public Int8Direct {
+ public:
+  using Int8Direct::Int8Direct;
+
+  size_t prepare(const Setup &setup) override {
+    prepare_weights(setup);
+    return padded_image_bytes() * static_cast<size_t>(windows_.batch == 1 ? 1 : setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    const Int8Kernels &kernels = frame.kernels.int8;
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    const uint8_t *images = frame.in<uint8_t>(inputs[0]);
+    uint8_t *output = frame.out<uint8_t>(outputs[0]);
+    const int64_t count = w.output_height * w.output_width * layout_.columns;
+    const double column_ns = outputs_ns(w.output_height);
+    if (w.batch == 1) {
+      uint8_t *padded = frame.scratch_of<uint8_t>(0, padded_image_bytes());
+      pad(images, padded);
+      frame.for_each(w.output_width, column_ns, [&](int64_t x, int32_t) { run_column(kernels, padded, output, x); });
+      return epilogue(kernels, output, count);
+    }
+    const double image_ns = column_ns * static_cast<double>(w.output_width);
+    frame.for_each(w.batch, image_ns, [&](int64_t i, int32_t thread) {
+      uint8_t *padded = frame.scratch_of<uint8_t>(thread, padded_image_bytes());
+      pad(images + i * w.height * w.width * w.channels, padded);
+      for (int64_t x = 0; x < w.output_width; ++x) run_column(kernels, padded, output + i * count, x);
+      epilogue(kernels, output + i * count, count);
+    });
+  }
+
+  /* Whether the rows of an image are worth being left. */
+  static bool suits(const Windows &w) {
+    return sees_outside(w) && w.output_width < w.output_height && w.output_width <= costs::kNarrowImage &&
+           padded_bytes(w) <= costs::kMostPaddedBytes;
+  }
+
+ private:
   void run_column(const Int8Kernels &kernels, const uint8_t *padded, uint8_t *output, int64_t x) const {
     const Windows &w = windows_;
     const int64_t width = seen_width(w) * w.channels;

@@ -43,11 +43,15 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
                               frame.out<std::byte>(outputs[0]) + group * layout_.columns,
                               groups_ * layout_.columns,
                               epilogue_of(frame)};
+      const Int8Kernels &kernels = int8_gemm_kernels(frame.kernels, in_tile_registers_);
+      auto *table = frame.scratch_of<const uint8_t *>(thread, pointers);
+      const uint8_t *image = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
+      if (are_pixels(windows_)) {
+        return run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, Pixels<uint8_t>(image, windows_.channels));
+      }
       /* Outside of the image stand zero points. */
-      run_int8_gemm_task(gemm, tiling_, i % tasks, int8_gemm_kernels(frame.kernels, in_tile_registers_),
-                         frame.scratch_of<const uint8_t *>(thread, pointers),
-                         Indirection<uint8_t>(windows_, frame.in<uint8_t>(inputs[0]) + group * layout_.depth,
-                                              static_cast<const uint8_t *>(zeros_.get())));
+      run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table,
+                         Indirection<uint8_t>(windows_, image, static_cast<const uint8_t *>(zeros_.get())));
     });
   }
 
