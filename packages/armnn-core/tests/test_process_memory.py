@@ -55,6 +55,16 @@ def test_the_collector_goes_on_after_an_error() -> None:
     assert gc.isenabled()
 
 
+def test_the_one_that_began_may_end_first() -> None:
+    first, second = collection_waits(), collection_waits()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
 def test_the_last_of_several_threads_lets_the_collector_go_on() -> None:
     inside, leave = threading.Event(), threading.Event()
 
