@@ -16,7 +16,6 @@ from armnn.backends import (
     Support,
     Workload,
 )
-from armnn_backend_ref.support import support_of
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -50,6 +49,9 @@ class RefBackend(Backend):
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
         """Say whether CpuRef runs a layer."""
+        # Imported late: a network that was prepared before has no layer to ask about.
+        from armnn_backend_ref.support import support_of
+
         return support_of(layer)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
