@@ -84,6 +84,29 @@ def test_the_last_of_several_threads_lets_the_collector_go_on() -> None:
     assert gc.isenabled()
 
 
+def test_the_thread_that_began_last_may_end_last() -> None:
+    inside, leave = threading.Event(), threading.Event()
+    errors: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            with collection_waits():
+                inside.set()
+                leave.wait(10)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=wait)
+    with collection_waits():
+        thread.start()
+        assert inside.wait(10)
+    assert not gc.isenabled()
+    leave.set()
+    thread.join()
+    assert not errors
+    assert gc.isenabled()
+
+
 def generation_of(thing: object) -> int:
     """Return an object's generation, -1 without one."""
     found = [each for each in range(3) if any(thing is one for one in gc.get_objects(each))]
