@@ -50,9 +50,14 @@ class IdleMemory:
             self._plans.move_to_end(plan)
             if len(self._plans) == 1:
                 return
-            most = SLACK_BYTES + max(each.arena_bytes for each in self._plans)
-            waiting = [each for each in self._plans if each is not plan and each.idle_bytes]
-            excess = further + sum(each.idle_bytes for each in self._plans) - most
+            most, excess, waiting = 0, further - SLACK_BYTES, []
+            for each in self._plans:
+                most = max(most, each.arena_bytes)
+                idle = each.idle_bytes
+                excess += idle
+                if idle and each is not plan:
+                    waiting.append(each)
+            excess -= most
         for other in waiting:
             if excess <= 0:
                 return
