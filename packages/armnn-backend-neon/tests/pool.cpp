@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops of many sizes by a pool of threads: prints what was not computed once, and whether short loops wake a thread. */
+#include "threads/pool.h"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr double kShortNs = 1500.0; /* of a loop that is just worth two threads */
+
+int64_t wrong_items(cpuacc::Pool &pool) {
+  constexpr int64_t kMost = 3000;
+  std::vector<int> times(kMost);
+  int64_t wrong = 0;
+  for (int64_t loop = 0; loop < 3000; ++loop) {
+    const int64_t count = 1 + loop * 7919 % (loop % 3 == 0 ? kMost : 9);
+    const double item_ns = loop % 2 == 0 ? 5000.0 : 3.0;
+    for (int64_t i = 0; i < count; ++i) times[static_cast<size_t>(i)] = 0;
+    pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      for (int64_t i = begin; i < end; ++i) times[static_cast<size_t>(i)] += thread < pool.threads() ? 1 : 2;
+    });
+    for (int64_t i = 0; i < count; ++i) wrong += times[static_cast<size_t>(i)] == 1 ? 0 : 1;
+  }
+  return wrong;
+}
+
+/* Whether the other thread, asleep by then, computes some of a loop before the time is over. */
+bool short_loops_wake(cpuacc::Pool &pool) {
+  using Clock = std::chrono::steady_clock;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  bool is_shared = false;
+  for (const auto end = Clock::now() + std::chrono::seconds(10); !is_shared && Clock::now() < end;) {
+    bool by_thread[2] = {false, false};
+    pool.run(2, kShortNs / 2, [&](int64_t, int64_t, int32_t thread) {
+      const auto done = Clock::now() + std::chrono::microseconds(20);
+      while (Clock::now() < done) {
+      }
+      by_thread[thread] = true;
+    });
+    is_shared = by_thread[1];
+  }
+  return is_shared;
+}
+
+}  // namespace
+
+int main() {
+  int64_t wrong = 0;
+  for (const int32_t threads : {1, 2, 3, 5}) {
+    cpuacc::Pool pool(threads, 0.0);
+    wrong += wrong_items(pool);
+  }
+  cpuacc::Pool pool(2, 1000.0);
+  pool.run(2, 1e6, [](int64_t, int64_t, int32_t) {}); /* starts the thread */
+  std::printf("%lld wrong, short loops wake: %d\n", static_cast<long long>(wrong), short_loops_wake(pool) ? 1 : 0);
+}
