@@ -23,16 +23,6 @@ def collector_goes_on() -> Iterator[None]:
     gc.enable()
 
 
-def test_the_first_wait_may_end_before_the_others() -> None:
-    first, second = collection_waits(), collection_waits()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not gc.isenabled()
-    second.__exit__(None, None, None)
-    assert gc.isenabled()
-
-
 def test_the_collector_waits_inside_and_goes_on_after() -> None:
     with collection_waits():
         assert not gc.isenabled()
@@ -81,29 +71,6 @@ def test_the_last_of_several_threads_lets_the_collector_go_on() -> None:
     assert not gc.isenabled()
     leave.set()
     thread.join()
-    assert gc.isenabled()
-
-
-def test_the_thread_that_began_last_may_end_last() -> None:
-    inside, leave = threading.Event(), threading.Event()
-    errors: list[BaseException] = []
-
-    def wait() -> None:
-        try:
-            with collection_waits():
-                inside.set()
-                leave.wait(10)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=wait)
-    with collection_waits():
-        thread.start()
-        assert inside.wait(10)
-    assert not gc.isenabled()
-    leave.set()
-    thread.join()
-    assert not errors
     assert gc.isenabled()
 
 
