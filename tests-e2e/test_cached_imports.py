@@ -108,8 +108,11 @@ UNNEEDED = (
 MOST_MODULES = 129
 """Modules of ours; 155 until November 2026."""
 
-MOST_OTHERS = 8
-"""Modules of the standard library that NumPy does not import; 52 until November 2026."""
+MOST_OTHERS = 10
+"""Modules of the standard library that NumPy does not import; 52 until November 2026.
+
+Three of them compute the digest of a file that was just written.
+"""
 
 CHILD = """if True:
     import sys
