@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -81,7 +84,7 @@ def test_arm_spellings_are_found_and_others_are_not() -> None:
 def test_every_enumeration_has_a_spelling_and_a_version_for_each_member() -> None:
     enums = [
         kind
-        for kind in vars(types).values()
+        for kind in (getattr(types, name) for name in types.__all__)
         if isinstance(kind, type) and issubclass(kind, types.ArmnnEnum)
     ]
     members = [member for kind in enums for member in kind]
@@ -96,3 +99,16 @@ def test_the_c_contract_has_the_same_numbers() -> None:
     assert {kind.name: kind.value for kind in DataType} == {
         kind.name: getattr(ctypes_mirror, kind.name, None) for kind in DataType
     }
+
+
+def test_enumerations_made_late_have_their_public_home() -> None:
+    member = types.ResizeMethod.CUBIC
+    assert type(member).__module__ == "armnn.types"
+    assert pickle.loads(pickle.dumps(member)) is member
+    assert copy.deepcopy(member) is member
+    assert {"ResizeMethod", "DataType", "__name__"} <= set(dir(types))
+
+
+def test_a_name_that_types_lack_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"'armnn\.types' has no attribute 'Nothing'"):
+        types.Nothing  # noqa: B018  # that it raises is tested
