@@ -3,7 +3,7 @@
 
 It measures batches, too.
 
-    python -m benchmarks.models.busy [NAME ...] [--cpu "AMD EPYC"] [--rounds 4] [--json]
+    python -m benchmarks.models.busy [NAME ...] [--cpu "AMD EPYC (Zen 5)"] [--rounds 4] [--json]
 
 Each run time has a process of its own; they take turns in short bursts, as in speed.py. The first
 run of a burst meets cold caches and is left out. The tables are part of the CPU's page in
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -27,10 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from armnn_backend_neon.tuning import cpu_name
 from benchmarks.models.generate_speed_pages import write_pages
 from benchmarks.models.processes import PAUSE_SECONDS, RuntimeProcess
 from benchmarks.models.runtimes import AT_ITS_DEFAULTS, WITH_FAST_MATH, runtimes_for
-from benchmarks.models.speed import commit, compile_modules, inputs_of, processor
+from benchmarks.models.speed import commit, compile_modules, inputs_of
 from benchmarks.models.speed_records import BUSY, slug_of
 from tools.models.fetch import default_cache, fetch
 
@@ -172,7 +174,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which models; default: eight")
-    parser.add_argument("--cpu", default=processor(), help="the CPU's name; default: %(default)s")
+    parser.add_argument(
+        "--cpu",
+        default=cpu_name() or platform.machine(),
+        help="the CPU's name; default: %(default)s",
+    )
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--json", action="store_true", help="print JSON, and write nothing")
     given = parser.parse_args()

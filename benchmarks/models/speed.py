@@ -3,7 +3,7 @@
 
 They are onnxruntime, OpenVINO and LiteRT; the results are in docs/speed/.
 
-    python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC"] [--anew] [--rounds 4]
+    python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC (Zen 5)"] [--anew] [--rounds 4]
 
 The record of each CPU is a file in docs/speed/; one of the same name is replaced, and the pages of
 all of them are written anew.
@@ -45,6 +45,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from armnn_backend_neon.backend import LIBRARY
+from armnn_backend_neon.tuning import cpu_name
 from benchmarks.budgets import machine
 from benchmarks.layers import kernel_speed
 from benchmarks.models.exact_outputs import exact_outputs
@@ -63,7 +64,6 @@ THREADS = (1, 2)
 PEERS = ("openvino", "ai-edge-litert", "armnn-backend-neon")
 """Distributions whose versions are recorded besides those that every benchmark records."""
 
-CPU_NUMBERS = {"family": "cpu family", "model": "model"}
 QUIET = 0.15
 """Cores that others may keep busy before a measurement is repeated."""
 
@@ -75,15 +75,6 @@ MODULES_OF_OURS = (
     "armnn_parser_onnx",
     "armnn_parser_tflite",
 )
-
-
-def processor() -> str:
-    """Return this machine's CPU name, with its generation."""
-    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
-    facts = {key.strip(): value.strip() for key, _, value in reversed(list(lines))}
-    name = facts.get("model name", platform.machine())
-    numbers = [f"{field} {facts[key]}" for field, key in CPU_NUMBERS.items() if key in facts]
-    return ", ".join([name, *numbers])
 
 
 def commit() -> str:
@@ -253,7 +244,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which models; all without one")
-    parser.add_argument("--cpu", default=processor(), help="the CPU's name; default: %(default)s")
+    parser.add_argument(
+        "--cpu",
+        default=cpu_name() or platform.machine(),
+        help="the CPU's name; default: %(default)s",
+    )
     parser.add_argument("--anew", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--burst", type=float, default=0.12, help="seconds that a burst lasts")

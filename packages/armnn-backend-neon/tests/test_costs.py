@@ -32,6 +32,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CPP = PACKAGE / "cpp" / "costs"
 NS = dict.fromkeys(UNITS, 1.0)
 SIZES = {"first_cache": 32768, "second_cache": 1048576, "third_cache": 33554432}
+ZEN_4 = "AMD EPYC, family 25, model 17"
+ZEN_5 = "AMD EPYC, family 26, model 2"
+SAPPHIRE_RAPIDS = "Intel(R) Xeon(R) Processor, family 6, model 143"
 DEEP = Shape((7, 7), 512, 512, (3, 3))
 WIDE = Shape((56, 56), 64, 64, (3, 3))
 
@@ -66,20 +69,44 @@ print(*chosen([{DEEP!r}, {WIDE!r}]), sep=", ")
 """
 
 
-def test_recorded_costs_of_two_cpus_choose_what_is_right_on_each(tmp_path: Path) -> None:
+def test_recorded_costs_of_each_cpu_choose_what_is_right_there(tmp_path: Path) -> None:
     """37 MB of transformed weights come slowly on Sapphire Rapids."""
     answers = {}
     for cpu, text in built_in().items():
         path = tmp_path / "costs"
         path.write_text(text)
         answers[cpu] = child(CHOSEN, ARMNN_CPUACC_COSTS=path)
-    intel, amd = (
-        next(answer for cpu, answer in answers.items() if name in cpu) for name in ("Intel", "AMD")
-    )
-    deep, wide = intel.split(", ")
+    deep, wide = answers[SAPPHIRE_RAPIDS].split(", ")
     assert not deep.startswith("winograd_2d")
     assert wide == "winograd_2d 4"
-    assert amd == "winograd_2d 2, winograd_2d 4"
+    assert answers[ZEN_4] == "winograd_2d 2, winograd_2d 4"
+    assert answers[ZEN_5] == "winograd_2d 2, winograd_2d 4"
+
+
+PREDICTED = f"""
+from armnn_backend_neon.measuring import Shape, measure
+(row,) = measure([{WIDE!r}], ["plain"], rounds=1)
+print(row.predicted_ns > 1e12)
+"""
+
+
+@pytest.mark.skipif(", family " not in cpu_name(), reason="the CPU does not tell its generation")
+def test_costs_of_a_cpu_of_this_generation_are_nearer_than_those_of_equal_caches(
+    tmp_path: Path,
+) -> None:
+    """One name, "AMD EPYC", is that of several generations."""
+    name, _, rest = cpu_name().partition(", family ")
+    sister = f"{name.split()[0]} Other, family {rest.split(',')[0]}, model 999"
+    far = {cache: 2 * size for cache, size in caches().items()}
+    slow = {**NS, "multiply_add": 1e6}
+    path = tmp_path / "costs"
+    answers = []
+    for cpu in (sister, f"{name}, family 999, model 1"):
+        own = file_text(cpu, [Costs(16, far, slow)])
+        other = file_text("Another", [Costs(16, caches(), NS)]).partition("\n")[2]
+        path.write_text(own + other)
+        answers.append(child(PREDICTED, ARMNN_CPUACC_COSTS=path))
+    assert answers == ["True", "False"]
 
 
 PRICED = """
@@ -93,7 +120,7 @@ def test_transformed_weights_have_a_price_beside_constants_that_no_cache_keeps(
     tmp_path: Path,
 ) -> None:
     """Larger tiles take twice the weights of smaller ones."""
-    (text,) = (text for cpu, text in built_in().items() if "AMD" in cpu)
+    text = built_in()[ZEN_4]
     path = tmp_path / "costs"
     answers = []
     for costs in (text, text.replace("memory_byte 0.05", "memory_byte 0")):
@@ -110,10 +137,7 @@ def test_products_are_rounded_where_that_is_faster() -> None:
         cpu: float(ns["bfloat16_multiply_add"]) < float(ns["multiply_add"])
         for cpu, ns in times.items()
     }
-    assert {cpu.split("(")[0].split()[0]: is_faster for cpu, is_faster in faster.items()} == {
-        "AMD": True,
-        "Intel": False,
-    }
+    assert faster == {ZEN_4: True, ZEN_5: True, SAPPHIRE_RAPIDS: False}
 
 
 FINGERPRINTS = """

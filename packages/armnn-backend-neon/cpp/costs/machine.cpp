@@ -19,6 +19,7 @@ namespace costs {
 namespace {
 
 constexpr const char *kHeader = "armnn CpuAcc costs 1";
+constexpr double kOtherGeneration = 3.0; /* as far as one cache of eight times the size */
 constexpr int64_t kLanes[] = {16, 8, 4};
 
 [[noreturn]] void refuse(size_t line, const std::string &reason) {
@@ -55,6 +56,13 @@ void require_whole(const Machine &machine, size_t line) {
   }
   const Caches &caches = machine.caches;
   if (caches.first <= 0 || caches.second <= 0 || caches.third <= 0) refuse(line, "a cache is missing before");
+}
+
+/* "AMD EPYC 9B45, family 26, model 2" -> "AMD family 26": CPUs of one maker and family are much alike. */
+std::string generation_of(const std::string &cpu) {
+  const size_t family = cpu.find(", family "), model = cpu.find(", model ");
+  if (family == std::string::npos) return cpu;
+  return cpu.substr(0, cpu.find(' ')) + cpu.substr(family + 1, model - family - 1);
 }
 
 double distance(const Caches &a, const Caches &b) {
@@ -137,7 +145,7 @@ class Chosen {
   void take(const std::vector<Machine> &machines, const Caches *caches) {
     const Caches own = caches == nullptr ? cpu_caches() : *caches;
     for (const int64_t lanes : kLanes) {
-      machines_.push_back(nearest(machines, lanes, own));
+      machines_.push_back(nearest(machines, lanes, cpu_name(), own));
       if (caches != nullptr) machines_.back().caches = own;
     }
   }
@@ -209,10 +217,11 @@ std::vector<Machine> read_machines(const std::string &text) {
   return machines;
 }
 
-const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, const Caches &caches) {
+const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, const std::string &cpu, const Caches &caches) {
   const auto away = [&](const Machine &machine) {
     const double width = std::fabs(std::log2(static_cast<double>(lanes) / static_cast<double>(machine.lanes)));
-    return 100.0 * width + distance(machine.caches, caches);
+    const double other = generation_of(machine.cpu) == generation_of(cpu) ? 0.0 : kOtherGeneration;
+    return 100.0 * width + other + distance(machine.caches, caches);
   };
   return *std::min_element(machines.begin(), machines.end(),
                            [&](const Machine &a, const Machine &b) { return away(a) < away(b); });

@@ -51,8 +51,8 @@ std::string origin();
 /* Reads a file of costs. Throws std::runtime_error, with the line. */
 std::vector<Machine> read_machines(const std::string &text);
 
-/* The machine of so many lanes that is most like one with these caches. */
-const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, const Caches &caches);
+/* The machine of so many lanes that is most like a CPU of this name (cpu_name()) with these caches. */
+const Machine &nearest(const std::vector<Machine> &machines, int64_t lanes, const std::string &cpu, const Caches &caches);
 
 }  // namespace costs
 }  // namespace cpuacc

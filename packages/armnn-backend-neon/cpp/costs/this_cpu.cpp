@@ -30,11 +30,16 @@ int64_t bytes_of(const std::string &size) {
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(':');
-    if (line.compare(0, 10, "model name") == 0 && colon + 2 < line.size()) return line.substr(colon + 2);
+  std::string name, family, model;
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const size_t key = line.find_first_of("\t:"), colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string field = line.substr(0, key), value = line.substr(colon + 2);
+    if (field == "model name") name = value;
+    if (field == "cpu family") family = ", family " + value;
+    if (field == "model") model = ", model " + value;
   }
-  return "";
+  return name.empty() ? "" : name + family + model;
 }
 
 Caches cpu_caches() {

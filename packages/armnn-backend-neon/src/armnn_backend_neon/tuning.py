@@ -65,10 +65,16 @@ _CHUNK = 4096
 
 
 def cpu_name() -> str:
-    """Return the CPU's name; "" if it is unknown."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, "")
+    """Return the CPU's name with its generation; "" if it is unknown.
+
+    Several generations may have one name: ``AMD EPYC, family 26, model 2``.
+    """
+    first, *_ = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")
+    pairs = (line.partition(":") for line in first.splitlines())
+    facts = {key.strip(): value.strip() for key, _, value in pairs}
+    numbers = {"family": "cpu family", "model": "model"}
+    named = [f"{field} {facts[key]}" for field, key in numbers.items() if key in facts]
+    return ", ".join([facts["model name"], *named]) if "model name" in facts else ""
 
 
 def caches() -> dict[str, int]:
