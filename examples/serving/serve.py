@@ -12,6 +12,7 @@ from typing import Any
 
 import kserve
 import numpy as np
+import uvloop
 from fastapi import HTTPException
 from grpc_interceptor.exceptions import DeadlineExceeded
 from kserve.model_server import app, parser
@@ -67,7 +68,7 @@ class ServedModel(kserve.Model):
         """Run the network while its client is there."""
         try:
             inputs = {each.name: each.as_numpy() for each in payload.inputs}
-            names = [each.name for each in payload.request_outputs or ()] or self.network.outputs
+            names = [each.name for each in payload.request_outputs or ()]
             asked = infer_type.to_http_parameters(payload.parameters or {}).get("timeout", 1e12)
             seconds = min(self.seconds, asked / 1e6)
         except Exception as error:
@@ -77,7 +78,7 @@ class ServedModel(kserve.Model):
         gone.add_done_callback(lambda _: left.set())
         try:
             made = await self.network.run_async(inputs, timeout=seconds, cancel=left)
-            return response(payload, {name: made[name] for name in names})
+            return response(payload, {name: made[name] for name in names or made})
         except (armnn.errors.InvalidArgumentError, KeyError) as error:
             raise kserve.errors.InvalidInput(str(error)) from error
         except (armnn.errors.CancelledError, armnn.errors.DeadlineExceededError) as error:
@@ -128,6 +129,7 @@ def serve(networks: dict[str, Any], given: argparse.Namespace) -> None:
     app.max_body_size = given.grpc_max_receive_message_length
     app.add_middleware(with_departures)
     infer_type.InferInput = Input
+    asyncio.run = uvloop.run  # the SDK runs its servers by it, and its --event_loop has no effect
     server = kserve.ModelServer()
     server.dataplane = Requests(server.registered_models)
     server.start([ServedModel(name, each, given.timeout) for name, each in networks.items()])

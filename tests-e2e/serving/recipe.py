@@ -39,7 +39,10 @@ class Server:
         """Return the lines up to one that has a text."""
         seen: list[str] = []
         while True:
-            line = self.lines.get(timeout=PATIENCE)
+            try:
+                line = self.lines.get(timeout=PATIENCE)
+            except queue.Empty:
+                line = None
             assert line is not None, "".join(seen)
             seen.append(line)
             if text in line:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
+from geventhttpclient.response import HTTPConnectionClosed
 from tritonclient.utils import InferenceServerException
 
 import armnn
@@ -90,7 +91,7 @@ def test_the_end_of_a_server_waits_for_running_calls(
         try:
             while True:
                 answers.extend(ask(protocol, server, picture, 1))
-        except (ConnectionError, InferenceServerException) as refusal:
+        except (ConnectionError, HTTPConnectionClosed, InferenceServerException) as refusal:
             refusals.append(refusal)
 
     first = threading.Barrier(5)
@@ -105,5 +106,6 @@ def test_the_end_of_a_server_waits_for_running_calls(
         if isinstance(refusal, InferenceServerException):
             assert refusal.status() in NOT_BEGUN
         else:
-            assert isinstance(refusal, ConnectionRefusedError)
+            # The second: the connection was accepted, and the server ended before it was read.
+            assert isinstance(refusal, (ConnectionRefusedError, HTTPConnectionClosed))
     assert len(answers) >= 4
