@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _near_the_fastest(rows: Sequence[Measured]) -> list[Measured]:
-    """Return the second of two equal layers by each good kernel."""
+    """Return the second of two equal layers per good kernel."""
     seconds = {row.kernel: row for row in rows}
     fastest = min(row.ns for row in seconds.values())
     return [row for row in seconds.values() if row.ns <= NEAR * fastest]

@@ -65,7 +65,7 @@ _CHUNK = 4096
 
 
 def cpu_name() -> str:
-    """Return the CPU's name with its generation; "" if it is unknown.
+    """Return the CPU's name and generation; "" if it is unknown.
 
     Several generations may have one name: ``AMD EPYC, family 26, model 2``.
     """

@@ -6,7 +6,9 @@ import pytest
 
 from armnn.errors import GraphError
 from armnn.graph import Network
+from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
+from armnn.optimizer.passes import pass_control
 from armnn.optimizer.phases import layers_before_backends, prepare_network
 from armnn.tensor import TensorInfo
 
@@ -50,3 +52,33 @@ def test_layers_as_backends_get_them_are_those_of_the_report(
         assert rows.items() <= layers.items()
         others = set(layers.values()) - set(rows.values())
         assert others == {"Input", "Output", "Constant"}
+
+
+def test_a_network_of_known_shapes_is_rewritten_once(make_backend, participants) -> None:
+    rounds: list[str] = []
+
+    def control(name, network, rewrite) -> int:
+        rounds.extend([name] if name == "fold_pad" else [])
+        return rewrite(network)
+
+    def prepared(shape: tuple[int | str, ...]) -> list[str]:
+        network = Network("n")
+        x = network.add_input("x", TensorInfo(shape))
+        flat = network.add_reshape(x, target_shape=(-1,))
+        network.add_output("y", network.add_reshape(flat, target_shape=(6, -1), name="last"))
+        token = pass_control.set(control)
+        try:
+            rounds.clear()
+            optimized = OptimizedNetwork(
+                network, participants(make_backend("B")), OptimizerOptions()
+            )
+            made = optimized.specialise({"x": (2, 3)}, {}).network
+        finally:
+            pass_control.reset(token)
+        (last,) = (layer for layer in made.layers if layer.type == "Reshape")
+        assert last.descriptor == ReshapeDescriptor(target_shape=(6, 1))
+        assert last.inputs[0] is made.inputs[0].output
+        return rounds[:]
+
+    assert len(prepared((2, 3))) == 2
+    assert len(prepared(("N", 3))) > 2

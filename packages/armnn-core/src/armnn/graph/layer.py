@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import text
@@ -80,6 +81,7 @@ class Layer:
         compiled: The object that a PreCompiled layer holds for its backend, or the
             :class:`~armnn.graph.DeferredOperator` of a StandIn layer.
         origin: The operator of the model's file that it is for, if it is for one.
+        inferred: What its outputs were inferred from, and their infos; None if they were not.
     """
 
     __slots__ = (
@@ -89,6 +91,7 @@ class Layer:
         "data",
         "descriptor",
         "guid",
+        "inferred",
         "inputs",
         "name",
         "origin",
@@ -118,6 +121,7 @@ class Layer:
         self.compiled: object | None = None
         self.origin: Operator | None = None
         self.outputs: tuple[Value, ...] = ()
+        self.inferred: tuple[object, ...] | None = None
 
     @property
     def type(self) -> str:
@@ -174,10 +178,39 @@ class Layer:
         except ValueError as error:
             raise type(error)(f"layer {self.name!r} ({self.type}): {error}") from error
 
+    def note_inference(self) -> None:
+        """Note that the outputs have infos inferred now."""
+        self.inferred = self._facts()
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether to infer the outputs again would change nothing.
+
+        It would not where parameters and infos are the very objects of the last time, and so are
+        the inputs if the shape function reads data.
+        """
+        known = self.inferred
+        if known is None:
+            return False
+        now = self._facts()
+        return len(known) == len(now) and all(map(is_, known, now))
+
+    def _facts(self) -> tuple[object, ...]:
+        """Return what decides about the outputs, and their infos."""
+        return (
+            self.descriptor,
+            self.requested,
+            self.inputs if self.spec.reads_data else None,
+            *[None if value is None else value.info for value in self.inputs],
+            *[value.info for value in self.outputs],
+        )
+
     def __repr__(self) -> str:
         return f"<Layer {self.name!r} ({self.type})>"
 
 
-def make_outputs(layer: Layer, infos: Sequence[TensorInfo]) -> None:
-    """Give a new layer its outputs."""
+def make_outputs(layer: Layer, infos: Sequence[TensorInfo], *, are_inferred: bool = True) -> None:
+    """Give a new layer its outputs, perhaps inferred."""
     layer.outputs = tuple(Value(info, layer, index) for index, info in enumerate(infos))
+    if are_inferred:
+        layer.note_inference()

@@ -304,6 +304,7 @@ class LayerGraph:
         layer.descriptor = instance(descriptor, layer.spec.descriptor, "the descriptor")
         for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
             value.info = info
+        layer.note_inference()
 
     def rename(self, layer: Layer, name: str) -> None:
         """Rename a layer; a taken name is made unique."""
@@ -434,7 +435,7 @@ class LayerGraph:
         )
         twin.backend, twin.backend_hint = layer.backend, layer.backend_hint
         twin.data, twin.compiled, twin.origin = layer.data, layer.compiled, layer.origin
-        make_outputs(twin, layer.output_infos)
+        make_outputs(twin, layer.output_infos, are_inferred=layer.is_inferred)
         self._enter(twin)
         return twin
 

@@ -194,6 +194,22 @@ class LayerSpec:
         """Whether the last input takes any number of values."""
         return bool(self.inputs) and self.inputs[-1].variadic
 
+    @property
+    def has_filling(self) -> bool:
+        """Whether an input's value may fill a descriptor field."""
+        for input_slot in self.inputs:  # noqa: SIM110  # a generator takes twice the time
+            if input_slot.fills is not None:
+                return True
+        return False
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether the value of an input may decide about shapes."""
+        for input_slot in self.inputs:  # noqa: SIM110  # as above
+            if input_slot.shapes_output:
+                return True
+        return False
+
     def input_index(self, name: str) -> int:
         """Return the position of an input.
 

@@ -13,6 +13,7 @@ from armnn.graph.text import layer_lines
 from armnn.optimizer.assignment.report import Report, prepared_text
 from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
+from armnn.optimizer.rewrite import quantises
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs
 from armnn.optimizer.symbolic.recipes import UntraceableError
@@ -278,8 +279,7 @@ def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:
     """
     if not options.rewrite or network.quantized_arithmetic is not QuantizedArithmetic.REAL:
         return False
-    quantises = any(layer.type == "Quantize" for layer in network.layers)
-    return quantises and all(layer.output.info.is_static for layer in network.inputs)
+    return quantises(network) and all(layer.output.info.is_static for layer in network.inputs)
 
 
 def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:

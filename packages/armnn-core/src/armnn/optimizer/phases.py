@@ -27,11 +27,17 @@ from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.layouts import choose_layouts, kernels_of
 from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.prepared import Prepared, Segments, phase
-from armnn.optimizer.rewrite import rewrite
+from armnn.optimizer.rewrite import quantises, rewrite
 from armnn.optimizer.segments import split
 from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
 from armnn.optimizer.shapes.infer import demand_shapes, infer_shapes
-from armnn.optimizer.shapes.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
+from armnn.optimizer.shapes.specialise import (
+    DIRECT_VALUE_LIMIT,
+    is_special,
+    specialise,
+    state_target_shapes,
+    value_inputs,
+)
 from armnn.optimizer.symbolic.recipes import UntraceableError
 
 if TYPE_CHECKING:
@@ -76,6 +82,8 @@ def prepare_network(
         _hint(network, options)
     with phase(sink, "infer shapes"):
         infer_shapes(network)
+        if all(layer.output.info.is_static for layer in network.inputs):
+            state_target_shapes(network)
         if options.demands_shapes:
             demand_shapes(network, allow_expanded_dims=options.allow_expanded_dims)
     with phase(sink, "rewrite"):
@@ -132,14 +140,15 @@ def prepare_specialisation(
         FoldsRefused: The trial failed.
     """
     sink = participants.profiler
-    segments = _cut(network, shapes, values, participants, trace)
+    segments = _cut(network, shapes, values, participants, trace, may_change=may_change)
     head = segments.head
     if trace is not None and segments.rest is not None:
         raise UntraceableError("a part of the network waits for computed data")
     if trial is not None and segments.rest is not None:
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and segments.rest is None:
-        network.clear()
+        if head is not network:
+            network.clear()
         head.lets_constants_go = True
     with phase(sink, "rewrite"):
         conversions = _rewrite_head(segments, participants, options, trial, trace)
@@ -244,8 +253,12 @@ def _cut(
     values: Mapping[str, NDArray[Any]],
     participants: Participants,
     trace: Trace | None = None,
+    *,
+    may_change: bool = False,
 ) -> Segments[Network]:
     with phase(participants.profiler, "specialise"):
+        if trace is None and not values and is_special(network, shapes):
+            return Segments(network if may_change else network.clone(), None, is_rewritten=True)
         evaluate = Evaluator(participants.evaluators)
         given = shapes if trace is None else trace.shapes
         segments = split(specialise(network, given, values, evaluate, trace))
@@ -266,7 +279,7 @@ def _rewrite_head(
     if trace is not None:
         trace.hide_constants(segments.head)
         evaluate, accepts = trace.evaluator(evaluate), trace.permission(accepts)
-    if options.rewrite:
+    if options.rewrite and (not segments.is_rewritten or quantises(segments.head)):
         rewrite(segments.head, evaluate, accepts)
     if trace is not None:
         trace.settle(segments.head)

@@ -43,11 +43,13 @@ class Segments(Generic[_G]):
         rest: What must wait until the head has run; None if nothing must. Its inputs are
             ``crossing``, its outputs the other outputs of the network.
         crossing: Names of the values that go from the head to the rest.
+        is_rewritten: Whether the head is the network as it was rewritten before.
     """
 
     head: _G
     rest: Network | None
     crossing: tuple[str, ...] = ()
+    is_rewritten: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

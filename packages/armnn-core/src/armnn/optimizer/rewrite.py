@@ -30,7 +30,7 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
         accepts: Whether a layer on quantised values may replace one on floats.
     """
     changes = 0
-    if any(layer.type == "Quantize" for layer in network.layers):
+    if quantises(network):
         # Before weights are dequantised: their layers may take them as they are stored.
         fold_others = partial(fold_constants, evaluate=evaluate, leaving=("Dequantize",))
         fold = partial(fold_quantization, accepts=accepts)
@@ -38,3 +38,8 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
         changes = run_passes(network, first)
     passes: tuple[Pass, ...] = (partial(fold_constants, evaluate=evaluate), *PASSES)
     return changes + run_passes(network, passes)
+
+
+def quantises(network: Network) -> bool:
+    """Return whether a layer stores real numbers in steps."""
+    return any(layer.type == "Quantize" for layer in network.layers)

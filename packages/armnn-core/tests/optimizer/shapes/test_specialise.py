@@ -9,10 +9,13 @@ import pytest
 from armnn import DataType, Network, TensorInfo
 from armnn.errors import ShapeError
 from armnn.optimizer.segments import split
-from armnn.optimizer.shapes.specialise import specialise, value_inputs
+from armnn.optimizer.shapes.infer import infer_shapes
+from armnn.optimizer.shapes.specialise import is_special, specialise, value_inputs
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer
+    from collections.abc import Callable, Sequence
+
+    from armnn.graph import Layer, Value
 
 
 def evaluate(layer: Layer) -> list[np.ndarray] | None:
@@ -155,3 +158,71 @@ def test_a_shape_argument_that_is_computed_from_data_ends_the_segment() -> None:
         "Multiplication",
         "Output",
     ]
+
+
+def _through(add: Callable[[Network, Value], Value], shape: Sequence[int | str]) -> Network:
+    network = Network("n")
+    x = network.add_input("x", TensorInfo(shape))
+    network.add_output("y", add(network, x))
+    return network
+
+
+def test_a_network_of_known_shapes_is_special() -> None:
+    network = _through(lambda n, x: n.add_addition(x, np.ones(3, np.float32)), (2, 3))
+    assert is_special(network, {"x": (2, 3)})
+    assert not is_special(network, {"x": (4, 3)})
+
+
+@pytest.mark.parametrize(
+    ("add", "shape", "changes"),
+    [
+        (lambda n, x: n.add_activation(x), ("N", 3), True),
+        (lambda n, x: n.add_shape(x, output=DataType.SIGNED64), (2, 3), True),
+        (lambda n, x: n.add_rank(x), (2, 3), True),
+        (lambda n, x: n.add_reshape(x, target_shape=(-1,)), (2, 3), True),
+        (lambda n, x: n.add_reshape(x, np.array([6])), (2, 3), True),
+        (lambda n, x: n.add_concat([np.ones(3), np.ones(2)], axis=0), (2, 3), True),
+        (lambda n, x: n.add_non_zero(x, output=DataType.SIGNED64), (2, 3), False),
+    ],
+)
+def test_what_specialising_changes_is_not_special(
+    add: Callable[[Network, Value], Value], shape: Sequence[int | str], changes: bool
+) -> None:
+    network = _through(add, shape)
+    assert not is_special(network, {"x": (2, 3)})
+    before = [(each.type, each.descriptor, each.output_infos) for each in network.layers]
+    made = specialise(network, {"x": (2, 3)}, {}, slices)
+    after = [(each.type, each.descriptor, each.output_infos) for each in made.layers]
+    assert (before != after) is changes
+
+
+def test_a_special_network_is_what_specialising_makes_of_it() -> None:
+    network = _through(lambda n, x: n.add_reshape(x, target_shape=(3, 2)), (2, 3))
+    assert is_special(network, {"x": (2, 3)})
+    before = [(each.type, each.descriptor, each.output_infos) for each in network.layers]
+    made = specialise(network, {"x": (2, 3)}, {}, slices)
+    assert [(each.type, each.descriptor, each.output_infos) for each in made.layers] == before
+
+
+def test_an_info_that_was_changed_by_hand_is_inferred_again() -> None:
+    network = _through(lambda n, x: n.add_activation(n.add_activation(x), name="last"), (2, 3))
+    last = network.find("last")
+    assert last.is_inferred
+    network.inputs[0].output.info = TensorInfo((5, 3))
+    infer_shapes(network)
+    assert last.output.info == TensorInfo((5, 3))
+    last.output.info = TensorInfo((7, 3))
+    assert not last.is_inferred
+    infer_shapes(network)
+    assert last.output.info == TensorInfo((5, 3))
+
+
+def test_other_data_of_a_shape_is_read_again() -> None:
+    network = Network("n")
+    x = network.add_input("x", TensorInfo((2, 3)))
+    network.add_output("y", network.add_reshape(x, np.array([3, 2]), name="reshape"))
+    reshape = network.find("reshape")
+    assert reshape.is_inferred
+    network.replace_input(reshape, 1, network.add_constant(np.array([6, 1])))
+    infer_shapes(network)
+    assert reshape.output.info == TensorInfo((6, 1))

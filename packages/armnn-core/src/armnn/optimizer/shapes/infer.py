@@ -67,8 +67,11 @@ def demand_shapes(network: Network, *, allow_expanded_dims: bool) -> None:
 
 def update_outputs(layer: Layer) -> None:
     """Infer the output infos of a layer from its inputs."""
+    if layer.is_inferred:
+        return
     for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
         value.info = info
+    layer.note_inference()
 
 
 def fill_descriptor(network: Network, layer: Layer) -> None:
@@ -77,6 +80,8 @@ def fill_descriptor(network: Network, layer: Layer) -> None:
     Raises:
         ShapeError: A value is not one that the field can take; the layer is named.
     """
+    if not layer.spec.has_filling:
+        return
     values = [None if value is None else value.constant for value in layer.inputs]
     try:
         layer.descriptor = filled_descriptor(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn._dataclasses import replace
-from armnn.optimizer.shapes.branches import resolve_branch
+from armnn.optimizer.shapes.branches import CONTROL_FLOW, resolve_branch
 from armnn.optimizer.shapes.deferred import awaited_values, resolve_deferred
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.symbolic.arithmetic import shape_array
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Network, Value
+    from armnn.layers import Descriptor
     from armnn.optimizer.evaluation import Evaluate
     from armnn.optimizer.symbolic.recipes import Source
     from armnn.optimizer.symbolic.trace import Trace
@@ -119,6 +120,40 @@ def specialise(
     return copy
 
 
+def is_special(network: Network, shapes: Mapping[str, Shape | None]) -> bool:
+    """Return whether specialising a network would change nothing.
+
+    That is so where all shapes were known before it was rewritten. It is looked at layer by layer,
+    as copying and inferring take longer than all passes.
+
+    Args:
+        network: Its shapes are inferred.
+        shapes: The shape of each input.
+    """
+    return all(_is_special(layer, shapes) for layer in network.layers)
+
+
+def _is_special(layer: Layer, shapes: Mapping[str, Shape | None]) -> bool:
+    if layer.data is not None:
+        return True
+    if layer.type == "Input":
+        info = layer.output.info
+        return info.is_static and info.shape == shapes[layer.name]
+    if layer.type in _UNSETTLED:
+        return False
+    if layer.type == "Reshape" and _stated_target(layer) is not layer.descriptor:
+        return False
+    if layer.inputs and all(value is None or value.constant is not None for value in layer.inputs):
+        return False
+    slots = map(layer.spec.input_slot, range(len(layer.inputs)))
+    filled = zip(slots, layer.inputs, strict=True)
+    if any(slot.fills is not None and value is not None for slot, value in filled):
+        return False
+    if not all(value.info.is_static for value in layer.outputs):
+        return False
+    return layer.is_inferred or layer.infer_output_infos() == layer.output_infos
+
+
 def _specialise_layer(
     network: Network, layer: Layer, evaluate: Evaluate, trace: Trace | None
 ) -> None:
@@ -163,6 +198,15 @@ def _rank(shape: Sequence[int], info: TensorInfo) -> NDArray[Any]:
 _SHAPE_LAYERS = {"Shape": _shape, "Rank": _rank}
 """Layers whose output follows from the shape of their input alone."""
 
+_UNSETTLED = frozenset({*_SHAPE_LAYERS, *CONTROL_FLOW, "StandIn"})
+"""Layers that become others, or constants, when shapes and data are known."""
+
+
+def state_target_shapes(network: Network) -> None:
+    """State the target shape of each Reshape that is known."""
+    for layer in network.layers:
+        state_target_shape(layer)
+
 
 def state_target_shape(layer: Layer) -> None:
     """Give Reshape the target shape instead of its rule.
@@ -170,6 +214,17 @@ def state_target_shape(layer: Layer) -> None:
     The rule is (-1, 0), for example.
     """
     if layer.type == "Reshape" and layer.output.info.is_static:
-        shape = layer.output.info.static_shape
-        stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
-        layer.descriptor = replace(layer.descriptor, **stated)
+        was_inferred = layer.is_inferred
+        layer.descriptor = _stated_target(layer)
+        if was_inferred:
+            layer.note_inference()
+
+
+def _stated_target(layer: Layer) -> Descriptor:
+    """Return a Reshape's descriptor, which states the shape."""
+    known: Any = layer.descriptor
+    shape = layer.output.info.static_shape
+    if known.target_shape == shape and not known.zero_copies:
+        return layer.descriptor
+    stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
+    return replace(layer.descriptor, **stated)
