@@ -11,12 +11,16 @@ import ctypes
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R")
 
 __all__ = ["floating_point_environment", "keeping_floating_point", "kept_floating_point"]
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 _SIZE: Final = 64
 """Bytes; more than a ``fenv_t`` has anywhere."""

@@ -6,10 +6,15 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import UnmappedError, printable, read_memory
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _S = TypeVar("_S", bound=ctypes.Structure)
 
 __all__ = [
     "MESSAGE_LIMIT",
@@ -33,8 +38,6 @@ _ELEMENTS: Final[dict[int, type[Any]]] = {
     abi.ATTRIBUTE_FLOAT64: ctypes.c_double,
     abi.ATTRIBUTE_STRING: abi.String,
 }
-
-_S = TypeVar("_S", bound=ctypes.Structure)
 
 
 class Arena:

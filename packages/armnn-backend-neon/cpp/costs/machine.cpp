@@ -144,8 +144,9 @@ class Chosen {
 
   void take(const std::vector<Machine> &machines, const Caches *caches) {
     const Caches own = caches == nullptr ? cpu_caches() : *caches;
+    const std::string name = cpu_name();
     for (const int64_t lanes : kLanes) {
-      machines_.push_back(nearest(machines, lanes, cpu_name(), own));
+      machines_.push_back(nearest(machines, lanes, name, own));
       if (caches != nullptr) machines_.back().caches = own;
     }
   }

@@ -47,8 +47,9 @@ Caches cpu_caches() {
   for (int i = 0; i < kMostCaches; ++i) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i);
     const std::string level = line_of(folder + "/level");
+    if (level.empty()) break; /* they are numbered without gaps */
     const int64_t bytes = bytes_of(line_of(folder + "/size"));
-    if (level.empty() || bytes <= 0 || line_of(folder + "/type") == "Instruction") continue;
+    if (bytes <= 0 || line_of(folder + "/type") == "Instruction") continue;
     (level == "1" ? caches.first : level == "2" ? caches.second : caches.third) = bytes;
   }
   return caches;

@@ -24,7 +24,7 @@ import os
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,9 +32,12 @@ from armnn._dataclasses import fields
 from armnn.errors import InvalidArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from numpy.typing import NDArray
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
+
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 

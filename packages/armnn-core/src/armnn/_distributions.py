@@ -10,7 +10,26 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Metadata(Protocol):
+        """The metadata of one distribution.
+
+        Attributes:
+            location: The folder or the archive that holds it.
+        """
+
+        location: str
+
+        def read_text(self, name: str) -> str | None:
+            """Return the text of a metadata file, None if missing."""
+
+        def legacy_requires(self) -> Iterable[str]:
+            """Return the requirements that its METADATA does not say."""
+
 
 _SUFFIXES: Final = (".dist-info", ".egg-info")
 _EGG: Final = "egg-info"
@@ -18,22 +37,6 @@ _EGG: Final = "egg-info"
 
 _OF_FOLDERS: Final = ("PathFinder", "MetadataPathFinder")
 """The finders of distributions that look into folders only: Python's and the library's."""
-
-
-class Metadata(Protocol):
-    """The metadata of one distribution.
-
-    Attributes:
-        location: The folder or the archive that holds it.
-    """
-
-    location: str
-
-    def read_text(self, name: str) -> str | None:
-        """Return the text of a metadata file, None if missing."""
-
-    def legacy_requires(self) -> Iterable[str]:
-        """Return the requirements that its METADATA does not say."""
 
 
 def distributions(folders: Iterable[str]) -> Iterator[Metadata]:

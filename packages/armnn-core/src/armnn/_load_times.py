@@ -8,7 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol, TypeVar
+
+    class _Loaded(Protocol):
+        """What a load makes."""
+
+        load_times: Mapping[str, float]
+
+    _P = ParamSpec("_P")
+    _L = TypeVar("_L", bound=_Loaded)
 
 STAGES: Final = (
     "import",
@@ -59,16 +70,6 @@ class _Load:
 
 
 _current: ContextVar[_Load | None] = ContextVar("armnn load", default=None)
-
-
-class _Loaded(Protocol):
-    """What a load makes."""
-
-    load_times: Mapping[str, float]
-
-
-_P = ParamSpec("_P")
-_L = TypeVar("_L", bound=_Loaded)
 
 
 def measured(load: Callable[_P, _L]) -> Callable[_P, _L]:

@@ -270,7 +270,7 @@ def _head(metadata: str) -> dict[str, list[str]]:
     what it needs for that takes longer than everything else here.
     """
     fields: dict[str, list[str]] = {}
-    for line in metadata.splitlines():
+    for line in metadata.partition("\n\n")[0].splitlines():  # without the description
         name, colon, value = line.partition(":")
         if not line.strip():
             break

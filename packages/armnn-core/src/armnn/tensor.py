@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -15,9 +15,13 @@ from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from numpy.typing import NDArray
 
     from armnn.types import DataTypeLike
+
+    _N = TypeVar("_N", float, int)
 
 Dimension: TypeAlias = int | str | None
 """The size of one axis: a number, the name of an unknown number, or unknown."""
@@ -33,7 +37,6 @@ _NAME_LIMIT = 24
 """Characters of a dimension's name that people are shown; exporters write formulas there."""
 _MOST = 2**63 - 1  # of a dimension, as NumPy has it
 
-_N = TypeVar("_N", float, int)
 
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 

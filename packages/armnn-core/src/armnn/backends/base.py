@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 from armnn.backends.memory import (
@@ -27,6 +27,8 @@ from armnn.errors import InvalidArgumentError
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -38,10 +40,10 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
     from armnn_backend_api import BackendVersion
 
+    _T = TypeVar("_T")
+
 Step: TypeAlias = Callable[[], object]
 """One layer, bound to its tensors, ready to be run; what it returns is ignored."""
-
-_T = TypeVar("_T")
 
 
 class ModelContext:

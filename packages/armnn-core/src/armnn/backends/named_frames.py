@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Frames:

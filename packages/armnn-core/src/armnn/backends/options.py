@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import (
     flag,
@@ -20,6 +20,11 @@ from armnn._arguments import (
 )
 from armnn._dataclasses import dataclass, field
 from armnn.backends.memory import Allocator
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 OptionValue: TypeAlias = bool | int | float | str
 """What an option or a capability may be."""
@@ -111,9 +116,6 @@ class CreationOptions:
             raise refused(
                 "the option isolate_memory", self.isolate_memory, f"{LEAST_MEMORY} at least"
             )
-
-
-_T = TypeVar("_T")
 
 
 def _or_none(convert: Callable[[object, str], _T]) -> Callable[[object, str], _T | None]:

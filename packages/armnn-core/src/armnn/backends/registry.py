@@ -276,6 +276,12 @@ class BackendRegistry:
             return self._dynamic
 
 
+def first_entry(registry: BackendRegistry, backend_id: str) -> BackendEntry | None:
+    """Return the first entry of an id, if any."""
+    rows = registry._rows(backend_id)
+    return next((entry for _, entry in rows if entry.id == backend_id), None)
+
+
 def _registered(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
     """Return the registered backends, of which few processes have any."""
     if "armnn.backends.registration" not in sys.modules:

@@ -4,24 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Self,
-    TypeAlias,
-    TypeVar,
-    dataclass_transform,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
 from armnn._dataclasses import dataclass, field, fields
 from armnn.errors import InvalidArgumentError
 from armnn.layers._parameters import Limits, parameters_of
 
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
+
 Version: TypeAlias = tuple[int, int]
 """Major and minor number of the Backend API."""
-
-_T = TypeVar("_T")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

@@ -8,37 +8,30 @@ here is the way from an annotation to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from armnn._arguments import flag, integer, items, number, refused, text
-from armnn._dataclasses import fields
+from armnn._dataclasses import dataclass, fields
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
 
-Converter: TypeAlias = Callable[[Any, str], Any]
+Converter: TypeAlias = "Callable[[Any, str], Any]"
 """From a value, and what a message calls it, to the value that a descriptor keeps.
 
 It raises InvalidArgumentError for a value of another kind.
 """
 
 
-class Parameter(NamedTuple):
-    """One field of a kind of descriptor.
+Parameter: TypeAlias = "tuple[str, Any, Converter, str]"
+"""One field of a kind of descriptor.
 
-    Attributes:
-        name: Its name.
-        default: Its default value, which is of the declared type.
-        convert: What makes another value fit the declared type.
-        what: What a message calls it.
-    """
-
-    name: str
-    default: Any
-    convert: Converter
-    what: str
+These are its name; its default value, which is of the declared type; what makes another value fit
+that type; and what a message calls it.
+"""
 
 
-class Limits(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limits:
     """The range of a parameter; see :func:`armnn.layers.parameter`."""
 
     at_least: float | None = None
@@ -82,7 +75,7 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
     known = _known.get(kind)
     if known is None:
         known = _known[kind] = tuple(
-            Parameter(
+            (
                 field.name,
                 field.default,
                 _limited(

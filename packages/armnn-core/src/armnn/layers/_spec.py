@@ -16,21 +16,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import with_article
 from armnn._dataclasses import dataclass, fields
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
 from armnn.layers._families import FAMILY_OF
-from armnn.tensor import Shape, TensorInfo
 
 if TYPE_CHECKING:
+    from typing import TypedDict, TypeVar, Unpack
+
     from numpy.typing import NDArray
 
+    from armnn.tensor import Shape, TensorInfo
     from armnn.types import DataType
 
-AxisFunction: TypeAlias = Callable[[Any, TensorInfo, Shape | None], int | None]
+    _D = TypeVar("_D", bound=Descriptor)
+
+    class _Traits(TypedDict, total=False):
+        """Attributes of few layer types; see :class:`LayerSpec`."""
+
+        no_kernel: str
+        data_dependent: bool
+        since: Version
+        count_outputs: Callable[[Any], int]
+        moves_data: bool
+
+
+AxisFunction: TypeAlias = "Callable[[Any, TensorInfo, Shape | None], int | None]"
 """From descriptor, info of the input and shape of the output to the quantisation axis there.
 
 It is called for inputs of per-axis quantisation only; None drops the scales.
@@ -141,13 +155,13 @@ class Inputs:
         return [info for info in self.infos[start:] if info is not None]
 
 
-Shapes: TypeAlias = Sequence[Shape | None]
+Shapes: TypeAlias = "Sequence[Shape | None]"
 """One shape per output.
 
 Unknown dimensions are None or a name; None for a shape means that not even the rank is known.
 """
 
-ShapeFunction: TypeAlias = Callable[[Any, Inputs], Shapes]
+ShapeFunction: TypeAlias = "Callable[[Any, Inputs], Shapes]"
 """From descriptor and inputs to one shape per output.
 
 Raises ShapeError when the inputs do not fit each other or the descriptor.
@@ -279,18 +293,6 @@ class LayerTable(Mapping[str, LayerSpec]):
 
 LAYERS = LayerTable()
 """The layer table."""
-
-_D = TypeVar("_D", bound=Descriptor)
-
-
-class _Traits(TypedDict, total=False):
-    """Attributes of few layer types; see :class:`LayerSpec`."""
-
-    no_kernel: str
-    data_dependent: bool
-    since: Version
-    count_outputs: Callable[[Any], int]
-    moves_data: bool
 
 
 def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
 from armnn._logging import Logger
-from armnn.backends import BackendContext, TensorHandleFactories
+from armnn.backends.base import BackendContext
 from armnn.backends.entries import none_usable, unknown_backend
+from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.named_frames import blamed
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, preferences
-from armnn.backends.registry import BackendRegistry
+from armnn.backends.registry import BackendRegistry, first_entry
 from armnn.backends.workers import provide
 from armnn.errors import (
     ArmnnError,
@@ -23,7 +24,8 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
-from armnn.optimizer import Candidate, Participants
+from armnn.optimizer.assignment.candidates import Candidate
+from armnn.optimizer.participants import Participants
 from armnn.runtime.memory.strategies import ANY_BACKEND
 from armnn.runtime.plans.closing import Closing
 from armnn.types import MemorySource
@@ -121,15 +123,15 @@ class BackendsInUse:
 
     def described(self, participants: Participants) -> list[str]:
         """Return the participating backends: versions, origins, options."""
-        entries = {entry.id: entry for entry in reversed(self.registry.entries())}
-        known = [entries.get(candidate.id) for candidate in participants.all]
+        known = [first_entry(self.registry, candidate.id) for candidate in participants.all]
         described = [
             f"{entry.id} {entry.distribution} {entry.version} {entry.origin} {entry.api_version} "
             f"{dict(self._options.backend_options.get(entry.id, {}))}"
             for entry in known
             if entry is not None
         ]
-        evaluator = entries.get(EVALUATOR)  # not asked for more: it is not loaded, as a rule
+        # Not asked for more than its version: it is not loaded, as a rule.
+        evaluator = first_entry(self.registry, EVALUATOR)
         version = "none" if evaluator is None else evaluator.version
         return [*described, f"{EVALUATOR} {version}"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 
-from armnn.backends import CreationOptions
+from armnn.backends.options import CreationOptions
 from armnn.runtime.runtime import shared_runtime
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from weakref import WeakSet
 
 from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
-from armnn.graph import Aliased
-from armnn.graph.aliases import first_names
+from armnn.graph.aliases import Aliased, first_names
 from armnn.runtime.calls.ports import Ports
 from armnn.runtime.calls.repeated_runs import RepeatedRuns
 from armnn.runtime.plans.closing import Closable, Closing, Gate

@@ -7,7 +7,7 @@ from os.path import splitext
 from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import replace
-from armnn.optimizer import phase
+from armnn.optimizer.prepared import phase
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, ProfilingSink

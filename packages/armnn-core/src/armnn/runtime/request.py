@@ -10,7 +10,7 @@ from armnn._arguments import file_path, texts
 from armnn._dataclasses import dataclass, replace
 from armnn._installing import REFERENCE
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer import OptimizerOptions, checked_options
+from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.runtime.calls.properties import check_profiler
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from armnn._dataclasses import replace
 from armnn._digest import file_sha256
 from armnn._load_times import measured
 from armnn._process_memory import collection_waits
-from armnn.backends import CreationOptions
+from armnn.backends.options import CreationOptions
 from armnn.backends.workers import WorkerOwner
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
-from armnn.optimizer import Prepared, phase
+from armnn.optimizer.prepared import Prepared, phase
 from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for

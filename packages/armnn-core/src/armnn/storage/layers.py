@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from armnn.types import ArmnnEnum, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, LayerGraph, Value
     from armnn.layers import Descriptor
 
-
-_E = TypeVar("_E", bound=ArmnnEnum)
+    _E = TypeVar("_E", bound=ArmnnEnum)
 
 
 class UnstorableError(Exception):

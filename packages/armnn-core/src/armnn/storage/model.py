@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._dataclasses import dataclass, fields
 from armnn.backends.cache import StaleEntryError
-from armnn.graph import Aliases
+from armnn.graph.aliases import Aliases
 from armnn.storage.container import VERSION
 from armnn.storage.layers import UnstorableError, decoded_info, encoded_info, member_of
 from armnn.storage.prepared import decoded, encoded
@@ -20,6 +20,7 @@ from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Protocol
 
     from numpy.typing import NDArray
 
@@ -29,6 +30,30 @@ if TYPE_CHECKING:
     from armnn.optimizer.shapes.sharing import SharedConstants
     from armnn.storage.programs import ModelPrograms
     from armnn.tensor import TensorInfo
+
+    class Store(Protocol):
+        """Where a stored model has its prepared networks."""
+
+        def prepared(
+            self,
+            shapes: Mapping[str, tuple[int, ...]],
+            values: Mapping[str, NDArray[Any]],
+            facts: ModelFacts,
+            participants: Participants,
+            options: OptimizerOptions,
+            /,
+        ) -> Prepared | None:
+            """Return the prepared network for input shapes, if stored."""
+
+        def keep(
+            self,
+            shapes: Mapping[str, tuple[int, ...]],
+            values: Mapping[str, NDArray[Any]],
+            prepared: Prepared,
+            facts: ModelFacts,
+            /,
+        ) -> None:
+            """Store the prepared network for input shapes, if possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,31 +243,6 @@ def network_in(
     found = decoded(network, blocks[:constants], participants, options)
     _check_ports(found.network, shapes, facts)
     return found
-
-
-class Store(Protocol):
-    """Where a stored model has its prepared networks."""
-
-    def prepared(
-        self,
-        shapes: Mapping[str, tuple[int, ...]],
-        values: Mapping[str, NDArray[Any]],
-        facts: ModelFacts,
-        participants: Participants,
-        options: OptimizerOptions,
-        /,
-    ) -> Prepared | None:
-        """Return the prepared network for input shapes, if stored."""
-
-    def keep(
-        self,
-        shapes: Mapping[str, tuple[int, ...]],
-        values: Mapping[str, NDArray[Any]],
-        prepared: Prepared,
-        facts: ModelFacts,
-        /,
-    ) -> None:
-        """Store the prepared network for input shapes, if possible."""
 
 
 class StoredNetwork:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.errors import ArmnnError
-from armnn.graph import LayerGraph
-from armnn.optimizer import Prepared
+from armnn.graph.layer_graph import LayerGraph
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.prepared import Segments
+from armnn.optimizer.prepared import Prepared, Segments
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
 
 if TYPE_CHECKING:

@@ -14,23 +14,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from armnn._logging import Logger
 from armnn.backends.control import current_control
 
 if TYPE_CHECKING:
     from types import CodeType
+    from typing import ParamSpec, TypeVar
 
     from armnn.backends.control import RunControl
+
+    _P = ParamSpec("_P")
+    _T = TypeVar("_T")
+    _S = TypeVar("_S")
 
 NOBODY: Final = 0
 """The call_id of a call without a control."""
 
 _log = Logger(__name__)
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-_S = TypeVar("_S")
 
 _numbers: Final = itertools.count(1)
 _watched: Final[dict[int, RunControl]] = {}

@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 from armnn.backends.ffi.library import Library, NativeLoadError
 from armnn.backends.native.host import Host
 from armnn.backends.native.lifetimes import shut_down_at_exit
-from armnn_backend_api.files import FileState
 
-_Content: TypeAlias = tuple[int, int, int, int]
+_Content: TypeAlias = "tuple[int, int, int, int]"
+"""Device, inode, size and modification time; a further link to the file changes none of them."""
 
 
 class NativeLibrary(Library):
@@ -90,9 +90,10 @@ class _Libraries:
 
 def _content_of(path: str) -> _Content:
     try:
-        return FileState.of(os.stat(path)).content
+        status = os.stat(path)
     except OSError as error:
         raise NativeLoadError(path, "dlopen", f"{error.strerror}: {path}") from None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _outcome_of(path: str) -> NativeLibrary | NativeLoadError:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn._dataclasses import dataclass, replace
-from armnn.backends import ALIGNMENT, HostAllocator
+from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import InvalidArgumentError, WorkerLostError
-from armnn.graph import Aliased
+from armnn.graph.aliases import Aliased
 from armnn.quantization import dequantize
 from armnn.runtime.calls.bound_call import BoundCall, Replay, Survivor, Turn
 from armnn.runtime.calls.inputs import checked_shape

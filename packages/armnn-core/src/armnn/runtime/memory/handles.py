@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from armnn._arguments import shown
-from armnn.backends import ALIGNMENT, ArrayHandle, TensorHandle, Workload
+from armnn.backends.base import Workload
+from armnn.backends.memory import ALIGNMENT, ArrayHandle, TensorHandle
 from armnn.errors import BackendError, ExecutionError
 
 if TYPE_CHECKING:

@@ -5,25 +5,28 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Keeper(Protocol):
+        """A plan, as far as its idle contexts are concerned."""
+
+        @property
+        def arena_bytes(self) -> int:
+            """The working memory of one context."""
+
+        @property
+        def idle_bytes(self) -> int:
+            """The working memory of idle contexts."""
+
+        def drop_contexts(self) -> None:
+            """Free these contexts."""
+
 
 SLACK_BYTES = 4 << 20
 """What the contexts of all plans may keep beyond the memory of the largest."""
-
-
-class Keeper(Protocol):
-    """A plan, as far as its idle contexts are concerned."""
-
-    @property
-    def arena_bytes(self) -> int:
-        """The working memory of one context."""
-
-    @property
-    def idle_bytes(self) -> int:
-        """The working memory of idle contexts."""
-
-    def drop_contexts(self) -> None:
-        """Free these contexts."""
 
 
 class IdleMemory:
@@ -70,4 +73,4 @@ class IdleMemory:
             self._plans.pop(plan, None)
 
 
-__all__ = ["SLACK_BYTES", "IdleMemory", "Keeper"]
+__all__ = ["SLACK_BYTES", "IdleMemory"]

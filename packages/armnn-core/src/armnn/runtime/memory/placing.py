@@ -6,8 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
-from armnn.backends.memory import HOST_SOURCES, ComputedHandle
+from armnn.backends.memory import (
+    HOST_FACTORY_ID,
+    HOST_SOURCES,
+    ArrayHandle,
+    ComputedHandle,
+    TensorHandle,
+)
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.handles import CopyWorkload, constant_handle
 

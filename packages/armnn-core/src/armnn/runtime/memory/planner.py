@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from armnn._dataclasses import dataclass
-from armnn.backends import ALIGNMENT
+from armnn.backends.memory import ALIGNMENT
 from armnn.errors import ArmnnError
 
 
@@ -46,7 +46,7 @@ class Layout:
     size: int
 
 
-Strategy: TypeAlias = Callable[[Sequence[Block]], Layout]
+Strategy: TypeAlias = "Callable[[Sequence[Block]], Layout]"
 """A function from lifetimes to offsets; it must depend on nothing else."""
 
 
