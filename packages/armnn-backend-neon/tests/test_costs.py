@@ -79,8 +79,8 @@ def test_recorded_costs_of_each_cpu_choose_what_is_right_there(tmp_path: Path) -
     deep, wide = answers[SAPPHIRE_RAPIDS].split(", ")
     assert not deep.startswith("winograd_2d")
     assert wide == "winograd_2d 4"
-    assert answers[ZEN_4] == "winograd_2d 2, winograd_2d 4"
-    assert answers[ZEN_5] == "winograd_2d 2, winograd_2d 4"
+    assert answers[ZEN_4] == "winograd_1d 4 across, winograd_2d 4"
+    assert answers[ZEN_5] == "winograd_1d 4 across, winograd_2d 4"
 
 
 PREDICTED = f"""
@@ -162,8 +162,8 @@ def test_a_file_of_costs_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         "empty": "",
         "header": good.replace("costs 1", "costs 2", 1),
         "unknown": good + "sideways 3\n",
-        "number": good.replace("tile 1", "tile -1"),
-        "missing": good.replace("tile 1\n", ""),
+        "number": good.replace("\ntile 1", "\ntile -1"),
+        "missing": good.replace("\ntile 1\n", "\n"),
         "cache": good.replace("second_cache 1048576\n", ""),
         "before": "armnn CpuAcc costs 1\ntile 1\n",
         "lanes": good.replace("lanes 16", "lanes 0"),

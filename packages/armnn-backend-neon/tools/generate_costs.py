@@ -81,7 +81,10 @@ def _section(fitting: ModuleType, section: dict[str, Any]) -> Any:
     lanes, caches = section["lanes"], section["caches"]
     if "ns" in section:
         return fitting.Costs(lanes, caches, section["ns"])
-    rows = [SimpleNamespace(**row) for row in section["rows"]]
+    rows = [
+        SimpleNamespace(shape=row["layer"], work=row["work"], ns=row["ns"])
+        for row in section["rows"]
+    ]
     return fitting.fit(rows, lanes, caches, section["known"])
 
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Measure this machine at each register width; write ``costs/<name>.json``.
 
-    python packages/armnn-backend-neon/tools/measure_costs.py amd-epyc-zen-4
+    python packages/armnn-backend-neon/tools/measure_costs.py amd-epyc-zen-4 [--recount]
 
-A level is measured in a process of its own. ``generate_costs.py`` makes CpuAcc's tables of all
-files in ``costs/``. CpuAcc must be built for all levels.
+A level is measured in a process of its own. ``--recount`` keeps the times of a file and counts the
+work of its layers again, after a change of the units; a machine with the same registers can do
+that for another. ``generate_costs.py`` makes CpuAcc's tables of all files in ``costs/``. CpuAcc
+must be built for all levels.
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ import argparse
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from armnn_backend_neon.backend import CpuAccBackend
 from armnn_backend_neon.costs import UNITS, Costs, file_text
-from armnn_backend_neon.measuring import Measured, measure, random_shapes
-from armnn_backend_neon.tuning import CACHES, caches, cpu_name, known_ns, lanes, measured_rows
+from armnn_backend_neon.measuring import Measured, Shape, measure, random_shapes
+from armnn_backend_neon.tuning import caches, cpu_name, known_ns, lanes, measured_rows
 
 RANDOM = {16: 850, 8: 120, 4: 120}
 """Layers beside those of ``armnn tune --machine``, by the floats in a register."""
@@ -40,7 +44,15 @@ def main() -> int:
     arguments.add_argument("name", help="of the file")
     arguments.add_argument("--rounds", type=int, default=12, help="runs of each layer")
     arguments.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    arguments.add_argument("--recount", action="store_true", help="the work of measured layers")
     options = arguments.parse_args()
+    if options.recount and options.here:
+        json.dump(recounted(json.load(sys.stdin)), sys.stdout)
+        return 0
+    if options.recount:
+        path = FOLDER / f"{options.name}.json"
+        path.write_text(_text(_recounted_file(json.loads(path.read_text()))), encoding="utf-8")
+        return 0
     if options.here:
         rows = measured_rows(options.rounds)
         for shape in random_shapes(RANDOM[lanes()], seed=1001):
@@ -54,6 +66,44 @@ def main() -> int:
     path.write_text(_text({**about, "sections": sections}), encoding="utf-8")
     print(f"wrote {path}")
     return 0
+
+
+def recounted(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of a file with their work counted again."""
+    found = list(rows)
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for place, row in enumerate(rows):
+        kernel = "plain" if row["layer"].startswith("depthwise") else row["kernel"]
+        groups.setdefault((kernel, "rounded" in row["work"]), []).append(place)
+    for (kernel, fast_math), places in groups.items():
+        shapes = [_shape(rows[place]["layer"]) for place in places]
+        again = measure(shapes, (kernel,), rounds=1, fast_math=fast_math)
+        for place, counted in zip(places, again, strict=True):
+            found[place] = {**_kept(counted), "ns": rows[place]["ns"]}
+    return found
+
+
+def _recounted_file(measurement: dict[str, Any]) -> dict[str, Any]:
+    for section in measurement["sections"]:
+        with _costs_that_allow_all(section["caches"]):
+            environment = {**os.environ, "ARMNN_CPUACC_ISA": section["level"]}
+            child = [sys.executable, __file__, "any", "--recount", "--here"]
+            given = json.dumps(section["rows"]).encode()
+            ended = subprocess.run(
+                child, env=environment, input=given, check=True, stdout=subprocess.PIPE
+            )
+        section["rows"] = json.loads(ended.stdout)
+    return measurement
+
+
+def _shape(layer: str) -> Shape:
+    """Return the layer that :func:`_kept` named."""
+    found = re.fullmatch(r"(depthwise )?(\d+)-(\d+)@(\d+)x(\d+) (\d+)x(\d+)/(\d+)", layer)
+    assert found is not None, layer
+    channels, outputs, height, width, *window, stride = map(int, found.groups()[1:])
+    tall, wide = window
+    is_depthwise = found[1] is not None
+    return Shape((height, width), channels, outputs, (tall, wide), stride, is_depthwise)
 
 
 def _near_the_fastest(rows: Sequence[Measured]) -> list[Measured]:
@@ -79,10 +129,7 @@ def _kept(row: Measured) -> dict[str, Any]:
 
 def _sections(name: str, rounds: int) -> list[dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        costs = Path(folder) / "costs"
-        costs.write_text(_costs_that_allow_all(), encoding="utf-8")
-        os.environ["ARMNN_CPUACC_COSTS"] = str(costs)  # the built-in ones may be of other units
+    with _costs_that_allow_all(caches()):
         for level in str(CpuAccBackend().devices()[0].info["ARMNN_CPUACC_ISA may be"]).split(", "):
             environment = {**os.environ, "ARMNN_CPUACC_ISA": level}
             child = [sys.executable, __file__, name, "--rounds", str(rounds), "--here"]
@@ -92,11 +139,20 @@ def _sections(name: str, rounds: int) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _costs_that_allow_all() -> str:
-    """Return costs by which products in bfloat16 are chosen."""
+@contextmanager
+def _costs_that_allow_all(sizes: Mapping[str, int]) -> Iterator[None]:
+    """Let children use costs that choose products in bfloat16.
+
+    The built-in ones may be of other units.
+    """
     ns = {**dict.fromkeys(UNITS, 1.0), "bfloat16_multiply_add": 0.0, "rounded": 0.0}
-    sizes = dict.fromkeys(CACHES, 1024 * 1024)
-    return file_text("any", [Costs(floats, sizes, ns) for floats in WIDTHS])
+    with tempfile.TemporaryDirectory() as folder:
+        costs = Path(folder) / "costs"
+        text = file_text("any", [Costs(floats, sizes, ns) for floats in WIDTHS])
+        costs.write_text(text, encoding="utf-8")
+        os.environ["ARMNN_CPUACC_COSTS"] = str(costs)
+        yield
+        del os.environ["ARMNN_CPUACC_COSTS"]
 
 
 def _text(measurement: dict[str, Any]) -> str:

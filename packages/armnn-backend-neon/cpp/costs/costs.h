@@ -60,11 +60,10 @@ constexpr int64_t kLeastInt8GemmColumns = 16;
 constexpr int64_t kWidestLanes = 16; /* floats in the widest vectors */
 constexpr int64_t kLeastLanes = 4; /* and in the narrowest ones */
 
-/* Sums that a tile must have in registers so that none waits for the one before it, and of wide registers, each
- * of which takes two turns; tiles of so few that they keep two sums for each.
+/* Sums that a tile must have in registers so that none waits for the one before it; tiles of so few that they
+ * keep two sums for each.
  */
 constexpr double kInFlight = 8.0;
-constexpr double kWideInFlight = 4.0;
 constexpr double kPairedRegisters = 4.0;
 /* Numbers of the first cache that share a set: rows so far apart crowd it. */
 constexpr int64_t kFloatsOfAWay = 1024;

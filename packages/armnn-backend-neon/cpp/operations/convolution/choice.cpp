@@ -15,19 +15,22 @@ namespace {
 
 /* Pieces of a row of outputs as the direct kernel takes them: whole tiles, then 8, 4, 2 and 1. */
 void add_direct_outputs(costs::Work &work, int64_t outputs, double times, int64_t steps, const PanelWidth &panel,
-                        int64_t taps, const Kernels &kernels) {
+                        const Kernels &kernels) {
   for (const int64_t height : {int64_t{kernels.rows}, int64_t{8}, int64_t{4}, int64_t{2}, int64_t{1}}) {
     if (height > kernels.rows) continue;
     const auto calls = static_cast<double>(outputs / height) * times * panel.count;
     outputs %= height;
-    const double sums = static_cast<double>(height) * panel.registers;
+    const double whole = std::floor(panel.registers);
+    const double half = std::ceil(panel.registers) - whole;
+    const double sums = static_cast<double>(height) * (whole + half);
     const auto all_steps = calls * static_cast<double>(steps);
-    work.add(costs::direct_multiply_add, all_steps * sums * kernels.lanes)
-        .add(costs::direct_step, all_steps * static_cast<double>(height))
-        .add(costs::direct_wait, all_steps * std::max(0.0, costs::kWideInFlight - sums))
-        .add(costs::direct_stored, calls * static_cast<double>(height) * std::ceil(panel.registers))
-        .add(costs::direct_call, calls)
-        .add(costs::direct_row, calls * static_cast<double>(taps));
+    const double row_steps = all_steps * static_cast<double>(height);
+    work.add(costs::direct_multiply_add, row_steps * whole * kernels.lanes)
+        .add(costs::direct_half_multiply_add, row_steps * half * kernels.lanes / 2)
+        .add(costs::direct_step, row_steps)
+        .add(costs::direct_wait, all_steps * std::max(0.0, costs::kInFlight - sums))
+        .add(costs::direct_stored, calls * sums)
+        .add(costs::direct_call, calls);
   }
 }
 
@@ -41,12 +44,13 @@ costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kern
   const int64_t copied = is_narrow ? w.width : 2 * w.pad_left;
   costs::Work work;
   work.add(costs::operation, 1.0)
+      .add(costs::direct_line, static_cast<double>(rows))
       .add(costs::direct_copied, static_cast<double>(rows * w.window_height * copied * w.channels));
   for (const PanelWidth &panel : {panels.full, panels.last}) {
     if (panel.count == 0.0) continue;
     const auto times = static_cast<double>(rows);
-    add_direct_outputs(work, w.output_width - 2 * border, times, steps, panel, w.window_height, kernels);
-    add_direct_outputs(work, border, 2.0 * times, steps, panel, w.window_height, kernels);
+    add_direct_outputs(work, w.output_width - 2 * border, times, steps, panel, kernels);
+    add_direct_outputs(work, border, 2.0 * times, steps, panel, kernels);
     work.add(costs::cold_narrow_step, panel.registers >= panels.full.registers ? 0.0 : static_cast<double>(steps))
         .add(costs::cold_step, panel.registers >= panels.full.registers ? panel.count * static_cast<double>(steps) : 0.0);
   }
@@ -82,7 +86,7 @@ costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Ke
   costs::Work work = is_direct ? direct_work(w, layout, kernels) : indirect_work(w, layout, is_rounded, kernels);
   if (w.output_width * together != layer.windows.output_width) {
     const int64_t outputs = w.batch * w.output_height * layer.windows.output_width;
-    work.add(costs::element, static_cast<double>(outputs * layer.layout.columns)).add(costs::operation, 1.0);
+    work.add(costs::element, static_cast<double>(outputs * layer.layout.columns)).add(costs::cut, 1.0);
   }
   return work;
 }
@@ -123,12 +127,14 @@ std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer
 }
 
 /* What a byte of transformed weights has to save beyond those of the window: the time to read it from memory,
- * where the graph's constants do not stay in the caches. Tiles of 4 x 4 quadruple the weights of a 3 x 3
- * window, and gain next to nothing over those of 2 x 2 where an image has few tiles.
+ * where the graph's constants do not stay in the caches, less that of a cold row, which its kernel counts. Tiles
+ * of 4 x 4 quadruple the weights of a 3 x 3 window, and gain next to nothing over those of 2 x 2 where an image
+ * has few tiles.
  */
-double added_byte_ns(const ConvolutionLayer &layer, const costs::Machine &machine) {
-  const bool is_kept = layer.constant_bytes <= machine.caches.third / costs::kThirdCacheParts;
-  return is_kept ? 0.0 : machine.ns[costs::memory_byte];
+double added_byte_ns(const ConvolutionLayer &layer, const costs::Machine &machine, const Kernels &kernels) {
+  if (layer.constant_bytes <= machine.caches.third / costs::kThirdCacheParts) return 0.0;
+  const auto row_bytes = static_cast<double>(kernels.columns) * sizeof(float);
+  return std::max(0.0, machine.ns[costs::memory_byte] - machine.ns[costs::cold_step] / row_bytes);
 }
 
 /* Of the weights of a kernel, times those of the plain one. */
@@ -149,7 +155,7 @@ ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernel
   const WeightLayout &layout = layer.layout;
   const auto bytes = static_cast<double>(layout.taps * layout.depth * layout.columns) * sizeof(float);
   const costs::Machine &machine = costs::machine(kernels.lanes);
-  const double byte_ns = added_byte_ns(layer, machine);
+  const double byte_ns = added_byte_ns(layer, machine, kernels);
   const auto worth = [&](const ConvolutionKernel &kernel) {
     const double ns = machine.ns_of(kernel.work);
     const double added = (growth(kernel, layer.windows) - 1.0) * bytes * byte_ns;

@@ -13,15 +13,19 @@ namespace {
 void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows, const PanelWidth &panel,
                const Kernels &kernels) {
   if (rows == 0 || tiles == 0.0) return;
-  const auto steps = static_cast<double>(p.taps * p.depth);
-  const double registers = static_cast<double>(rows) * panel.registers;
-  const bool is_paired = !p.is_in_order && registers <= costs::kPairedRegisters;
-  const double in_flight = kernels.lanes >= costs::kWidestLanes ? costs::kWideInFlight : costs::kInFlight;
+  const double whole = std::floor(panel.registers);
+  const double half = std::ceil(panel.registers) - whole;
+  const double sums = static_cast<double>(rows) * (whole + half);
+  const bool is_paired = !p.is_in_order && sums <= costs::kPairedRegisters;
   const double all = tiles * panel.count;
-  const costs::Unit sums = panel.registers < 1.0 ? costs::half_multiply_add : costs::multiply_add;
-  work.add(sums, all * steps * registers * kernels.lanes)
-      .add(costs::wait, all * steps * std::max(0.0, (is_paired ? 0.5 : 1.0) * in_flight - registers))
-      .add(costs::tile, all);
+  const double row_steps = all * static_cast<double>(p.taps * p.depth * rows);
+  const double missing = std::max(0.0, (is_paired ? 0.5 : 1.0) * costs::kInFlight - sums);
+  work.add(costs::multiply_add, row_steps * whole * kernels.lanes)
+      .add(costs::half_multiply_add, row_steps * half * kernels.lanes / 2)
+      .add(costs::broadcast, row_steps)
+      .add(costs::wait, all * static_cast<double>(p.taps * p.depth) * missing)
+      .add(costs::tile, all)
+      .add(costs::stored, all * sums);
 }
 
 void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, const Kernels &kernels) {
@@ -30,10 +34,8 @@ void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, c
   add_tiles(work, p, count, p.rows % kernels.rows, panel, kernels);
   if (!p.is_cold) return;
   const bool is_wide = panel.registers > 1.0;
-  const double steps = count * panel.count * static_cast<double>(p.taps * p.depth);
-  const double registers = static_cast<double>(std::min<int64_t>(p.rows, kernels.rows)) * panel.registers;
-  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step, steps)
-      .add(costs::late_step, steps * std::ceil(panel.registers) * std::exp(-registers / costs::kInFlight));
+  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step,
+           count * panel.count * static_cast<double>(p.taps * p.depth));
 }
 
 }  // namespace
@@ -59,12 +61,15 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
 }
 
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
-  const int64_t tasks = ratio_up(ratio_up(rows, kernels.rows), costs::kTilesPerTask);
-  const int64_t panels = ratio_up(layout.columns, kernels.columns);
   return product_work({rows, layout.taps, layout.depth, layout.columns, 1, false, true}, kernels)
       .add(costs::operation, 1.0)
-      .add(costs::panel, static_cast<double>(tasks * panels))
       .add(costs::row, static_cast<double>(rows * layout.taps));
+}
+
+void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const Kernels &kernels) {
+  if (numbers.of_block * static_cast<int64_t>(sizeof(float)) <= costs::machine(kernels.lanes).caches.first) return;
+  const int64_t panels = ratio_up(columns, kernels.columns);
+  work.add(costs::reread_line, static_cast<double>(numbers.of_all * panels) / costs::kFloatsPerLine);
 }
 
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes) {
@@ -79,7 +84,9 @@ costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t
 costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels) {
   costs::Work work = gemm_work(rows, layout, kernels);
   if (kernels.begin_tiles_bfloat16 != nullptr && rows >= costs::kTileRegisterRows) {
-    for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::wait}) work.counts[unit] = 0.0;
+    for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::broadcast, costs::wait}) {
+      work.counts[unit] = 0.0;
+    }
     work.add(tile_register_work(rows, layout, sizeof(Bfloat16)));
   }
   for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add}) {
@@ -87,7 +94,9 @@ costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t 
     work.counts[unit] = 0.0;
   }
   /* Two numbers at a time. */
-  for (const costs::Unit unit : {costs::wait, costs::cold_step, costs::cold_narrow_step}) work.counts[unit] *= 0.5;
+  for (const costs::Unit unit : {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step}) {
+    work.counts[unit] *= 0.5;
+  }
   return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
 }
 

@@ -34,7 +34,15 @@ PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least)
 
 costs::Work product_work(const Products &products, const Kernels &kernels);
 
-/* A gemm of so many rows, in tasks. */
+/* Transformed numbers that each panel reads: of a block that is computed at a time, and of all. */
+struct Reread {
+  int64_t of_block, of_all;
+};
+
+/* Those that the first cache does not keep from one panel to the next. */
+void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const Kernels &kernels);
+
+/* A gemm of so many rows. */
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
 
 /* The same in bfloat16, in tile registers where the level has them. Args: rounded_rows: of so much depth that are rounded before. */

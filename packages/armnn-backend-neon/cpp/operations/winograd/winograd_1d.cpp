@@ -315,9 +315,12 @@ costs::Work winograd_1d_work(const Windows &w, const WeightLayout &layout, const
       is_cold = false;
     }
   }
+  const int64_t numbers = points * block.tiles * (block.lines + axes.halo()) * line_of(layout.depth);
+  add_reread(work, {numbers, points * transformed * layout.depth}, layout.columns, kernels);
   const auto lanes = static_cast<double>(kernels.lanes * points);
   const int64_t written = w.batch * axes.outputs_across * tiles;
-  return work.add(costs::filtered_1d_in, lanes * static_cast<double>(transformed * ratio_up(layout.depth, kernels.lanes)))
+  return work.add(costs::filtered_1d_tile, static_cast<double>(transformed))
+      .add(costs::filtered_1d_in, lanes * static_cast<double>(transformed * ratio_up(layout.depth, kernels.lanes)))
       .add(costs::filtered_1d_out, lanes * static_cast<double>(written * ratio_up(layout.columns, kernels.lanes)));
 }
 

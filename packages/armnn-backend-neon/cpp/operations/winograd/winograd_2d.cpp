@@ -212,6 +212,8 @@ costs::Work winograd_2d_work(const Windows &w, const WeightLayout &layout, int64
   const int64_t vectors = ratio_up(layout.columns, kernels.lanes);
   const auto numbers = static_cast<double>(points * tiles * kernels.lanes);
   costs::Work work = product_work(first, kernels);
+  add_reread(work, {points * block * (layout.depth + costs::kRowFiller), points * tiles * layout.depth}, layout.columns,
+             kernels);
   return work.add(product_work(others, kernels))
       .add(product_work(last, kernels))
       .add(costs::operation, 1.0)
