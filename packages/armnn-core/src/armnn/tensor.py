@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -257,13 +258,26 @@ def info_of(array: NDArray[Any]) -> TensorInfo:
         raise InvalidArgumentError(
             f"an array of {array.dtype} cannot be a tensor: expected one of {known}"
         ) from None
-    return TensorInfo(array.shape, data_type)
+    return _plain_info(array.shape, data_type)
+
+
+@functools.lru_cache(1024)
+def _plain_info(shape: tuple[int, ...], data_type: DataType) -> TensorInfo:
+    """Return an info; models have many constants of one shape."""
+    return TensorInfo(shape, data_type)
 
 
 def _checked_shape(shape: Iterable[Dimension]) -> Shape:
-    dims = tuple(items(shape, "the shape of a tensor", "a list of dimensions such as (1, 3)"))
-    if len(dims) <= MAX_RANK and all(type(dim) is int and 0 <= dim <= _MOST for dim in dims):
-        return dims  # as nearly all are
+    if type(shape) is tuple:
+        dims = shape
+    else:
+        dims = tuple(items(shape, "the shape of a tensor", "a list of dimensions such as (1, 3)"))
+    for dim in dims:
+        if type(dim) is not int or not 0 <= dim <= _MOST:
+            break
+    else:
+        if len(dims) <= MAX_RANK:
+            return dims  # as nearly all are
     dims = tuple(_dimension(dim, dims) for dim in dims)
     if len(dims) > MAX_RANK:
         raise InvalidArgumentError(

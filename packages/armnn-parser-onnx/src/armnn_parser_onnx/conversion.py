@@ -126,6 +126,7 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         super().__init__(graph.network, graph.survey)
         self._graph = graph
         self._opset = opset
+        self._found: dict[tuple[str, str, int], Found] = {}
         self._read = {name for node in nodes for name in self.keys_read(node)}
         self._read.update(outputs)
 
@@ -142,7 +143,10 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         return (name for name in record.output if name)
 
     def find(self, record: messages.Node) -> Found:
-        return found(record, self._opset)
+        key = record.op_type, record.domain, self._opset
+        if key not in self._found:
+            self._found[key] = found(record, self._opset)
+        return self._found[key]
 
     def convert_part(self, record: messages.Node) -> None:
         """Add a node's layers; a tensor needs no schema.

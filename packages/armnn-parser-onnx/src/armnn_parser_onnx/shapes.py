@@ -43,7 +43,11 @@ def reshape_to_groups(
     shape = operation.shape_of(value)
     dims = [_product([shape[axis] for axis in group]) for group in groups]
     if None not in dims:
-        return reshape(operation, value, [dim for dim in dims if dim is not None], part)
+        known = [dim for dim in dims if dim is not None]
+        if value.constant is not None and not value.info.is_quantized:
+            data = value.constant.reshape(known)  # at once: some models have one per channel scale
+            return operation.network.add_constant(data, name=operation.layer_name(part))
+        return reshape(operation, value, known, part)
     # An unknown axis that keeps its place is copied (0), one other is what is left (-1).
     copied = [list(group) == [axis] for axis, group in enumerate(groups)]
     left = sum(dim is None and not stays for dim, stays in zip(dims, copied, strict=True))

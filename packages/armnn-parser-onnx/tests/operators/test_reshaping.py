@@ -76,6 +76,23 @@ def test_squeeze_and_unsqueeze(
     check(node(op_type, ["x", "a"], ["y"]), inputs, constants=constants, dynamic=dynamic)
 
 
+@pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze", "Flatten"])
+def test_a_constant_is_reshaped_at_once(model: Model, op_type: str) -> None:
+    data = np.arange(3, dtype=np.float32).reshape(1, 3)
+    attributes = {} if op_type == "Flatten" else {"axes": [0]}
+    nodes = [node(op_type, ["w"], ["r"], **attributes), node("Add", ["x", "r"], ["y"])]
+    made = model(nodes, {"x": (1, [2, 1, 3])}, opset=11, constants={"w": data})
+    network = parse(made.SerializeToString())
+    assert [layer.type for layer in network.layers if layer.data is None] == [
+        "Input",
+        "ElementwiseBinary",
+        "Output",
+    ]
+    expected = {"Squeeze": (3,), "Unsqueeze": (1, 1, 3), "Flatten": (1, 3)}[op_type]
+    (addition,) = (layer for layer in network.layers if layer.type == "ElementwiseBinary")
+    np.testing.assert_array_equal(addition.inputs[1].constant, data.reshape(expected))
+
+
 @pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
 def test_no_axes_change_nothing(check: Callable[..., Any], op_type: str) -> None:
     constants = {"a": np.zeros(0, np.int64)}

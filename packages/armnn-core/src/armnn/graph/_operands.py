@@ -24,6 +24,7 @@ Operand: TypeAlias = "Value | NDArray[Any] | None"
 """What may stand in an input slot; an array becomes a Constant layer."""
 
 _ARRAYS = (np.ndarray, np.generic)
+_OPERANDS = (Value, *_ARRAYS)
 
 
 def operands(values: object, name: str) -> Sequence[Operand]:
@@ -44,14 +45,18 @@ def checked_operands(values: object, spec: LayerSpec, name: str) -> Sequence[Ope
         InvalidArgumentError: They are no list, or one is neither a value nor an array.
         ShapeError: There are too many, or a required one is missing.
     """
-    listed = _listed(values, f"the inputs of layer {name!r} ({spec.name})")
+    listed: Sequence[Any] = (
+        values
+        if isinstance(values, (list, tuple))
+        else _listed(values, f"the inputs of layer {name!r} ({spec.name})")
+    )
     if len(listed) > len(spec.inputs) and not spec.is_variadic:
         raise ShapeError(
             f"layer {name!r} ({spec.name}): got {len(listed)} inputs, expected at most "
             f"{len(spec.inputs)}"
         )
     for index, value in enumerate(listed):
-        if value is not None and not isinstance(value, (Value, *_ARRAYS)):
+        if value is not None and not isinstance(value, _OPERANDS):
             what = f"layer {name!r} ({spec.name}): the input {spec.input_slot(index).name!r}"
             raise refused(what, value, f"a Value of the network or an array{_hint(value)}")
     for index, input_slot in enumerate(spec.inputs):
@@ -82,6 +87,22 @@ def checked_value(value: object, what: str) -> Value:
         InvalidArgumentError: It is something else.
     """
     return instance(value, Value, what, _hint(value) if isinstance(value, Layer) else "")
+
+
+def checked_inputs(layer: Layer, values: Sequence[Value | None]) -> list[Value | None]:
+    """Return the values that a layer is to read.
+
+    Raises:
+        InvalidArgumentError: They are no list, or one is something else.
+    """
+    if not isinstance(values, (list, tuple)):
+        values = items(values, f"the inputs of layer {layer.name!r}")
+    return [
+        each
+        if each is None or type(each) is Value
+        else checked_value(each, f"an input of layer {layer.name!r}")
+        for each in values
+    ]
 
 
 def checked_request(request: object, what: str) -> Requested:

@@ -11,6 +11,7 @@ from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._operands import (
     Operand,
     checked_index,
+    checked_inputs,
     checked_member,
     checked_operands,
     checked_request,
@@ -281,10 +282,7 @@ class LayerGraph:
     def replace_inputs(self, layer: Layer, values: Sequence[Value | None]) -> None:
         """Let a layer read other values; their number may differ."""
         checked_member(layer, self._layers, self.name)
-        values = [
-            None if each is None else checked_value(each, f"an input of layer {layer.name!r}")
-            for each in items(values, f"the inputs of layer {layer.name!r}")
-        ]
+        values = checked_inputs(layer, values)
         self._order = None
         for index, old in enumerate(layer.inputs):
             if old is not None:
@@ -451,10 +449,9 @@ class LayerGraph:
     def _checked_name(self, spec: LayerSpec, name: str | None) -> str:
         if name is None:
             return self.unique_name(f"{spec.name}_{self._next_guid}")
-        if (
-            _namespace(spec),
-            text(name, f"the name of {with_article(spec.name)} layer"),
-        ) in self._names:
+        if type(name) is not str:
+            name = text(name, f"the name of {with_article(spec.name)} layer")
+        if (_namespace(spec), name) in self._names:
             raise InvalidArgumentError(
                 f"the network {self.name!r} already has a layer {name!r}"
                 f"{' of type ' + spec.name if _namespace(spec) else ''}: choose another name"

@@ -45,13 +45,17 @@ def infer_outputs(
         ShapeError: The inputs do not fit each other, the descriptor or what was requested.
     """
     descriptor = filled_descriptor(spec, descriptor, infos, values)
-    known = all(info is None or info.shape is not None for info in infos)
+    known = True
+    for info in infos:  # as below, a generator would take twice the time
+        known = known and (info is None or info.shape is not None)
     slots = spec.output_slots(descriptor)
     inputs = Inputs(spec, tuple(infos), tuple(values))
     shapes = spec.infer(descriptor, inputs) if known else [None] * len(slots)
     return tuple(
-        _output_info(output_slot, descriptor, inputs, shape, request)
-        for output_slot, shape, request in zip(slots, shapes, requested, strict=True)
+        [
+            _output_info(output_slot, descriptor, inputs, shape, request)
+            for output_slot, shape, request in zip(slots, shapes, requested, strict=True)
+        ]
     )
 
 
@@ -74,6 +78,8 @@ def filled_descriptor(
             that takes integers.
         InvalidArgumentError: A value is outside of the range of its field.
     """
+    if not spec.has_filling:
+        return descriptor
     given = [
         (input_slot.name, input_slot.fills, info, value)
         for input_slot, info, value in zip(spec.inputs, infos, values, strict=False)
