@@ -41,21 +41,23 @@ def required_api(
             does not know the field does the same.
         infos: Of its inputs and outputs; None for an absent input.
     """
-    # max() keeps the first of equals, so the layer type speaks for what is as old as itself.
-    return max(_items(spec, descriptor, infos), key=lambda need: need.version)
+    # max() keeps the first of equals.
+    needs = [RequiredApi(spec.since, f"the layer type {spec.name}")]
+    needs += _items(spec, descriptor, infos)
+    return needs[0] if len(needs) == 1 else max(needs, key=lambda need: need.version)
 
 
 def _items(
     spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
 ) -> Iterator[RequiredApi]:
-    yield RequiredApi(spec.since, f"the layer type {spec.name}")
+    """Yield what is younger than the layer type."""
     for field in fields(descriptor):
         value = getattr(descriptor, field.name)
         since = field.metadata.get("since")
-        if since is not None and value != field.default:
+        if since is not None and since > spec.since and value != field.default:
             yield RequiredApi(since, f"the field {field.name!r} of {spec.name}")
-        if isinstance(value, ArmnnEnum):
+        if isinstance(value, ArmnnEnum) and value.since > spec.since:
             yield RequiredApi(value.since, f"{value.arm_name} as {field.name!r} of {spec.name}")
     for info in infos:
-        if info is not None:
+        if info is not None and info.data_type.since > spec.since:
             yield RequiredApi(info.data_type.since, f"the data type {info.data_type.arm_name}")

@@ -53,10 +53,12 @@ def walk(network: Network, kinds: Kinds | None = None) -> Iterator[Layer]:
         network: The network.
         kinds: The descriptors of the layers that are wanted.
     """
+    wanted: dict[type[Any], bool] = {}  # asked once per kind: most layers are not wanted
     for layer in network.topological_order():
-        if kinds is not None and not isinstance(layer.descriptor, kinds):
-            continue
-        if not layer.spec.no_kernel and layer in network:
+        kind = type(layer.descriptor)
+        if kind not in wanted:
+            wanted[kind] = not layer.spec.no_kernel and (kinds is None or issubclass(kind, kinds))
+        if wanted[kind] and layer in network:
             yield layer
 
 
