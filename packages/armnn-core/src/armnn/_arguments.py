@@ -26,9 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from armnn._dataclasses import fields
+from armnn._lazy import np
 from armnn.errors import InvalidArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def shown(value: object) -> str:
         return f"an array of {value.dtype}[{','.join(map(str, value.shape))}]"
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if value is None or isinstance(value, _SHOWN):
+    if value is None or isinstance(value, (*_SHOWN, np.generic)):
         return _shortened.repr(value)
     return with_article(type(value).__name__)
 
@@ -265,6 +264,8 @@ def conversion(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
 
 def _scalar(value: object) -> object:
     """Return the Python number in a scalar or axisless array."""
+    if type(value) in (bool, int, float):  # as nearly all are
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not isinstance(value, np.generic) or value.dtype.kind in "mM":  # times hold integers
@@ -278,7 +279,7 @@ def _written_whole(value: object) -> str:
     return ""
 
 
-_SHOWN = (bool, int, float, complex, np.generic, str, bytes, bytearray, list, tuple, dict)
+_SHOWN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict)
 
 
 class _Short(reprlib.Repr):

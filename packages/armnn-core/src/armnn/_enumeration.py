@@ -6,9 +6,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Self
 
-import numpy as np
-
 from armnn._arguments import refused
+from armnn._lazy import np
 from armnn.errors import UnknownNameError
 
 _MOST_LISTED = 12  # members: of more, a message that knows which one was meant lists none

@@ -11,10 +11,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import numpy as np
-
 from armnn._arguments import shown
 from armnn._enumeration import ArmnnEnum
+from armnn._lazy import np
 from armnn.errors import UnknownNameError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from armnn._lazy import np
 from armnn.errors import BackendError, ExecutionError
 from armnn.types import MemorySource
 
