@@ -26,7 +26,7 @@ from armnn_backend_neon.measuring import (
     network_of,
     random_shapes,
 )
-from armnn_backend_neon.tuning import CACHES, caches, cpu_name, measure_machine
+from armnn_backend_neon.tuning import CACHES, caches, cpu_name, lanes, measure_machine
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CPP = PACKAGE / "cpp" / "costs"
@@ -278,6 +278,38 @@ def test_a_fit_finds_times_from_work() -> None:
         assert costs.ns[unit] == pytest.approx(ns, rel=5e-3)
     (error,) = costs.errors
     assert (error.group, error.count, error.high < 0.01) == (GROUPS[0][0], 30, True)
+
+
+def test_a_fit_is_right_about_what_kernels_of_a_layer_differ_by() -> None:
+    """Half of the layers took a quarter more."""
+    true = {"multiply_add": 1.0, "row": 1.05}
+    rows = []
+    for place, count in enumerate(np.linspace(1e3, 1e4, 40)):
+        shape = Shape((place + 1, 7), 8, 8, (1, 1))
+        slower = 1.25 if place % 2 else 1.0
+        for unit, ns in true.items():
+            # The slow layers lack the second kernel more often.
+            if unit == "multiply_add" or place % 2 == 0 or place % 8 == 1:
+                work = {unit: count, "operation": 0.0}
+                rows.append(Measured(shape, unit, work, 0.0, slower * ns * count))
+    costs = fit(rows, 16, SIZES, dict.fromkeys(UNITS, 0.0))
+    assert costs.ns["row"] / costs.ns["multiply_add"] == pytest.approx(1.05, rel=0.02)
+
+
+COUNTED = """
+from armnn_backend_neon.measuring import Shape, measure
+(row,) = measure([Shape((7, 4), 32, 24, (1, 1))], ["plain"], rounds=1)
+units = ("multiply_add", "half_multiply_add", "broadcast", "tile", "stored", "wait")
+print(*(round(row.work.get(unit, 0)) for unit in units))
+"""
+
+
+@pytest.mark.skipif(lanes() != 16, reason="narrower registers have no halves")
+def test_half_a_register_is_counted_apart() -> None:
+    """28 rows are two tiles, 24 columns 1.5 registers."""
+    rows, depth = 28, 32
+    expected = (rows * depth * 16, rows * depth * 8, rows * depth, 2, 2 * rows, 0)
+    assert child(COUNTED) == " ".join(map(str, expected))
 
 
 def test_what_tile_registers_take_is_in_a_file_where_it_was_measured() -> None:

@@ -12,7 +12,7 @@
 namespace cpuacc {
 namespace costs {
 
-/* Float32, ns: a multiply-add of a gemm; an element read, looked at and written; an exponential. */
+/* Float32, ns: an element read, looked at and written; an exponential. */
 constexpr double kElementNs = 0.15;
 constexpr double kFunctionNs = 0.6;
 
@@ -55,7 +55,6 @@ constexpr int64_t kBfloat16RowFiller = 32;
 constexpr int64_t kCopiedRowFloats = 64 * 1024; /* of the rows that one task copies apart */
 
 /* Columns that take as long as one: lanes of a tile that few columns leave empty. */
-constexpr int64_t kLeastGemmColumns = 8;
 constexpr int64_t kLeastInt8GemmColumns = 16;
 constexpr int64_t kWidestLanes = 16; /* floats in the widest vectors */
 constexpr int64_t kLeastLanes = 4; /* and in the narrowest ones */
