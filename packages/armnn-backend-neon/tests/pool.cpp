@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops of many sizes by a pool of threads: prints what was not computed once, and whether short loops wake a thread. */
+/* Loops of many sizes by a pool of threads: prints what was not computed once, whether short loops wake a thread, and
+ * whether few are shared where both threads have one CPU.
+ */
 #include "threads/pool.h"
+
+#include <sched.h>
 
 #include <chrono>
 #include <cstdint>
@@ -46,6 +50,33 @@ bool short_loops_wake(cpuacc::Pool &pool) {
   return is_shared;
 }
 
+/* Whether nearly all loops run on the calling thread. */
+bool is_alone_on_one_cpu() {
+  cpu_set_t before, one;
+  sched_getaffinity(0, sizeof before, &before);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  int shared = 0;
+  {
+    constexpr int kLoops = 4000;
+    cpuacc::Pool pool(2, 1000.0); /* its thread inherits the CPU */
+    for (int i = 0; i < kLoops; ++i) {
+      bool is_shared = false;
+      pool.run(32, 1000.0, [&](int64_t, int64_t, int32_t thread) {
+        const auto done = std::chrono::steady_clock::now() + std::chrono::microseconds(2);
+        while (std::chrono::steady_clock::now() < done) {
+        }
+        if (thread == 1) is_shared = true;
+      });
+      shared += is_shared ? 1 : 0;
+    }
+    std::fprintf(stderr, "%d of %d loops were shared\n", shared, kLoops);
+  }
+  sched_setaffinity(0, sizeof before, &before);
+  return shared < 40;
+}
+
 }  // namespace
 
 int main() {
@@ -56,5 +87,6 @@ int main() {
   }
   cpuacc::Pool pool(2, 1000.0);
   pool.run(2, 1e6, [](int64_t, int64_t, int32_t) {}); /* starts the thread */
-  std::printf("%lld wrong, short loops wake: %d\n", static_cast<long long>(wrong), short_loops_wake(pool) ? 1 : 0);
+  std::printf("%lld wrong, short loops wake: %d, alone on one CPU: %d\n", static_cast<long long>(wrong),
+              short_loops_wake(pool) ? 1 : 0, is_alone_on_one_cpu() ? 1 : 0);
 }

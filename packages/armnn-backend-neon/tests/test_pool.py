@@ -21,4 +21,4 @@ def test_threads_compute_each_item_once_and_short_loops_wake_them(tmp_path: Path
         check=True,
     )
     run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
-    assert run.stdout == "0 wrong, short loops wake: 1\n"
+    assert run.stdout == "0 wrong, short loops wake: 1, alone on one CPU: 1\n", run.stderr

@@ -2,9 +2,11 @@
 #include "threads/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -77,6 +79,11 @@ struct Pool::Team {
 
   /* Deals out a loop and takes part in it. */
   void run(int64_t count, double item_ns, Part part, const void *arg) {
+    const double loop_ns = static_cast<double>(count) * item_ns;
+    if (alone_ns > 0.0 && loop_ns < costs::kTimeSliceNs && worth_waking_ns > 0.0) {
+      alone_ns -= loop_ns;
+      return part(arg, 0, count, 0);
+    }
     const auto shared = static_cast<int64_t>(shares.size());
     const int64_t chunk = std::max<int64_t>({1, count / (shared * kChunksPerShare),
                                              std::min(count / shared, static_cast<int64_t>(costs::kChunkNs / item_ns))});
@@ -91,14 +98,19 @@ struct Pool::Team {
     Share &own = shares.front();
     own.deal(0, first_of(1, count), chunk, part, arg);
     own.left.store(round * kRound + own.chunks - 1, std::memory_order_release); /* the first one is taken */
-    if (sleepers.load(std::memory_order_relaxed) > 0) wake_for(static_cast<double>(count) * item_ns);
+    if (sleepers.load(std::memory_order_relaxed) > 0) wake_for(loop_ns);
     own.compute(0, 0);
     int64_t computed = 1;
     for (Share &share : shares) {
       while (share.compute_one(0)) ++computed;
     }
     done_by_others += chunks + static_cast<int64_t>(own.chunks) - computed;
-    await_others();
+    const double lost_ns = await_others();
+    if (lost_ns > std::max(loop_ns, costs::kLostToOthersNs)) alone_ns = costs::kAlonePerLost * lost_ns;
+    if (is_crowded.load(std::memory_order_relaxed)) {
+      is_crowded.store(false, std::memory_order_relaxed);
+      alone_ns = costs::kAlonePerLost * costs::kTimeSliceNs;
+    }
   }
 
  private:
@@ -115,7 +127,8 @@ struct Pool::Team {
     int64_t begin = 0;
     int64_t end = 0;
     int64_t chunk = 1;
-    uint64_t chunks = 0;
+    uint32_t chunks = 0;
+    int32_t cpu = -1; /* of the calling thread */
 
     void deal(int64_t first, int64_t last, int64_t size, Part loop_part, const void *loop_arg) {
       part = loop_part;
@@ -123,7 +136,8 @@ struct Pool::Team {
       begin = first;
       end = last;
       chunk = size;
-      chunks = static_cast<uint64_t>((last - first + size - 1) / size);
+      chunks = static_cast<uint32_t>((last - first + size - 1) / size);
+      cpu = sched_getcpu();
     }
 
     void compute(uint64_t place, int32_t thread) const {
@@ -142,6 +156,8 @@ struct Pool::Team {
     }
   };
 
+  static_assert(sizeof(Share) == 64, "a share is one line of memory");
+
   /* The first item of a share. The calling thread's is never empty. */
   int64_t first_of(int64_t share, int64_t count) const {
     const auto shared = static_cast<int64_t>(shares.size());
@@ -158,6 +174,7 @@ struct Pool::Team {
       for (size_t i = 0; i < shares.size(); ++i) {
         Share &share = shares[(static_cast<size_t>(thread) + i) % shares.size()];
         while (share.compute_one(thread)) {
+          if (share.cpu == sched_getcpu()) is_crowded.store(true, std::memory_order_relaxed);
           own.done.store(own.done.load(std::memory_order_relaxed) + 1);
           if (caller_sleeps.load()) notify_caller();
         }
@@ -193,32 +210,36 @@ struct Pool::Team {
     done.notify_one();
   }
 
-  /* Until all that they took is done. */
-  void await_others() {
+  /* Until all that they took is done. Returns the nanoseconds that the calling thread slept. */
+  double await_others() {
     const auto is_done = [&] {
       int64_t sum = 0;
       for (const Share &share : shares) sum += share.done.load();
       return sum == done_by_others;
     };
     for (int spin = 0; spin < kSpins; ++spin) {
-      if (is_done()) return;
+      if (is_done()) return 0.0;
       relax();
     }
+    const auto start = std::chrono::steady_clock::now();
     caller_sleeps.store(true);
     {
       std::unique_lock<std::mutex> guard(mutex);
       done.wait(guard, is_done);
     }
     caller_sleeps.store(false);
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
   }
 
   std::vector<Share> shares;
   const double worth_waking_ns;
   uint64_t round = 0;
   int64_t done_by_others = 0; /* chunks of all loops */
+  double alone_ns = 0.0; /* of loops that the calling thread computes alone: a thread in a loop was taken off its CPU */
   double slept_ns = 0.0; /* of loops since a thread was woken that found one asleep */
   alignas(64) std::atomic<int32_t> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
+  std::atomic<bool> is_crowded{false}; /* a thread ran on the CPU of the calling one: there is no other for it */
   std::atomic<bool> ends{false};
   std::mutex mutex;
   std::condition_variable wake;

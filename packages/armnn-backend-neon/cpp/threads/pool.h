@@ -16,7 +16,9 @@ namespace cpuacc {
  *
  * A loop is dealt out in one share for each thread, so that a thread finds what it wrote in its
  * caches; each takes chunks of its share, then of the others'. The calling thread ends with all that
- * is not begun yet: a thread that sleeps or was taken off its CPU delays it by a chunk at most.
+ * is not begun yet: a thread that sleeps or was taken off its CPU delays it by a chunk at most. One that was taken off
+ * its CPU within a chunk may delay it by a time slice: then the next short loops run on the calling thread alone,
+ * until what was lost is little beside them.
  */
 class Pool {
  public:

@@ -17,6 +17,13 @@ int64_t padded(int64_t numbers) { return ratio_up(numbers, kNumbersPerLine) * kN
 template <typename T>
 size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
 
+/* What a weight takes in each step: a row is multiplied once, so all weights come from behind the first cache. */
+template <typename T>
+double weight_ns(const Frame &frame) {
+  const double read = frame.ns_of(costs::cold_step) / static_cast<double>(frame.kernels.columns);
+  return frame.ns_of(costs::multiply_add) + read * sizeof(T) / sizeof(float);
+}
+
 }  // namespace
 
 template <typename T>
@@ -51,7 +58,7 @@ void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const T *row, c
     }
   };
   const int64_t panels = ratio_up(columns, width);
-  const double panel_ns = static_cast<double>(depth * width) * frame.ns_of(costs::multiply_add);
+  const double panel_ns = static_cast<double>(depth * width) * weight_ns<T>(frame);
   is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
 }
 
@@ -146,7 +153,7 @@ void Recurrence<T>::run(const Frame &frame) const {
   if (count == 1) return run_chain(frame, 0, 0, true, packed, biases, chains);
   int64_t products = 0;
   for (const GemvMatrix<T> &matrix : matrices_) products += matrix.columns * matrix.depth;
-  const double step_ns = static_cast<double>(products) * frame.ns_of(costs::multiply_add);
+  const double step_ns = static_cast<double>(products) * weight_ns<T>(frame);
   const double chain_ns = static_cast<double>(reading_.steps) * step_ns;
   frame.for_each(count, chain_ns, [&](int64_t i, int32_t thread) {
     const int64_t way = i / reading_.batch;
