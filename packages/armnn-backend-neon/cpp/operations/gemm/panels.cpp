@@ -74,7 +74,10 @@ bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, co
     return !costs::knows_tile_registers() || in_tiles + numbers * machine.ns[costs::rounded] < plain;
   }
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
-  return static_cast<double>(layout.taps * layout.columns) * saved > machine.ns[costs::rounded];
+  const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
+  /* Of each number of a row; two of them are broadcast at a time. */
+  const double of_tap = static_cast<double>(layout.columns) * saved + 0.5 * panels * machine.ns[costs::broadcast];
+  return static_cast<double>(layout.taps) * of_tap > machine.ns[costs::rounded];
 }
 
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels) {
