@@ -108,6 +108,7 @@ constexpr int64_t kShortestRun = 8;
  */
 constexpr int64_t kLeastWinogradChannels = 16;
 constexpr double kWorthFiltering = 0.99;
+constexpr double kLeastFilteredNs = 300.0; /* for less than this saved, huge numbers are not to become NaN in its transforms */
 
 /* The part of the third cache up to which constants are taken to stay in it: other programs use it, too, and
  * transformed weights are up to four times as large.

@@ -159,7 +159,7 @@ ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernel
   const auto worth = [&](const ConvolutionKernel &kernel) {
     const double ns = machine.ns_of(kernel.work);
     const double added = (growth(kernel, layer.windows) - 1.0) * bytes * byte_ns;
-    return added + (kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering);
+    return added + (kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering + costs::kLeastFilteredNs);
   };
   const ConvolutionKernel *best = &candidates[0];
   for (const ConvolutionKernel &kernel : candidates) {
