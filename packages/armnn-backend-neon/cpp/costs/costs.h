@@ -32,6 +32,7 @@ constexpr double kForksWorthSplitting = 3.0;
 constexpr double kLoopsWorthWaking = 3.0;
 constexpr double kTimeSliceNs = 3.0e6; /* of the system's scheduler: what a loop may lose */
 constexpr double kLostToOthersNs = 0.5e6; /* a wait that is longer than this, and than the loop, is for a CPU */
+constexpr double kLeastAloneNs = 0.1e6; /* of loops after a thread ran on the caller's CPU; doubles while that repeats */
 constexpr double kAlonePerLost = 16.0; /* ns of loops without other threads, for each that was lost so */
 constexpr double kWorthSplittingNs = 4000.0; /* of an item whose time is unknown */
 constexpr double kChunkNs = 2000.0;

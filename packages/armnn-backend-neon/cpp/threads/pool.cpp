@@ -106,11 +106,17 @@ struct Pool::Team {
     }
     done_by_others += chunks + static_cast<int64_t>(own.chunks) - computed;
     const double lost_ns = await_others();
-    if (lost_ns > std::max(loop_ns, costs::kLostToOthersNs)) alone_ns = costs::kAlonePerLost * lost_ns;
-    if (is_crowded.load(std::memory_order_relaxed)) {
-      is_crowded.store(false, std::memory_order_relaxed);
-      alone_ns = costs::kAlonePerLost * costs::kTimeSliceNs;
+    const bool has_lost = lost_ns > std::max(loop_ns, costs::kLostToOthersNs);
+    if (!has_lost && !is_crowded.load(std::memory_order_relaxed)) {
+      shared_ns += loop_ns;
+      if (shared_ns > next_alone_ns) next_alone_ns = costs::kLeastAloneNs;
+      return;
     }
+    /* A thread that wakes may begin on the caller's CPU and leave it at once: only what repeats takes long. */
+    is_crowded.store(false, std::memory_order_relaxed);
+    alone_ns = has_lost ? costs::kAlonePerLost * lost_ns : next_alone_ns;
+    next_alone_ns = std::min(2.0 * next_alone_ns, costs::kAlonePerLost * costs::kTimeSliceNs);
+    shared_ns = 0.0;
   }
 
  private:
@@ -236,6 +242,8 @@ struct Pool::Team {
   uint64_t round = 0;
   int64_t done_by_others = 0; /* chunks of all loops */
   double alone_ns = 0.0; /* of loops that the calling thread computes alone: a thread in a loop was taken off its CPU */
+  double next_alone_ns = costs::kLeastAloneNs; /* after the next loop with a thread on the caller's CPU */
+  double shared_ns = 0.0; /* of loops since the last such one */
   double slept_ns = 0.0; /* of loops since a thread was woken that found one asleep */
   alignas(64) std::atomic<int32_t> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
