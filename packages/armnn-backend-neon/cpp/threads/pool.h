@@ -22,7 +22,6 @@ namespace cpuacc {
  */
 class Pool {
  public:
-
   /* Args: least_ns: loops that take less run on the calling thread. */
   explicit Pool(int32_t threads, double least_ns = costs::kWorthSplittingNs);
   ~Pool();
