@@ -37,6 +37,7 @@ SIZES = [
     (4, 1, 40, 17),
     (3, 2, 5, 130),
     (9, 1, 3, 64),
+    (4, 35, 3, 21),  # more items than take their steps together
 ]
 
 
@@ -113,6 +114,23 @@ def test_sequences_agree_with_onnxruntime(
                 actual = loaded.run(given)
         for array, reference in zip(actual.values(), references, strict=True):
             np.testing.assert_allclose(array, reference, rtol=1e-5, atol=2e-6, err_msg=str(sizes))
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_items_have_the_same_bits_however_threads_share_them(operator: str, level: str) -> None:
+    sizes = (6, 11, 5, 75)
+    results = []
+    for threads in (1, 2, 3, 16):  # blocks of 11, 6, 4 and 1
+        with armnn.Runtime() as runtime:
+            loaded = runtime.load_model(
+                network(operator, sizes, SequenceDirection.FORWARD),
+                backends=["CpuAcc"],
+                backend_options={"CpuAcc": {"NumberOfThreads": threads}},
+            )
+            results.append(loaded.run(feeds(sizes)))
+    for other in results[1:]:
+        for name, array in results[0].items():
+            np.testing.assert_array_equal(other[name], array)
 
 
 @pytest.mark.parametrize("reset", [False, True])

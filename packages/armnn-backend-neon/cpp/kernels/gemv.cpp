@@ -1,43 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* gemv: a row times a packed matrix, and the fused multiply-add of recurrent cells. */
+/* gemv: rows times a packed matrix, and the fused multiply-add of recurrent cells. */
+#include <algorithm>
+
 #include "kernels/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int kSums = 8; /* sums that run side by side hide the time that one addition takes */
+constexpr int kRowsTogether = 3; /* what is loaded of the matrix serves that many rows */
+constexpr int kSumsOfRow = std::min(kSums, kRows * kVectors / kRowsTogether); /* so that all are in registers */
 
-template <int V>
-void gemv_panel(const float *row, int64_t depth, const float *panel, const float *x, const float *bias,
-                float *y, int64_t columns) {
-  Floats sums[V];
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[v] = Floats{};
-  for (int64_t k = 0; k < depth; ++k) {
-    const float factor = row[k];
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[v] += factor * load(panel + v * kLanes);
-    panel += V * kLanes;
+/* R rows from one on, V vectors of columns from one on. */
+template <int R, int V>
+void gemv_part(const GemvRows &g, int64_t row, int64_t vector) {
+  const int64_t stride = (g.columns + kLanes - 1) / kLanes * kLanes;
+  const float *panel = g.panel + vector * kLanes;
+  const float *a[R];
+  Floats sums[R][V];
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    a[r] = g.rows[row + r];
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
+  }
+  for (int64_t k = 0; k < g.depth; ++k, panel += stride) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      const Floats weights = load(panel + v * kLanes);
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += a[r][k] * weights;
+    }
   }
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-    const int64_t first = v * kLanes;
-    const int64_t n = columns - first < kLanes ? columns - first : kLanes;
-    if (x != nullptr) sums[v] += load_part(x + first, n);
-    if (bias != nullptr) sums[v] += load_part(bias + first, n);
-    store_part(y + first, sums[v], n);
+    const int64_t column = (vector + v) * kLanes;
+    const int64_t n = std::min(kLanes, g.columns - column);
+    const int64_t place = g.first + column;
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      if (g.x != nullptr) sums[r][v] += load_part(g.x[row + r] + place, n);
+      if (g.bias != nullptr) sums[r][v] += load_part(g.bias + place, n);
+      store_part(g.y[row + r] + place, sums[r][v], n);
+    }
   }
 }
 
-void gemv(const float *row, int64_t depth, const float *panel, const float *x,
-                  const float *bias, float *y, int64_t columns) {
-  const auto compute = [&](auto gemv_of) { gemv_of(row, depth, panel, x, bias, y, columns); };
-  switch ((columns + kLanes - 1) / kLanes) {
-    case 1: return compute(gemv_panel<1>);
-    case 2: return compute(gemv_panel<2>);
-    case 3: return compute(gemv_panel<3>);
-    case 4: return compute(gemv_panel<4>);
-    case 5: return compute(gemv_panel<5>);
-    case 6: return compute(gemv_panel<6>);
-    case 7: return compute(gemv_panel<7>);
-    default: return compute(gemv_panel<kSums>);
+using GemvPart = void (*)(const GemvRows &, int64_t, int64_t);
+
+template <int R, int... V>
+GemvPart part_of(int64_t vectors, std::integer_sequence<int, V...>) {
+  static constexpr GemvPart kOfVectors[] = {gemv_part<R, V + 1>...};
+  return kOfVectors[vectors - 1];
+}
+
+template <int R, int kMost>
+void gemv_of_rows(const GemvRows &g, int64_t row) {
+  const int64_t vectors = (g.columns + kLanes - 1) / kLanes;
+  for (int64_t vector = 0; vector < vectors; vector += kMost) {
+    const int64_t count = std::min<int64_t>(kMost, vectors - vector);
+    part_of<R>(count, std::make_integer_sequence<int, kMost>{})(g, row, vector);
+  }
+}
+
+void gemv(const GemvRows &g) {
+  int64_t row = 0;
+  for (; row + kRowsTogether <= g.count; row += kRowsTogether) gemv_of_rows<kRowsTogether, kSumsOfRow>(g, row);
+  if (row + 2 == g.count) {
+    gemv_of_rows<2, kSumsOfRow>(g, row);
+  } else if (row < g.count) {
+    gemv_of_rows<1, kSums>(g, row);
   }
 }
 

@@ -213,6 +213,21 @@ struct SumsInSteps {
   int64_t n;
 };
 
+/* Rows times a packed matrix: y = x + bias + row * panel. The panel has for each of the depth numbers of a row
+ * one row of columns, filled up to whole registers. A row's bits are the same beside any number of rows.
+ */
+struct GemvRows {
+  const float *const *rows;
+  const float *const *x; /* nullptr: none */
+  float *const *y;
+  int64_t count; /* of rows */
+  int64_t depth;
+  const float *panel;
+  const float *bias; /* nullptr: none */
+  int64_t first; /* column of x, bias and y that the panel begins with */
+  int64_t columns; /* of the panel, 1 .. gemv_columns */
+};
+
 struct Kernels {
   const char *name;
   int32_t lanes; /* floats in a register */
@@ -261,12 +276,8 @@ struct Kernels {
                     int64_t columns);
   /* z = x * y + z */
   void (*multiply_add)(const float *x, const float *y, float *z, int64_t n);
-  /* y = x + bias + row * panel, for 1 .. gemv_columns columns; x and bias may be nullptr. The panel
-   * has for each of the depth numbers of the row one row of columns, filled up to whole registers.
-   */
-  int32_t gemv_columns;
-  void (*gemv)(const float *row, int64_t depth, const float *panel, const float *x, const float *bias, float *y,
-               int64_t columns);
+  int32_t gemv_columns; /* of a whole panel */
+  void (*gemv)(const GemvRows &rows);
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);

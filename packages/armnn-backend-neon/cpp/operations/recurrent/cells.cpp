@@ -2,7 +2,6 @@
 #include "operations/recurrent/cells.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "operations/recurrent/lstm.h"
 
@@ -16,11 +15,11 @@ class Rnn final : public Recurrence<float> {
  private:
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
-    const GemvMatrix<float> matrix{units, units};
-    matrix.multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed), at.gates, at.bias,
-                    at.spare);
-    activate(Rows<float>(at.frame.kernels), at.functions[0], at.spare, units);
-    std::memcpy(at.hidden, at.spare, static_cast<size_t>(units) * sizeof(float));
+    multiply(at, matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
+    for (const Item &item : at.items) {
+      activate(Rows<float>(at.frame.kernels), at.functions[0], item.spare, units);
+      std::copy_n(item.spare, units, item.hidden);
+    }
   }
 };
 
@@ -50,30 +49,35 @@ class Gru final : public Recurrence<float> {
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
     const Kernels &kernels = at.frame.kernels;
-    const std::vector<GemvMatrix<float>> &both = matrices_;
-    const auto *first = reinterpret_cast<const float *>(at.packed);
-    const auto *second = reinterpret_cast<const float *>(at.packed + both[0].bytes(Rows<float>(kernels)));
-    float *update = at.spare;
-    float *reset = at.spare + units;
-    float *seen = at.spare + 2 * units;
-    float *candidate = at.gates + 2 * units;
-    both[0].multiply(at.frame, at.is_shared, at.hidden, first, at.gates, at.bias, update);
-    activate(Rows<float>(at.frame.kernels), at.functions[0], update, 2 * units);
+    const Rows<float> rows(kernels);
+    const std::byte *second = at.packed + matrices_[0].bytes(rows);
+    const Place reset{&Item::spare, units};
+    const Place seen{&Item::spare, 2 * units};
+    const Place candidate{&Item::gates, 2 * units};
+    multiply(at, matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
+    for (const Item &item : at.items) activate(rows, at.functions[0], item.spare, 2 * units);
     if (resets_behind_) {
       const float *bias = at.recurrent_bias == nullptr ? nullptr : at.recurrent_bias + 2 * units;
-      both[1].multiply(at.frame, at.is_shared, at.hidden, second, nullptr, bias, seen);
-      if (bias != nullptr) {
-        kernels.arithmetic(Arithmetic::add, candidate, 1, bias - 3 * units, 1, candidate, units);
+      multiply(at, matrices_[1], second, {&Item::hidden}, {nullptr}, bias, seen);
+      for (const Item &item : at.items) {
+        float *to = item.gates + candidate.first;
+        if (bias != nullptr) kernels.arithmetic(Arithmetic::add, to, 1, bias - 3 * units, 1, to, units);
+        kernels.multiply_add(item.spare + reset.first, item.spare + seen.first, to, units);
       }
-      kernels.multiply_add(reset, seen, candidate, units);
     } else {
-      kernels.arithmetic(Arithmetic::multiply, reset, 1, at.hidden, 1, reset, units);
-      both[1].multiply(at.frame, at.is_shared, reset, second, candidate, at.bias + 2 * units, candidate);
+      for (const Item &item : at.items) {
+        float *to = item.spare + reset.first;
+        kernels.arithmetic(Arithmetic::multiply, to, 1, item.hidden, 1, to, units);
+      }
+      multiply(at, matrices_[1], second, reset, candidate, at.bias + 2 * units, candidate);
     }
-    activate(Rows<float>(at.frame.kernels), at.functions[1], candidate, units);
-    kernels.arithmetic(Arithmetic::subtract, at.hidden, 1, candidate, 1, at.hidden, units);
-    kernels.multiply_add(update, at.hidden, candidate, units);
-    std::memcpy(at.hidden, candidate, static_cast<size_t>(units) * sizeof(float));
+    for (const Item &item : at.items) {
+      float *next = item.gates + candidate.first;
+      activate(rows, at.functions[1], next, units);
+      kernels.arithmetic(Arithmetic::subtract, item.hidden, 1, next, 1, item.hidden, units);
+      kernels.multiply_add(item.spare, item.hidden, next, units); /* the update gate */
+      std::copy_n(next, units, item.hidden);
+    }
   }
 
   bool resets_behind_;
@@ -106,34 +110,41 @@ void LstmSequence<T>::normalize(const Frame &frame, T *gates, int64_t first, int
   }
 }
 
-/* What the cell shows, by the projection's weights and bias, clipped. */
+/* What the cells show, in the place of the output gate, by the projection's weights and bias, clipped. */
 template <typename T>
-void LstmSequence<T>::project(const Step &at, const T *row) const {
+void LstmSequence<T>::project(const Step &at) const {
   const Rows<T> rows(at.frame.kernels);
   const std::vector<GemvMatrix<T>> &both = this->matrices_;
   const auto *bias = at.frame.template in<T>(this->inputs[kProjectionBias]);
-  const auto *packed = reinterpret_cast<const T *>(at.packed + both[0].bytes(rows));
-  both[1].multiply(at.frame, at.is_shared, row, packed, nullptr, bias, at.hidden);
-  if (options_.projection_clip > 0) rows.clamp(options_.projection_clip, at.hidden, this->reading_.outputs);
+  const Place shown{&Item::spare, kOutputGate * this->reading_.units};
+  this->multiply(at, both[1], at.packed + both[0].bytes(rows), shown, {nullptr}, bias, {&Item::hidden});
+  if (options_.projection_clip == 0) return;
+  for (const Item &item : at.items) rows.clamp(options_.projection_clip, item.hidden, this->reading_.outputs);
 }
 
 template <typename T>
 void LstmSequence<T>::step(const Step &at) const {
+  this->multiply(at, this->matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
+  for (const Item &item : at.items) show(at, item);
+  if (options_.is_projected) project(at);
+}
+
+/* From the sums of the gates to the cell, and to what it shows. */
+template <typename T>
+void LstmSequence<T>::show(const Step &at, const Item &item) const {
   const int64_t units = this->reading_.units;
   const Rows<T> rows(at.frame.kernels);
-  T *gates = at.spare;
+  T *gates = item.spare;
   T *input = gates + kInputGate * units;
   T *output = gates + kOutputGate * units;
   T *forget = gates + kForgetGate * units;
   T *candidate = gates + kCandidate * units;
-  this->matrices_[0].multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const T *>(at.packed), at.gates, at.bias,
-                              gates);
   if (at.peepholes == nullptr) {
     normalize(at.frame, gates, kInputGate, kLstmGates);
     this->activate(rows, at.functions[0], input, 3 * units);
   } else {
-    rows.multiply_add(at.peepholes, at.cell, input, units);
-    rows.multiply_add(at.peepholes + 2 * units, at.cell, forget, units);
+    rows.multiply_add(at.peepholes, item.cell, input, units);
+    rows.multiply_add(at.peepholes + 2 * units, item.cell, forget, units);
     normalize(at.frame, gates, kInputGate, kOutputGate);
     normalize(at.frame, gates, kForgetGate, kLstmGates);
     this->activate(rows, at.functions[0], input, units);
@@ -141,19 +152,17 @@ void LstmSequence<T>::step(const Step &at) const {
   }
   if (options_.couples_gates) rows.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
   this->activate(rows, at.functions[1], candidate, units);
-  rows.multiply(at.cell, forget, at.cell, units);
-  rows.multiply_add(input, candidate, at.cell, units);
-  if (options_.cell_clip > 0) rows.clamp(options_.cell_clip, at.cell, units);
+  rows.multiply(item.cell, forget, item.cell, units);
+  rows.multiply_add(input, candidate, item.cell, units);
+  if (options_.cell_clip > 0) rows.clamp(options_.cell_clip, item.cell, units);
   if (at.peepholes != nullptr) {
-    rows.multiply_add(at.peepholes + units, at.cell, output, units);
+    rows.multiply_add(at.peepholes + units, item.cell, output, units);
     normalize(at.frame, gates, kOutputGate, kForgetGate);
     this->activate(rows, at.functions[0], output, units);
   }
-  std::copy_n(at.cell, units, candidate);
+  std::copy_n(item.cell, units, candidate);
   this->activate(rows, at.functions[2], candidate, units);
-  T *shown = options_.is_projected ? output : at.hidden;
-  rows.multiply(output, candidate, shown, units);
-  if (options_.is_projected) project(at, shown);
+  rows.multiply(output, candidate, options_.is_projected ? output : item.hidden, units);
 }
 
 template class LstmSequence<float>;

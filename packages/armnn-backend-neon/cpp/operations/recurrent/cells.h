@@ -28,6 +28,8 @@ template <typename T>
 class LstmSequence final : public Recurrence<T> {
   using Base = Recurrence<T>;
   using Step = typename Base::Step;
+  using Item = typename Base::Item;
+  using Place = typename Base::Place;
 
  public:
   /* What an Lstm of TensorFlow Lite and one of ONNX have apart. */
@@ -51,7 +53,8 @@ class LstmSequence final : public Recurrence<T> {
   std::vector<GemvMatrix<T>> matrices() const override;
   void step(const Step &at) const override;
   void normalize(const Frame &frame, T *gates, int64_t first, int64_t last) const;
-  void project(const Step &at, const T *row) const;
+  void show(const Step &at, const Item &item) const;
+  void project(const Step &at) const;
 
   Options options_;
 };

@@ -17,11 +17,11 @@ int64_t padded(int64_t numbers) { return ratio_up(numbers, kNumbersPerLine) * kN
 template <typename T>
 size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
 
-/* What a weight takes in each step: a row is multiplied once, so all weights come from behind the first cache. */
+/* What a weight takes in each step: few rows are multiplied, so all weights come from behind the first cache. */
 template <typename T>
-double weight_ns(const Frame &frame) {
+double weight_ns(const Frame &frame, int64_t rows) {
   const double read = frame.ns_of(costs::cold_step) / static_cast<double>(frame.kernels.columns);
-  return frame.ns_of(costs::multiply_add) + read * sizeof(T) / sizeof(float);
+  return frame.ns_of(costs::multiply_add) * static_cast<double>(rows) + read * sizeof(T) / sizeof(float);
 }
 
 }  // namespace
@@ -46,19 +46,17 @@ void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, T *packed) const
 }
 
 template <typename T>
-void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const T *row, const T *packed, const T *x,
-                             const T *bias, T *y) const {
+void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const T *packed) const {
   const Rows<T> rows(frame.kernels);
   const int64_t width = rows.gemv_columns;
   const auto compute = [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * width;
-      rows.gemv(row, depth, packed + first * depth, x == nullptr ? nullptr : x + first,
-                bias == nullptr ? nullptr : bias + first, y + first, std::min(width, columns - first));
+      rows.gemv(all, depth, packed + first * depth, first, std::min(width, columns - first));
     }
   };
   const int64_t panels = ratio_up(columns, width);
-  const double panel_ns = static_cast<double>(depth * width) * weight_ns<T>(frame);
+  const double panel_ns = static_cast<double>(depth * width) * weight_ns<T>(frame, all.count);
   is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
 }
 
@@ -75,15 +73,36 @@ template <typename T>
 std::vector<GemvMatrix<T>> Recurrence<T>::matrices() const { return {{gates_ * reading_.units, reading_.outputs}}; }
 
 template <typename T>
+void Recurrence<T>::multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, Place row, Place x,
+                             const T *bias, Place y) const {
+  const T *rows[kItemsTogether];
+  const T *added[kItemsTogether];
+  T *results[kItemsTogether];
+  size_t i = 0;
+  for (const Item &item : at.items) {
+    rows[i] = item.*row.of + row.first;
+    if (x.of != nullptr) added[i] = item.*x.of + x.first;
+    results[i++] = item.*y.of + y.first;
+  }
+  const GemvOperands<T> all{rows, x.of == nullptr ? nullptr : added, results, at.items.count(), bias};
+  matrix.multiply(at.frame, at.is_shared, all, reinterpret_cast<const T *>(packed));
+}
+
+template <typename T>
 void Recurrence<T>::activate(const Rows<T> &rows, const Elementwise &function, T *x, int64_t n) const {
   if (clip_ > 0) rows.clamp(clip_, x, n);
   rows.elementwise(function, x, x, n);
 }
 
-/* A chain's output and cell of the step before, and its spare memory. */
+/* An item's output and cell of the step before, and its spare memory. */
 template <typename T>
-int64_t Recurrence<T>::chain_numbers() const {
+int64_t Recurrence<T>::item_numbers() const {
   return padded(reading_.outputs) + padded(reading_.units) + padded(gates_ * reading_.units);
+}
+
+template <typename T>
+int64_t Recurrence<T>::thread_numbers() const {
+  return item_numbers() * std::min(reading_.batch, kItemsTogether);
 }
 
 template <typename T>
@@ -108,7 +127,7 @@ size_t Recurrence<T>::prepare(const Setup &setup) {
     inputs[kWeights] = kNone;
   }
   if (inputs[kLengths] != kNone) has_wide_lengths_ = setup[inputs[kLengths]].type == ARMNN_SIGNED64;
-  const int64_t chains = chain_numbers() * setup.threads;
+  const int64_t chains = thread_numbers() * setup.threads;
   return bytes_of<T>(chains + bias_numbers() * reading_.ways) + (packed_ ? 0 : way_bytes_ * ways);
 }
 
@@ -140,7 +159,7 @@ void Recurrence<T>::add_biases(const Frame &frame, T *sums) const {
 template <typename T>
 void Recurrence<T>::run(const Frame &frame) const {
   auto *chains = reinterpret_cast<T *>(frame.scratch());
-  T *biases = chains + chain_numbers() * frame.pool.threads();
+  T *biases = chains + thread_numbers() * frame.pool.threads();
   const auto *packed = static_cast<const std::byte *>(packed_.get());
   if (!packed_) {
     auto *memory = reinterpret_cast<std::byte *>(biases + bias_numbers() * reading_.ways);
@@ -149,16 +168,18 @@ void Recurrence<T>::run(const Frame &frame) const {
   }
   add_biases(frame, biases);
   for (int64_t item = 0; item < reading_.batch; ++item) length_of(frame, item);
-  const int64_t count = reading_.ways * reading_.batch;
-  if (count == 1) return run_chain(frame, 0, 0, true, packed, biases, chains);
+  const auto &[steps, batch, units, numbers, ways, is_backward, is_time_major] = reading_;
+  const int64_t blocks = std::min(batch, std::max(ratio_up(frame.pool.threads(), ways), ratio_up(batch, kItemsTogether)));
+  if (ways * blocks == 1) return run_chains(frame, 0, 0, batch, true, packed, biases, chains);
   int64_t products = 0;
   for (const GemvMatrix<T> &matrix : matrices_) products += matrix.columns * matrix.depth;
-  const double step_ns = static_cast<double>(products) * weight_ns<T>(frame);
-  const double chain_ns = static_cast<double>(reading_.steps) * step_ns;
-  frame.for_each(count, chain_ns, [&](int64_t i, int32_t thread) {
-    const int64_t way = i / reading_.batch;
-    run_chain(frame, way, i % reading_.batch, false, packed + way_bytes_ * static_cast<size_t>(way),
-              biases + bias_numbers() * way, chains + chain_numbers() * thread);
+  const double step_ns = static_cast<double>(products) * weight_ns<T>(frame, ratio_up(batch, blocks));
+  frame.for_each(ways * blocks, static_cast<double>(steps) * step_ns, [&](int64_t i, int32_t thread) {
+    const int64_t way = i / blocks;
+    const int64_t block = i % blocks;
+    run_chains(frame, way, block * batch / blocks, (block + 1) * batch / blocks, false,
+               packed + way_bytes_ * static_cast<size_t>(way), biases + bias_numbers() * way,
+               chains + thread_numbers() * thread);
   });
 }
 
@@ -175,49 +196,74 @@ int64_t Recurrence<T>::length_of(const Frame &frame, int64_t item) const {
 }
 
 template <typename T>
-void Recurrence<T>::run_chain(const Frame &frame, int64_t way, int64_t item, bool is_shared,
-                              const std::byte *packed, const T *bias, T *memory) const {
-  const auto &[steps, batch, units, numbers, ways, is_backward, is_time_major] = reading_;
-  const int64_t columns = gates_ * units;
-  const size_t bytes = bytes_of<T>(numbers);
-  const int64_t state = is_time_major ? way * batch + item : item * ways + way;
-  T *states[] = {memory, memory + padded(numbers)};
-  const int64_t sizes[] = {numbers, units};
+int64_t Recurrence<T>::state_of(int64_t way, int64_t item) const {
+  return reading_.is_time_major ? way * reading_.batch + item : item * reading_.ways + way;
+}
+
+template <typename T>
+typename Recurrence<T>::Item Recurrence<T>::begin(const Frame &frame, int64_t way, int64_t item, T *memory) const {
+  T *states[] = {memory, memory + padded(reading_.outputs)};
+  const int64_t sizes[] = {reading_.outputs, reading_.units};
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const TensorId first = inputs[kHidden + i];
     if (first == kNone) {
       std::fill(states[i], states[i] + sizes[i], T{});
     } else {
-      std::memcpy(states[i], frame.in<T>(first) + state * sizes[i], bytes_of<T>(sizes[i]));
+      std::memcpy(states[i], frame.in<T>(first) + state_of(way, item) * sizes[i], bytes_of<T>(sizes[i]));
     }
   }
+  return {nullptr, states[0], states[1], states[1] + padded(reading_.units)};
+}
+
+template <typename T>
+void Recurrence<T>::end(const Frame &frame, int64_t way, int64_t item, const Item &states) const {
+  const int64_t sizes[] = {reading_.outputs, reading_.units};
+  const T *last[] = {states.hidden, states.cell};
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    T *to = frame.out<T>(outputs[i]) + state_of(way, item) * sizes[i - 1];
+    std::memcpy(to, last[i - 1], bytes_of<T>(sizes[i - 1]));
+  }
+}
+
+template <typename T>
+void Recurrence<T>::run_chains(const Frame &frame, int64_t way, int64_t first, int64_t last, bool is_shared,
+                               const std::byte *packed, const T *bias, T *memory) const {
+  const auto &[steps, batch, units, numbers, ways, is_backward, is_time_major] = reading_;
+  const int64_t columns = gates_ * units;
   const size_t functions = functions_.size() / static_cast<size_t>(ways);
   const T *whole_bias = frame.in<T>(inputs[kBias]);
   const T *peepholes = frame.in<T>(inputs[kPeepholes]);
   Step at{frame, is_shared, packed, bias,
           whole_bias == nullptr ? nullptr : whole_bias + (2 * way + 1) * columns,
           peepholes == nullptr ? nullptr : peepholes + way * 3 * units,
-          functions_.data() + functions * static_cast<size_t>(way), nullptr, states[0], states[1],
-          states[1] + padded(units)};
+          functions_.data() + functions * static_cast<size_t>(way), {}};
   /* What the steps add to the gates has no other reader: a step may write there. */
   T *gates = frame.out<T>(inputs[kGates]) + way * steps * batch * columns;
   auto *all = frame.out<T>(outputs[0]);
-  const int64_t length = length_of(frame, item);
+  std::array<Item, kItemsTogether> states;
+  for (int64_t i = first; i < last; ++i) states[i - first] = begin(frame, way, i, memory + item_numbers() * (i - first));
   for (int64_t t = 0; t < steps; ++t) {
-    const int64_t time = t < length && (is_backward || way == 1) ? length - 1 - t : t;
-    T *to = all + ((is_time_major ? (time * ways + way) * batch + item
-                                      : (item * steps + time) * ways + way)) * numbers;
-    if (t >= length) {
-      std::fill(to, to + numbers, T{});
-      continue;
+    T *to[kItemsTogether];
+    at.items.clear();
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t length = length_of(frame, i);
+      const int64_t time = t < length && (is_backward || way == 1) ? length - 1 - t : t;
+      T *row = all + (is_time_major ? (time * ways + way) * batch + i : (i * steps + time) * ways + way) * numbers;
+      if (t >= length) {
+        std::fill(row, row + numbers, T{});
+        continue;
+      }
+      to[at.items.count()] = row;
+      Item item = states[i - first];
+      item.gates = gates + (is_time_major ? time * batch + i : i * steps + time) * columns;
+      at.items.add(item);
     }
-    at.gates = gates + (is_time_major ? time * batch + item : item * steps + time) * columns;
+    if (at.items.count() == 0) continue;
     step(at);
-    std::memcpy(to, at.hidden, bytes);
+    T **row = to;
+    for (const Item &item : at.items) std::copy_n(item.hidden, numbers, *row++);
   }
-  for (size_t i = 1; i < outputs.size(); ++i) {
-    std::memcpy(frame.out<T>(outputs[i]) + state * sizes[i - 1], states[i - 1], bytes_of<T>(sizes[i - 1]));
-  }
+  for (int64_t i = first; i < last; ++i) end(frame, way, i, states[i - first]);
 }
 
 template struct GemvMatrix<float>;

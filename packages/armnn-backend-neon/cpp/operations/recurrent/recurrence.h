@@ -2,6 +2,7 @@
 /* Chains of steps that each need the one before: what all recurrent layers have in common. */
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -19,11 +20,8 @@ struct GemvMatrix {
 
   size_t bytes(const Rows<T> &rows) const;
   void pack(const T *weights, const Rows<T> &rows, T *packed) const;
-  /* y = x + bias + row * matrix, its columns shared by threads if there is no other work for them;
-   * x and bias may be nullptr.
-   */
-  void multiply(const Frame &frame, bool is_shared, const T *row, const T *packed, const T *x, const T *bias,
-                T *y) const;
+  /* y = x + bias + row * matrix for each row, the columns shared by threads if there is no other work for them. */
+  void multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const T *packed) const;
 };
 
 /* How a layer reads its sequences. */
@@ -37,7 +35,8 @@ struct Reading {
   bool is_time_major;
 };
 
-/* Runs a cell along each item of the batch and each way, in Float32 or Float64.
+/* Runs a cell along each item of the batch and each way, in Float32 or Float64. Items take their steps together,
+ * so that weights are read once for all of them.
  *
  * Inputs: what the steps add to the gates [ways, steps and batch, gates * units], the recurrent
  * weights [ways, gates * units, outputs] with further matrices of the cell behind those of a way, and,
@@ -55,7 +54,30 @@ class Recurrence : public Operation {
   void run(const Frame &frame) const override;
 
  protected:
-  /* What a step of one item has. */
+  /* What a step of one item has of its own. */
+  struct Item {
+    T *gates; /* what the step adds to them; may be overwritten */
+    T *hidden; /* the output of the step before, then of this one: [outputs] */
+    T *cell;
+    T *spare; /* [gates * units] */
+  };
+
+  static constexpr int64_t kItemsTogether = 16;
+
+  class Items {
+   public:
+    void clear() { count_ = 0; }
+    void add(const Item &item) { all_[count_++] = item; }
+    int64_t count() const { return static_cast<int64_t>(count_); }
+    const Item *begin() const { return all_.data(); }
+    const Item *end() const { return all_.data() + count_; }
+
+   private:
+    std::array<Item, kItemsTogether> all_;
+    size_t count_ = 0;
+  };
+
+  /* What a step of items of one way has. */
   struct Step {
     const Frame &frame;
     bool is_shared; /* the pool is free for parts of the step */
@@ -64,13 +86,19 @@ class Recurrence : public Operation {
     const T *recurrent_bias; /* [gates * units], that of the recurrent weights */
     const T *peepholes; /* nullptr: none */
     const Elementwise *functions; /* of this way */
-    T *gates; /* what the step adds to them; may be overwritten */
-    T *hidden; /* the output of the step before, then of this one: [outputs] */
-    T *cell;
-    T *spare; /* [gates * units] */
+    Items items;
+  };
+
+  /* Numbers of each item, from one on. */
+  struct Place {
+    T *Item::*of;
+    int64_t first = 0;
   };
 
   virtual void step(const Step &at) const = 0;
+  /* y = x + bias + row * matrix for each item; x.of and bias may be nullptr. */
+  void multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, Place row, Place x,
+                const T *bias, Place y) const;
   /* The matrices that the recurrent weights of one way are, one behind the other. */
   virtual std::vector<GemvMatrix<T>> matrices() const;
 
@@ -84,12 +112,18 @@ class Recurrence : public Operation {
   enum Input { kGates, kWeights, kBias, kLengths, kHidden, kCell, kPeepholes, kInputs };
 
  private:
-  int64_t chain_numbers() const;
+  int64_t item_numbers() const;
+  int64_t thread_numbers() const;
   int64_t bias_numbers() const;
   void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
   void add_biases(const Frame &frame, T *sums) const;
-  void run_chain(const Frame &frame, int64_t way, int64_t item, bool is_shared, const std::byte *packed, const T *biases,
-                 T *memory) const;
+  /* Args: first, last: the items. */
+  void run_chains(const Frame &frame, int64_t way, int64_t first, int64_t last, bool is_shared,
+                  const std::byte *packed, const T *bias, T *memory) const;
+  /* Where the first states of an item are copied to, and later the last ones from. */
+  Item begin(const Frame &frame, int64_t way, int64_t item, T *memory) const;
+  void end(const Frame &frame, int64_t way, int64_t item, const Item &states) const;
+  int64_t state_of(int64_t way, int64_t item) const;
   int64_t length_of(const Frame &frame, int64_t item) const;
 
   T clip_;

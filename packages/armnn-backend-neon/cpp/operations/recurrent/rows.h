@@ -10,6 +10,16 @@
 
 namespace cpuacc {
 
+/* Rows, what is added to their products, and where these go. */
+template <typename T>
+struct GemvOperands {
+  const T *const *rows;
+  const T *const *x; /* nullptr: none */
+  T *const *y;
+  int64_t count;
+  const T *bias; /* nullptr: none */
+};
+
 /* Members have the meaning of those of Kernels. */
 template <typename T>
 class Rows;
@@ -20,9 +30,8 @@ class Rows<float> {
   explicit Rows(const Kernels &kernels)
       : lanes(kernels.lanes), gemv_columns(kernels.gemv_columns), kernels_(kernels) {}
 
-  void gemv(const float *row, int64_t depth, const float *panel, const float *x, const float *bias, float *y,
-            int64_t columns) const {
-    kernels_.gemv(row, depth, panel, x, bias, y, columns);
+  void gemv(const GemvOperands<float> &all, int64_t depth, const float *panel, int64_t first, int64_t columns) const {
+    kernels_.gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
   }
   void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) const {
     kernels_.elementwise(function, x, y, n);
@@ -51,15 +60,18 @@ class Rows<double> {
  public:
   explicit Rows(const Kernels &) {}
 
-  void gemv(const double *row, int64_t depth, const double *panel, const double *x, const double *bias, double *y,
+  void gemv(const GemvOperands<double> &all, int64_t depth, const double *panel, int64_t first,
             int64_t columns) const {
     const int64_t stride = (columns + lanes - 1) / lanes * lanes;
-    double sums[gemv_columns] = {};
-    for (int64_t k = 0; k < depth; ++k, panel += stride) {
-      for (int64_t j = 0; j < columns; ++j) sums[j] += row[k] * panel[j];
-    }
-    for (int64_t j = 0; j < columns; ++j) {
-      y[j] = sums[j] + (x == nullptr ? 0.0 : x[j]) + (bias == nullptr ? 0.0 : bias[j]);
+    for (int64_t i = 0; i < all.count; ++i) {
+      double sums[gemv_columns] = {};
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t j = 0; j < columns; ++j) sums[j] += all.rows[i][k] * panel[k * stride + j];
+      }
+      for (int64_t j = 0; j < columns; ++j) {
+        const double x = all.x == nullptr ? 0.0 : all.x[i][first + j];
+        all.y[i][first + j] = sums[j] + x + (all.bias == nullptr ? 0.0 : all.bias[first + j]);
+      }
     }
   }
   void elementwise(const Elementwise &function, const double *x, double *y, int64_t n) const {
