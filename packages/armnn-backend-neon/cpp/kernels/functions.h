@@ -10,11 +10,7 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-[[maybe_unused]] inline Floats power_of_two(Ints n) {
-  return reinterpret_cast<Floats>((n + 127) << 23);
-}
-
-/* x = n ln 2 + r; the factor 2^n comes in two halves, so that it overflows only when it must. */
+/* x = n ln 2 + r. */
 [[maybe_unused]] inline Floats exponential(Floats x) {
   Floats bounded = x > 89.0f ? splat(89.0f) : x;
   bounded = bounded < -104.0f ? splat(-104.0f) : bounded;
@@ -26,9 +22,7 @@ namespace {
   p = p * r + 1.666666673e-01f;
   p = p * r + 5.000000013e-01f;
   p = (p * r) * r + r + 1.0f;
-  const Ints whole = __builtin_convertvector(n == n ? n : Floats{}, Ints);
-  const Ints half = whole >> 1;
-  return p * power_of_two(half) * power_of_two(whole - half);
+  return times_power_of_two(p, n);
 }
 
 /* x = m 2^e with m around 1. */
@@ -74,28 +68,29 @@ namespace {
   return (x < 0.0f ? power : splat(1.0f)) / (1.0f + power);
 }
 
-/* Near 0 by a polynomial, else 1 - e^q(x), where q fits the logarithm of erfc. */
+/* Near 0 by a polynomial, else 1 - q(x)^4, where q fits the fourth root of erfc. */
 [[maybe_unused]] inline Floats error_function(Floats x) {
   const Floats s = x * x;
-  Floats p = s * 8.248691411e-05f - 8.115453074e-04f;
-  p = p * s + 5.198828012e-03f;
-  p = p * s - 2.685863355e-02f;
-  p = p * s + 1.128368538e-01f;
-  p = p * s - 3.761263354e-01f;
-  p = p * s + 1.283791668e-01f;
+  Floats p = s * 7.787367940e-05f - 7.991524180e-04f;
+  p = p * s + 5.186373834e-03f;
+  p = p * s - 2.685287595e-02f;
+  p = p * s + 1.128356531e-01f;
+  p = p * s - 3.761262298e-01f;
+  p = p * s + 1.283791661e-01f;
   const Floats near = x + x * p;
   const Floats t = absolute(x);
-  const Floats bounded = t > 4.0f ? splat(4.0f) : t;
-  Floats q = bounded * 5.349411016e-07f + 1.403579958e-05f;
-  q = q * bounded - 3.945064862e-04f;
-  q = q * bounded + 4.044317017e-03f;
-  q = q * bounded - 2.487286617e-02f;
-  q = q * bounded + 1.079787389e-01f;
-  q = q * bounded + 6.335730117e-01f;
-  q = q * bounded + 1.129419657e+00f;
-  q = q * bounded - 1.574129438e-04f;
-  const Floats far = with_sign_of(1.0f - exponential(-q), x);
-  return t < 0.92f ? near : far;
+  const Floats bounded = t > 3.92f ? splat(3.92f) : t; /* from there on the nearest float is 1 */
+  Floats q = bounded * -2.309836236e-05f + 1.911741565e-04f;
+  q = q * bounded + 6.857301923e-04f;
+  q = q * bounded - 1.240637805e-02f;
+  q = q * bounded + 4.301087558e-02f;
+  q = q * bounded - 1.631299406e-02f;
+  q = q * bounded - 9.438522905e-02f;
+  q = q * bounded - 2.930559814e-01f;
+  q = q * bounded + 1.002065420e+00f;
+  q = q * q;
+  const Floats far = with_sign_of(1.0f - q * q, x);
+  return t < 1.0f ? near : far;
 }
 
 /* ln(1 + e^x), without overflow. The quotient gives back what rounding took from the sum. */
@@ -146,10 +141,8 @@ namespace {
     case Function::thresholded_relu: return x <= f.a ? zero : x;
     case Function::shrink: return x < -f.a ? x + f.b : (x <= f.a ? zero : x - f.b);
     case Function::swish: return x * logistic(f.a * x);
-    case Function::gelu_tanh: {
-      const Floats inner = 0.797884561f * (x + 0.044715f * x * x * x);
-      return x * 0.5f * (1.0f + hyperbolic_tangent(inner));
-    }
+    /* 1 + tanh(y) is twice the logistic function of 2 y. */
+    case Function::gelu_tanh: return x * logistic(1.59576912f * (x + 0.044715f * x * x * x));
     case Function::exp: return exponential(x);
     case Function::rsqrt: return 1.0f / square_root(x);
     case Function::negative: return -x;

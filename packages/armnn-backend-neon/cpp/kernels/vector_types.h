@@ -45,6 +45,17 @@ typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), a
                                   (reinterpret_cast<Ints>(sign) & static_cast<int32_t>(0x80000000u)));
 }
 
+/* x 2^n, where n holds whole numbers, at most 150 in size; a level may have an instruction for it. The factor comes
+ * in two halves, so that it overflows only when it must.
+ */
+template <typename Vector>
+[[maybe_unused]] inline Vector times_power_of_two(Vector x, Vector n) {
+  const Ints whole = __builtin_convertvector(n == n ? n : Vector{}, Ints);
+  const Ints half = whole >> 1;
+  const auto factor = [](Ints exponent) { return reinterpret_cast<Vector>((exponent + 127) << 23); };
+  return x * factor(half) * factor(whole - half);
+}
+
 /* A narrow vector in the lower lanes of a whole one; a level may have an instruction for it. */
 template <typename Narrow>
 [[maybe_unused]] inline Floats whole_of(Narrow x) {

@@ -35,6 +35,12 @@ constexpr int kTall = 2;
       _mm512_maskz_roundscale_ps(0xffff, reinterpret_cast<__m512>(x), _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* x 2^n, where n holds whole numbers. */
+[[maybe_unused]] inline Floats times_power_of_two(Floats x, Floats n) {
+  const auto wide = reinterpret_cast<__m512>(x);
+  return reinterpret_cast<Floats>(_mm512_maskz_scalef_ps(0xffff, wide, reinterpret_cast<__m512>(n)));
+}
+
 /* A narrow vector in the lower lanes of a whole one. */
 [[maybe_unused]] inline Floats whole_of(NarrowFloats x) {
   return reinterpret_cast<Floats>(
