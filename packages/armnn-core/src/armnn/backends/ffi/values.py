@@ -45,7 +45,7 @@ def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena)
 
 def unfilled_attributes(descriptor: Descriptor, version: BackendVersion, arena: Arena) -> Any:
     """Return a layer's attributes without their data."""
-    fields = _fields(type(descriptor), version)
+    fields = known_fields(type(descriptor), version)
     attributes = arena.structs(abi.Attribute, len(fields))
     counts = map(len, elements_of(descriptor, version))
     for attribute, count, (name, minor, kind) in zip(attributes, counts, fields, strict=True):
@@ -58,11 +58,13 @@ def unfilled_attributes(descriptor: Descriptor, version: BackendVersion, arena: 
 
 def elements_of(descriptor: Descriptor, version: BackendVersion) -> list[tuple[Any, ...]]:
     """Return the elements of each attribute, in their order."""
-    fields = _fields(type(descriptor), version)
-    return [_flattened(getattr(descriptor, name)) for name, _, _ in fields]
+    fields = known_fields(type(descriptor), version)
+    return [flattened(getattr(descriptor, name)) for name, _, _ in fields]
 
 
-def _fields(kind: type[Descriptor], version: BackendVersion) -> tuple[tuple[str, int, int], ...]:
+def known_fields(
+    kind: type[Descriptor], version: BackendVersion
+) -> tuple[tuple[str, int, int], ...]:
     """Return name, minor version and type of known fields."""
     key = (kind, version)
     if key not in _known_fields:
@@ -87,11 +89,16 @@ def attribute_type(annotation: str) -> int:
     return abi.ATTRIBUTE_FLOAT64 if "float" in annotation else abi.ATTRIBUTE_INT64
 
 
-def _flattened(value: Any) -> tuple[Any, ...]:
+def flattened(value: Any) -> tuple[Any, ...]:
     """Return the elements of a value; pairs follow each other."""
     if not isinstance(value, tuple):
         return (value,)
-    return tuple(n for item in value for n in (item if isinstance(item, tuple) else (item,)))
+    for item in value:
+        if isinstance(item, tuple):
+            return tuple(
+                n for item in value for n in (item if isinstance(item, tuple) else (item,))
+            )
+    return value
 
 
 def value_of(text: str) -> OptionValue:
@@ -131,15 +138,17 @@ def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
     less than eight bits takes a byte here, and what DLPack 1.0 does not know is stored as unsigned
     integers.
     """
-    tensor = abi.Tensor()
-    tensor.data = array.ctypes.data
-    tensor.device_type = abi.DEVICE_CPU
-    tensor.ndim = array.ndim
-    tensor.dtype_code = _code_of(array.dtype)
-    tensor.dtype_bits = 8 * array.dtype.itemsize
-    tensor.dtype_lanes = 1
-    tensor.shape = arena.filled(ctypes.c_int64, array.shape)
-    return tensor
+    dtype, shape = array.dtype, array.shape
+    return abi.Tensor(
+        array.ctypes.data,
+        abi.DEVICE_CPU,
+        0,
+        len(shape),
+        _code_of(dtype),
+        8 * dtype.itemsize,
+        1,
+        arena.filled(ctypes.c_int64, shape),
+    )
 
 
 @functools.cache

@@ -13,7 +13,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import dataclass
 from armnn._load_times import count_packing
 from armnn.backends.ffi.calls import compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
@@ -27,6 +26,7 @@ from armnn.backends.native.devices import (
 )
 from armnn.backends.native.programs.blobs import cached_program, store_replanned
 from armnn.backends.native.programs.graph import NativeGraph
+from armnn.backends.native.programs.packing import packer
 from armnn.backends.native.programs.program import NativeProgram
 from armnn.backends.native.programs.replanning import KeptGraph
 from armnn.backends.native.workload import NativeWorkload
@@ -269,21 +269,8 @@ def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeP
 
 
 _LEVELS: Final = (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED)
+_HEADER_FIELDS: Final = 3
 _LAYOUTS: Final = {0: None, **{int(layout): layout for layout in DataLayout}}
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """A backend's answer about one node, copied.
-
-    The next query overwrites the original.
-    """
-
-    node_id: int
-    level: int
-    input: int
-    reason: str
-    layout: int
 
 
 def query(
@@ -297,25 +284,28 @@ def query(
     """
     rows = _query(backend, device, graph)
     library = backend.library
-    answers = [
-        _Answer(row.node_id, row.level, row.input, shown_text(row.reason), row.layout)
-        for row in rows
-    ]
-    for number, (answer, layer) in enumerate(zip(answers, graph.layers, strict=True)):
-        if answer.level not in _LEVELS or answer.node_id != number:
+    answers = []
+    for number, (row, layer) in enumerate(
+        zip(packer(abi.Support).iter_unpack(rows), graph.layers, strict=True)
+    ):
+        node_id, level, _, operand, *reason, _, layout = row[_HEADER_FIELDS:]
+        if level not in _LEVELS or node_id != number:
             raise BackendError(
                 f"backend {library.id!r} ({library.path}) answered about layer {layer.name!r} with "
-                f"level {answer.level} for node {answer.node_id}: expected one of the levels "
-                f"{_LEVELS} for node {number}"
+                f"level {level} for node {node_id}: expected one of the levels {_LEVELS} for node "
+                f"{number}"
             )
-        if answer.layout not in _LAYOUTS:
+        if layout not in _LAYOUTS:
             raise BackendError(
                 f"backend {library.id!r} ({library.path}) wishes layer {layer.name!r} in the "
-                f"layout {answer.layout}: expected one of {sorted(_LAYOUTS)}, where 0 is no wish"
+                f"layout {layout}: expected one of {sorted(_LAYOUTS)}, where 0 is no wish"
             )
-    return tuple(
-        _support_of(answer, layer) for answer, layer in zip(answers, graph.layers, strict=True)
-    )
+        if level != abi.NOT_SUPPORTED:
+            answers.append(SUPPORTED if not layout else Support(True, layout=_LAYOUTS[layout]))
+        else:  # the next query overwrites the reason
+            text = shown_text(abi.String(*reason))
+            answers.append(_refusal(layer, operand, text, _LAYOUTS[layout]))
+    return tuple(answers)
 
 
 def _query(backend: NativeObject, device: NativeDevice | None, graph: NativeGraph) -> Any:
@@ -337,12 +327,13 @@ def _query(backend: NativeObject, device: NativeDevice | None, graph: NativeGrap
     return rows
 
 
-def _support_of(answer: _Answer, layer: Layer) -> Support:
-    layout = _LAYOUTS[answer.layout]
-    if answer.level != abi.NOT_SUPPORTED:
-        return SUPPORTED if layout is None else Support(True, layout=layout)
-    reason = answer.reason or "gave no reason"
-    number = answer.input - 1
+def _refusal(layer: Layer, operand: int, reason: str, layout: DataLayout | None) -> Support:
+    """Return why a layer is refused.
+
+    Operands count from 1.
+    """
+    reason = reason or "gave no reason"
+    number = operand - 1
     value = layer.inputs[number] if 0 <= number < len(layer.inputs) else None
     if value is None:
         return Support.no(reason, layout)

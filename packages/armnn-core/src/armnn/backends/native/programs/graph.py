@@ -8,21 +8,22 @@ import functools
 import itertools
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from armnn._digest import sha256
 from armnn._process_memory import trim_memory
 from armnn.backends.ffi.constants import DROP, KEEP, constants
-from armnn.backends.ffi.values import attributes_of
+from armnn.backends.native.programs.packing import RowMemory, word_place
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import Arena, struct, word
+from armnn_backend_api.structs import Arena, struct
 
 if TYPE_CHECKING:
     import hashlib
     from types import TracebackType
 
+    from armnn.backends.native.programs.packing import Place
     from armnn.backends.views import SubgraphView
     from armnn.graph import Layer, Value
     from armnn.tensor import TensorInfo
@@ -42,8 +43,6 @@ class NativeGraph:
         inputs: The values that execute receives, in its order: those that are not constant.
         outputs: The values that execute writes, in its order.
         gone: The names of the constants that went since.
-        rows: The descriptions of the values.
-        nodes: The descriptions of the layers.
         struct: The ``armnn_graph``, valid until the end of the ``with`` statement.
     """
 
@@ -136,39 +135,57 @@ class NativeGraph:
         weakref.finalize(keeper, take_back_all, self._lent)  # which refers to no layer
 
     def _fill(self) -> None:
-        graph, arena = self.struct, self._arena
-        values = arena.structs(abi.Value, len(self._values))
-        nodes = arena.structs(abi.Node, len(self.layers))
-        self.rows = dict(zip(self._values, values, strict=True))
-        self.nodes = dict(zip(self.layers, nodes, strict=True))
-        for value, row in self.rows.items():
-            self._fill_value(row, value)
-        for number, (row, layer) in enumerate(zip(nodes, self.layers, strict=True)):
-            row.id = number
-            self._fill_node(row, layer)
+        graph, memory = self.struct, RowMemory(self._arena, self._version)
+        values = [self._value_row(value, memory) for value in self._values]
+        nodes = [self._node_row(*each, memory) for each in enumerate(self.layers)]
+        inputs, outputs = self._indices(self.inputs, memory), self._indices(self.outputs, memory)
+        memory.settle()
+        texts, indices = memory.texts_at, memory.indices_at
+        of_values = (texts, 0, 0, 0, memory.integers_at, 0, 0, 0)
+        self._value_rows = memory.pack(abi.Value, values, of_values)
+        of_nodes = (0, 0, 0, 0, texts, 0, indices, 0, indices, 0, memory.attributes_at, 0)
+        self._node_rows = memory.pack(abi.Node, nodes, of_nodes)
         graph.value_stride = ctypes.sizeof(abi.Value)
         graph.node_stride = ctypes.sizeof(abi.Node)
         graph.attribute_stride = ctypes.sizeof(abi.Attribute)
-        graph.values, graph.num_values = values, len(values)
-        graph.nodes, graph.num_nodes = nodes, len(nodes)
-        graph.inputs, graph.num_inputs = self._indices(self.inputs), len(self.inputs)
-        graph.outputs, graph.num_outputs = self._indices(self.outputs), len(self.outputs)
+        graph.values, graph.num_values = self._value_rows, len(values)
+        graph.nodes, graph.num_nodes = self._node_rows, len(nodes)
+        graph.inputs, graph.num_inputs = _pointer(indices + inputs[0]), inputs[1]
+        graph.outputs, graph.num_outputs = _pointer(indices + outputs[0]), outputs[1]
         graph.keep, graph.drop = KEEP, DROP
 
-    def _fill_value(self, row: abi.Value, value: Value) -> None:
-        info = value.info
-        row.name = self._arena.text(value.name)
-        row.data_type = int(info.data_type)
-        row.ndim = -1 if info.shape is None else len(info.shape)
-        dims = [d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in info.shape or ()]
-        row.shape = self._arena.filled(ctypes.c_int64, dims)
-        if info.scales:
-            row.quantization = ctypes.pointer(self._quantization(info))
-        if value.constant is not None:
+    @functools.cached_property
+    def rows(self) -> dict[Value, abi.Value]:
+        """The descriptions of the values."""
+        return dict(zip(self._values, self._value_rows, strict=False))
+
+    @functools.cached_property
+    def nodes(self) -> dict[Layer, abi.Node]:
+        """The descriptions of the layers."""
+        return dict(zip(self.layers, self._node_rows, strict=False))
+
+    def _value_row(self, value: Value, memory: RowMemory) -> tuple[int, ...]:
+        """Return a value's row, with places for addresses."""
+        info, data = value.info, value.constant
+        shape, reference, tensor = info.shape, 0, 0
+        place = 8 * len(memory.integers)
+        if shape is not None:
+            memory.integers += [d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in shape]
+        if data is not None:
             may_go = self._lets_go and all(reader in self._own for reader in value.consumers)
             let_go = functools.partial(self._let_go, value.producer) if may_go else None
-            row.constant_ref, row.constant = constants.lend(value.constant, let_go)
-            self._lent.append(row.constant_ref)
+            reference, pointer = constants.lend(data, let_go)
+            tensor = ctypes.addressof(pointer.contents)
+            self._lent.append(reference)
+        return (
+            *memory.text(value.name),
+            int(info.data_type),
+            -1 if shape is None else len(shape),
+            place,
+            self._quantization(info) if info.scales else 0,
+            tensor,
+            reference,
+        )
 
     def _let_go(self, constant: Layer) -> None:
         self._untrimmed += 0 if constant.data is None else constant.data.nbytes
@@ -178,28 +195,38 @@ class NativeGraph:
         constant.data = None
         self.gone.append(constant.name)
 
-    def _quantization(self, info: TensorInfo) -> abi.Quantization:
+    def _quantization(self, info: TensorInfo) -> int:
+        """Return the address of a quantisation's description."""
         made = abi.Quantization()
         made.scheme = abi.PER_TENSOR if info.axis is None else abi.PER_AXIS
         made.axis = -1 if info.axis is None else info.axis
         made.count = len(info.scales)
         made.scales = self._arena.filled(ctypes.c_float, info.scales)
         made.zero_points = self._arena.filled(ctypes.c_int32, info.zero_points)
-        return made
+        self._arena.hold(made)
+        return ctypes.addressof(made)
 
-    def _fill_node(self, row: abi.Node, layer: Layer) -> None:
-        arena = self._arena
-        row.since_minor = layer.spec.since[1]
-        row.type, row.name = word(layer.type), arena.text(layer.name)
-        row.inputs, row.num_inputs = self._indices(layer.inputs), len(layer.inputs)
-        row.outputs, row.num_outputs = self._indices(layer.outputs), len(layer.outputs)
-        attributes = attributes_of(layer.descriptor, self._version, arena)
-        row.attributes, row.num_attributes = attributes, len(attributes)
-
-    def _indices(self, values: Sequence[Value | None]) -> Any:
-        return self._arena.filled(
-            ctypes.c_int32, [ABSENT if value is None else self._index[value] for value in values]
+    def _node_row(self, number: int, layer: Layer, memory: RowMemory) -> tuple[int, ...]:
+        """Return a layer's row, with places for addresses."""
+        return (
+            number,
+            layer.spec.since[1],
+            *word_place(layer.type),
+            *memory.text(layer.name),
+            *self._indices(layer.inputs, memory),
+            *self._indices(layer.outputs, memory),
+            *memory.attributes(layer.descriptor),
         )
+
+    def _indices(self, values: Sequence[Value | None], memory: RowMemory) -> Place:
+        """Add indices; return their place, and how many."""
+        place, index = 4 * len(memory.indices), self._index
+        memory.indices += [ABSENT if value is None else index[value] for value in values]
+        return place, len(values)
+
+
+def _pointer(address: int) -> ctypes._Pointer[ctypes.c_int32]:
+    return ctypes.pointer(ctypes.c_int32.from_address(address))
 
 
 def take_back_all(references: list[int]) -> None:

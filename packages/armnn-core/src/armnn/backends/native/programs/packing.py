@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Rows of C structs, packed in one go.
+
+Assigning the fields of ctypes' structures one by one takes five times as long, and a model of a
+thousand layers has ten thousand rows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from array import array
+from operator import add
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from armnn.backends.ffi.values import flattened, known_fields
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from armnn.layers import Descriptor
+    from armnn_backend_api import BackendVersion
+    from armnn_backend_api.structs import Arena
+
+_Field: TypeAlias = "tuple[str, tuple[int, ...], list[Any] | None]"
+"""The name of a parameter, how its row begins, and the memory of its elements but texts."""
+
+Place: TypeAlias = tuple[int, int]
+"""Where elements begin in their memory, and how many they are."""
+
+_ATTRIBUTE_BYTES: Final = ctypes.sizeof(abi.Attribute)
+
+_FORMATS: Final[dict[Any, str]] = {
+    ctypes.c_int32: "i",
+    ctypes.c_uint32: "I",
+    ctypes.c_uint64: "Q",
+    ctypes.c_double: "d",
+    ctypes.c_void_p: "P",
+}
+
+
+@functools.cache
+def packer(kind: type[ctypes.Structure]) -> struct.Struct:
+    """Return a struct's fields, nested ones flattened, as a format."""
+    made = struct.Struct(f"@{_format(kind)}0Q")  # the end is aligned as in C
+    if made.size != ctypes.sizeof(kind):
+        raise TypeError(f"{kind.__name__} has {ctypes.sizeof(kind)} bytes: packed {made.size}")
+    return made
+
+
+def _format(kind: Any) -> str:
+    if issubclass(kind, ctypes.Structure):
+        return "".join([_format(field[1]) for field in kind._fields_])
+    return _FORMATS.get(kind, "P")  # a pointer to some type
+
+
+class RowMemory:
+    """What the rows of one graph point to.
+
+    Places in it are known first, their addresses when all is there.
+
+    Attributes:
+        integers: Shapes, and attributes of integers.
+        reals: Attributes of real numbers.
+        indices: Of values.
+    """
+
+    def __init__(self, arena: Arena, version: BackendVersion) -> None:
+        """Begin without rows.
+
+        Args:
+            arena: Owns the memory.
+            version: The Backend API version of the backend that reads it.
+        """
+        self._arena = arena
+        self._version = version
+        self._texts: list[bytes] = []
+        self._text_bytes = 0
+        self.integers: list[int] = []
+        self.reals: list[float] = []
+        self.indices: list[int] = []
+        self._fields: dict[type[Descriptor], list[_Field]] = {}
+        self._attributes: list[tuple[_Field, int, int]] = []
+
+    def text(self, text: str) -> Place:
+        """Add a text; return its place."""
+        raw = text.encode("utf-8", "replace")
+        place = self._text_bytes
+        self._texts.append(raw)
+        self._text_bytes = place + len(raw) + 1
+        return place, len(raw)
+
+    def attributes(self, descriptor: Descriptor) -> Place:
+        """Add a descriptor's attributes; return their place, and how many."""
+        fields = self._fields.get(type(descriptor))
+        if fields is None:
+            fields = self._fields[type(descriptor)] = self._fields_of(type(descriptor))
+        first = len(self._attributes)
+        for field in fields:
+            value, memory = getattr(descriptor, field[0]), field[2]
+            if memory is None:
+                elements = flattened(value)
+                place = self._arena.elements(abi.ATTRIBUTE_STRING, elements)
+                count = len(elements)
+            else:
+                place = 8 * len(memory)
+                if type(value) is tuple:
+                    memory += flattened(value)
+                else:
+                    memory.append(value)
+                count = len(memory) - place // 8
+            self._attributes.append((field, count, place))
+        return first * _ATTRIBUTE_BYTES, len(fields)
+
+    def _fields_of(self, kind: type[Descriptor]) -> list[_Field]:
+        header = _header_of(abi.Attribute)
+        memories: dict[int, list[Any] | None] = {
+            abi.ATTRIBUTE_INT64: self.integers,
+            abi.ATTRIBUTE_FLOAT64: self.reals,
+            abi.ATTRIBUTE_STRING: None,
+        }
+        return [
+            (name, (*header, *word_place(name), number, minor), memories[number])
+            for name, minor, number in known_fields(kind, self._version)
+        ]
+
+    def settle(self) -> None:
+        """Give everything that was added its memory."""
+        self.texts_at = self._hold("B", b"\0".join([*self._texts, b""]))
+        self.integers_at = self._hold("q", self.integers)
+        self.indices_at = self._hold("i", self.indices)
+        reals_at = self._hold("d", self.reals)
+        starts = {id(self.integers): self.integers_at, id(self.reals): reals_at, id(None): 0}
+        made = (abi.Attribute * max(len(self._attributes), 1))()
+        pack = packer(abi.Attribute).pack_into
+        for number, ((_, prefix, memory), count, place) in enumerate(self._attributes):
+            pack(made, number * _ATTRIBUTE_BYTES, *prefix, count, starts[id(memory)] + place)
+        self._arena.hold(made)
+        self.attributes_at = ctypes.addressof(made)
+
+    def _hold(self, kind: str, elements: Iterable[Any]) -> int:
+        """Return the address of an array, never an empty one."""
+        made = array(kind, elements)
+        made.append(0)
+        self._arena.hold(made)
+        return made.buffer_info()[0]
+
+    def pack(
+        self,
+        kind: type[ctypes.Structure],
+        rows: Sequence[Iterable[int]],
+        bases: Sequence[int],
+    ) -> Any:
+        """Return an array of growable structs, never an empty one.
+
+        Args:
+            kind: The struct.
+            rows: The fields behind the header.
+            bases: What is added to each field: where the memory is in which it is a place.
+        """
+        made = (kind * max(len(rows), 1))()
+        pack, size = packer(kind).pack_into, ctypes.sizeof(kind)
+        header = _header_of(kind)
+        for place, row in enumerate(rows):
+            pack(made, place * size, *header, *map(add, row, bases))
+        self._arena.hold(made)
+        return made
+
+
+def _header_of(kind: type[ctypes.Structure]) -> tuple[int, int, int]:
+    return ctypes.sizeof(kind), abi.STRUCT_IDS[kind], 0
+
+
+@functools.cache
+def word_place(name: str) -> Place:
+    """Return where a layer type's or parameter's name is."""
+    text = word(name)
+    return text.data or 0, text.size
