@@ -20,7 +20,7 @@ from armnn.storage.layers import UnstorableError
 from armnn.storage.prepared import decoded, encoded
 
 if TYPE_CHECKING:
-    from armnn.backends import ModelContext
+    from armnn.backends import ModelContext, Workload
 
 
 class Program(CachedProgram):
@@ -57,6 +57,9 @@ def keeper(make_backend) -> type[Any]:
             if key[0] == "old":
                 raise StaleEntryError("it is too old")
             return Program(*key)
+
+        def program_workload(self, *_: object) -> Workload:
+            raise NotImplementedError
 
     return Keeper
 

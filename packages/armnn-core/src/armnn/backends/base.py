@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from armnn.backends.options import CreationOptions, OptionValue
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
     from armnn_backend_api import BackendVersion
 
     _T = TypeVar("_T")
@@ -337,4 +338,22 @@ class CachingBackend(Backend):
 
         Raises:
             StaleEntryError: It is not there, or does not fit any more.
+        """
+
+    @abstractmethod
+    def program_workload(
+        self,
+        program: CachedProgram,
+        inputs: Sequence[TensorInfo | None],
+        outputs: Sequence[TensorInfo],
+    ) -> Workload:
+        """Return what runs a found program, without a layer.
+
+        Args:
+            program: The program.
+            inputs: What the workload is bound to, as a layer with that program would be.
+            outputs: What it makes.
+
+        Raises:
+            BackendError: It is no program of this backend.
         """

@@ -49,5 +49,10 @@ class Footprint:
 
 def footprint_of(layer: Layer | None) -> Footprint | None:
     """Return a PreCompiled layer's memory, if its backend reports it."""
-    found = None if layer is None else getattr(layer.compiled, "footprint", None)
+    return None if layer is None else program_footprint(layer.compiled)
+
+
+def program_footprint(program: object) -> Footprint | None:
+    """Return a program's memory, if its backend reports it."""
+    found = getattr(program, "footprint", None)
     return found if isinstance(found, Footprint) else None

@@ -35,6 +35,12 @@ LONGEST_CALL_SECONDS = 86400.0
 LEAST_MEMORY = 1 << 27
 """What ``isolate_memory`` must be at least: an interpreter with NumPy."""
 
+DEFAULT_STRATEGY = "SingleAxisPriorityList"
+"""The memory strategy of backends for which none is named."""
+
+ANY_BACKEND = "*"
+"""The key of the strategy of all backends that have none of their own."""
+
 WHOLE_GROUPS = ("dynamic", "auto")
 """What ``isolate`` may be besides a list of ids."""
 
@@ -93,7 +99,7 @@ class CreationOptions:
     allowed_backends: Sequence[str] | None = None
     backend_options: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
     custom_allocators: Mapping[str, Allocator] = field(default_factory=dict)
-    memory_strategy: str = "SingleAxisPriorityList"
+    memory_strategy: str = DEFAULT_STRATEGY
     plan_limit: int = 16
     memory_strategies: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
     backends: Sequence[str] | None = None

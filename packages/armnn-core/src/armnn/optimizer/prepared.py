@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,10 +14,13 @@ from armnn._load_times import REST, stage
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
+    from armnn.backends.cache import CachedProgram
     from armnn.graph import LayerGraph, Network, Value
     from armnn.optimizer.assignment.boundaries import Placement
+    from armnn.optimizer.assignment.candidates import Candidate
     from armnn.optimizer.assignment.report import Report
     from armnn.optimizer.symbolic.trace import Trace
+    from armnn.tensor import TensorInfo
 
 _STAGES: Final = {
     "parse": "parse",
@@ -76,9 +80,134 @@ class Prepared:
     borders: Mapping[Value, tuple[str, int]] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self.network.name
+
+    @property
+    def rest(self) -> Network | None:
+        """What waits for the outputs of ``network``."""
+        return self.segments.rest
+
+    @property
+    def crossing(self) -> tuple[str, ...]:
+        """The outputs of ``network`` that ``rest`` reads."""
+        return self.segments.crossing
+
+    @property
+    def single(self) -> SingleProgram | None:
+        """The stored program that is all of it, if any."""
+        return None
+
+    @property
     def report(self) -> Report:
         """Which layer runs where, and why."""
         return self.make_report()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramLayer:
+    """A program's layer, as far as runs need it.
+
+    Attributes:
+        name: Its name.
+        backend: The id of its backend.
+        compiled: The program.
+        type: Its type.
+    """
+
+    name: str
+    backend: str
+    compiled: CachedProgram
+    type: str = "PreCompiled"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramPorts:
+    """Inputs and outputs of a network that is one program.
+
+    Attributes:
+        inputs: The network's inputs by name.
+        read: The input that each input of the program reads.
+        outputs: By name of the network's output, which output of the program it is.
+        made: The outputs of the program.
+    """
+
+    inputs: dict[str, TensorInfo]
+    read: tuple[str, ...]
+    outputs: dict[str, int]
+    made: tuple[TensorInfo, ...]
+
+
+class SingleProgram:
+    """A network that is one program, in place of Prepared.
+
+    It is run without its graph. That is made when something else than a run asks for it, as the
+    modules of graphs, layers and memory plans take longer to import than a program to load.
+
+    Attributes:
+        name: The network's name.
+        layer: The layer that holds the program.
+        ports: The inputs and outputs of the network.
+        candidate: The backend of the program.
+    """
+
+    rest = None
+    crossing = ()
+    is_derived = False
+
+    def __init__(
+        self,
+        name: str,
+        layer: ProgramLayer,
+        ports: ProgramPorts,
+        candidate: Candidate,
+        make_report: Callable[[], Report],
+        make_whole: Callable[[CachedProgram], Prepared],
+    ) -> None:
+        """Take the place of a prepared network.
+
+        Args:
+            name: The network's name.
+            layer: The layer that holds the program.
+            ports: The inputs and outputs of the network.
+            candidate: The backend of the program.
+            make_report: Returns the report.
+            make_whole: Makes the prepared network around the program; is called once, if ever.
+        """
+        self.name = name
+        self.layer = layer
+        self.ports = ports
+        self.candidate = candidate
+        self._make_report = make_report
+        self._make_whole = make_whole
+        self._whole: Prepared | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def single(self) -> SingleProgram:
+        """See :class:`armnn.optimizer.Prepared`; so for what follows."""
+        return self
+
+    @property
+    def report(self) -> Report:
+        return self._make_report()
+
+    @property
+    def network(self) -> LayerGraph:
+        return self.whole.network
+
+    @property
+    def placement(self) -> Placement:
+        return self.whole.placement
+
+    @property
+    def whole(self) -> Prepared:
+        """The same with its graph."""
+        with self._lock:
+            if self._whole is None:
+                self._whole = self._make_whole(self.layer.compiled)
+            return self._whole
 
 
 @contextmanager

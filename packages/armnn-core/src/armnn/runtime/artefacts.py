@@ -13,7 +13,6 @@ from armnn.backends.cache import StaleEntryError
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.storage.container import SUFFIX, pack, unpack
 from armnn.storage.folder import mapped, write_file
-from armnn.storage.layers import UnstorableError
 from armnn.storage.model import ModelFacts, StoredNetwork, facts_in, file_of, network_in
 from armnn.storage.programs import ModelPrograms
 from armnn.tensor import format_shape
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         Prepared,
         Report,
     )
+    from armnn.optimizer.prepared import SingleProgram
     from armnn.runtime.backends_in_use import BackendsInUse
     from armnn.runtime.request import OptimizationRequest
 
@@ -54,6 +54,7 @@ def write_artefact(
         OSError: The file cannot be written; nothing of it is left.
     """
     from armnn.optimizer import OptimizedNetwork, check_layer_names
+    from armnn.storage.layers import UnstorableError
 
     if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(
@@ -148,7 +149,7 @@ class _Artefact:
         facts: ModelFacts,
         participants: Participants,
         options: OptimizerOptions,
-    ) -> Prepared:
+    ) -> Prepared | SingleProgram:
         """Return the prepared network.
 
         Raises:

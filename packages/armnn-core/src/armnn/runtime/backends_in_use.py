@@ -13,6 +13,7 @@ from armnn.backends.base import BackendContext
 from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.named_frames import blamed
+from armnn.backends.options import ANY_BACKEND
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import BackendRegistry, first_entry
@@ -26,7 +27,6 @@ from armnn.errors import (
 )
 from armnn.optimizer.assignment.candidates import Candidate
 from armnn.optimizer.participants import Participants
-from armnn.runtime.memory.strategies import ANY_BACKEND
 from armnn.runtime.plans.closing import Closing
 from armnn.types import MemorySource
 

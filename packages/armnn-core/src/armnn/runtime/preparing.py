@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a preparation needs beside the network: backends, cache, sink."""
+"""What loading needs beside the network: backends, cache, memory, sink."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from os.path import splitext
 from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import replace
+from armnn.backends.options import DEFAULT_STRATEGY
 from armnn.optimizer.prepared import phase
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import OptimizerOptions
     from armnn.parsing import ParserOptions
     from armnn.runtime.backends_in_use import BackendsInUse
+    from armnn.runtime.memory.strategies import MemoryStrategies
     from armnn.runtime.plans.observed import TensorSink
     from armnn.runtime.request import OptimizationRequest
     from armnn.storage.folder import CacheFolder
@@ -77,3 +79,16 @@ def cache_folder(
     from armnn.storage.folder import CacheFolder  # late: few networks have a cache
 
     return CacheFolder(request.cache_dir, profiler)
+
+
+def memory_strategies(options: CreationOptions) -> MemoryStrategies | None:
+    """Return the memory strategies, None for the default.
+
+    Raises:
+        InvalidArgumentError: There is none of a name, or one cannot be imported.
+    """
+    if options.memory_strategy == DEFAULT_STRATEGY and not options.memory_strategies:
+        return None
+    from armnn.runtime.memory.strategies import MemoryStrategies  # late: few runtimes name one
+
+    return MemoryStrategies(options.memory_strategy, options.memory_strategies)

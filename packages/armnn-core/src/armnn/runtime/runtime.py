@@ -19,17 +19,22 @@ from armnn._process_memory import collection_waits
 from armnn.backends.options import CreationOptions
 from armnn.backends.workers import WorkerOwner
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
-from armnn.optimizer.prepared import Prepared, phase
+from armnn.optimizer.prepared import phase
 from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.memory.idle_memory import IdleMemory
-from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing, Gate
 from armnn.runtime.plans.plan import Plan
-from armnn.runtime.preparing import PREPARED, cache_folder, tensor_sink, with_backends
+from armnn.runtime.preparing import (
+    PREPARED,
+    cache_folder,
+    memory_strategies,
+    tensor_sink,
+    with_backends,
+)
 from armnn.runtime.request import LoadRequest, checked_request, profiler_of
 from armnn.storage.source import ModelSource
 
@@ -71,9 +76,7 @@ class Runtime(NetworkOwner):
         self.options = (
             CreationOptions() if options is None else instance(options, CreationOptions, "options")
         )
-        self._strategies = MemoryStrategies(
-            self.options.memory_strategy, self.options.memory_strategies
-        )
+        self._strategies = memory_strategies(self.options)
         self._backends = BackendsInUse(self.options)
         self._gate = Gate("the runtime")
         self._lock = threading.RLock()
@@ -401,16 +404,14 @@ class Runtime(NetworkOwner):
             participants, options = network.participants, network.options
             sink, idle_memory = tensor_sink(options), IdleMemory()
 
-            def make_plan(prepared: Prepared) -> Plan:
-                return Plan(
-                    prepared,
-                    participants,
-                    self.options.custom_allocators,
-                    self._strategies,
-                    sink,
-                    idle_memory=idle_memory,
-                )
-
+            make_plan = partial(
+                Plan,
+                participants=participants,
+                allocators=self.options.custom_allocators,
+                strategies=self._strategies,
+                sink=sink,
+                idle_memory=idle_memory,
+            )
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
             events = BackendEvents(network_id, self._backends.contexts_of(participants))
             chosen = properties_for(network.options) if properties is None else properties

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Encoding of layers and tensor infos as JSON and arrays."""
+"""Encoding of layers as JSON and arrays."""
 
 from __future__ import annotations
 
@@ -11,46 +11,20 @@ from armnn._dataclasses import fields
 from armnn.backends.cache import StaleEntryError
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
-from armnn.tensor import TensorInfo
-from armnn.types import ArmnnEnum, DataType
+from armnn.storage.infos import decoded_info, encoded_info, member_of
+from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, LayerGraph, Value
     from armnn.layers import Descriptor
 
-    _E = TypeVar("_E", bound=ArmnnEnum)
-
 
 class UnstorableError(Exception):
     """A network cannot be stored; the text says why."""
-
-
-def member_of(kind: type[_E], number: int) -> _E:
-    """Return the member of an enumeration that has a number.
-
-    Raises:
-        StaleEntryError: None has.
-    """
-    for member in kind:
-        if member == number:
-            return member
-    raise StaleEntryError(f"{kind.__name__} has no {number!r}")
-
-
-def encoded_info(info: TensorInfo) -> list[Any]:
-    """Return a tensor info as JSON."""
-    return [info.shape, int(info.data_type), info.scales, info.zero_points, info.axis]
-
-
-def decoded_info(stored: list[Any]) -> TensorInfo:
-    """Return the tensor info of :func:`encoded_info`."""
-    shape, data_type, scales, zero_points, axis = stored
-    return TensorInfo(shape, member_of(DataType, data_type), scales, zero_points, axis)
 
 
 def encoded_layer(

@@ -13,20 +13,20 @@ from armnn._dataclasses import dataclass, fields
 from armnn.backends.cache import StaleEntryError
 from armnn.graph.aliases import Aliases
 from armnn.storage.container import VERSION
-from armnn.storage.layers import UnstorableError, decoded_info, encoded_info, member_of
-from armnn.storage.prepared import decoded, encoded
+from armnn.storage.infos import decoded_info, encoded_info, member_of
+from armnn.storage.single_program import single_program
 from armnn.tensor import format_shape
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol
 
     from numpy.typing import NDArray
 
-    from armnn.backends.cache import Block, Entry, ProgramCache
-    from armnn.graph import LayerGraph
+    from armnn.backends.cache import Block, CachedProgram, Entry, ProgramCache
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
+    from armnn.optimizer.prepared import SingleProgram
     from armnn.optimizer.shapes.sharing import SharedConstants
     from armnn.storage.programs import ModelPrograms
     from armnn.tensor import TensorInfo
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
             participants: Participants,
             options: OptimizerOptions,
             /,
-        ) -> Prepared | None:
+        ) -> Prepared | SingleProgram | None:
             """Return the prepared network for input shapes, if stored."""
 
         def keep(
@@ -150,7 +150,7 @@ class ModelStore:
         facts: ModelFacts,
         participants: Participants,
         options: OptimizerOptions,
-    ) -> Prepared | None:
+    ) -> Prepared | SingleProgram | None:
         """Return the prepared network for input shapes, if stored."""
         start = time.perf_counter_ns()
         try:
@@ -175,6 +175,8 @@ class ModelStore:
         facts: ModelFacts,
     ) -> None:
         """Store the prepared network for input shapes, if possible."""
+        from armnn.storage.layers import UnstorableError  # late, as all that stores
+
         start = time.perf_counter_ns()
         outcome = "prepared and stored"
         blocks: list[Block]
@@ -201,6 +203,8 @@ def file_of(
         UnstorableError: It cannot be stored.
         StaleEntryError: A program is gone.
     """
+    from armnn.storage.prepared import encoded  # late: files are read more often than written
+
     network, arrays = encoded(prepared)
     rows, blocks = programs.encoded()
     constants: list[Block] = [[_bytes_of(array)] for array in arrays]
@@ -227,7 +231,7 @@ def network_in(
     facts: ModelFacts,
     participants: Participants,
     options: OptimizerOptions,
-) -> Prepared:
+) -> Prepared | SingleProgram:
     """Return the prepared network in a file, sharing bytes.
 
     Raises:
@@ -240,8 +244,19 @@ def network_in(
     if type(constants) is not int or not 0 <= constants <= len(blocks):
         raise StaleEntryError(f"it has {constants!r} constants, and {len(blocks)} blocks")
     programs.offer(rows, blocks[constants:])
-    found = decoded(network, blocks[:constants], participants, options)
-    _check_ports(found.network, shapes, facts)
+
+    def decode(program: CachedProgram | None = None) -> Prepared:
+        from armnn.storage.prepared import decoded  # late: see single_program
+
+        return decoded(network, blocks[:constants], participants, options, program)
+
+    single = None if constants else single_program(network, participants, decode)
+    if single is not None:
+        _check_ports(single.ports.inputs, single.ports.outputs, shapes, facts)
+        return single
+    found = decode()
+    taken = {layer.name: layer.output.info for layer in found.network.inputs}
+    _check_ports(taken, [layer.name for layer in found.network.outputs], shapes, facts)
     return found
 
 
@@ -314,11 +329,12 @@ class StoredNetwork:
 
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared:
-        prepared = self._store.prepared(shapes, values, self.facts, self.participants, self.options)
-        if prepared is None:
-            prepared = self._optimized().specialise(shapes, values)
-            self._store.keep(shapes, values, prepared, self.facts)
+    ) -> Prepared | SingleProgram:
+        found = self._store.prepared(shapes, values, self.facts, self.participants, self.options)
+        if found is not None:
+            return found
+        prepared = self._optimized().specialise(shapes, values)
+        self._store.keep(shapes, values, prepared, self.facts)
         return prepared
 
     def _optimized(self) -> OptimizedNetwork:
@@ -333,18 +349,19 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _check_ports(
-    network: LayerGraph, shapes: Mapping[str, tuple[int, ...]], facts: ModelFacts
+    taken: Mapping[str, TensorInfo],
+    made: Iterable[str],
+    shapes: Mapping[str, tuple[int, ...]],
+    facts: ModelFacts,
 ) -> None:
     """Check that a network has the model's inputs and outputs.
 
     Raises:
         StaleEntryError: It does not.
     """
-    taken = {layer.name: layer.output.info for layer in network.inputs}
     wanted = {name: info.with_shape(shapes[name]) for name, info in facts.inputs.items()}
-    made = [layer.name for layer in network.outputs]
-    if taken != wanted or made != list(facts.outputs):
-        raise StaleEntryError(f"it takes {taken} and makes {made}")
+    if taken != wanted or list(made) != list(facts.outputs):
+        raise StaleEntryError(f"it takes {taken} and makes {list(made)}")
 
 
 def _spelled(

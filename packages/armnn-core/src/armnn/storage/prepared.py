@@ -7,15 +7,16 @@ Compiled programs have entries of their own.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.errors import ArmnnError
 from armnn.graph.layer_graph import LayerGraph
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
+from armnn.storage.reports import check_report, decoded_report
+from armnn.storage.single_program import program_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
-    from armnn.optimizer import OptimizerOptions, Participants, Report
+    from armnn.optimizer import OptimizerOptions, Participants
 
 
 def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -76,14 +77,22 @@ def decoded(
     blocks: Sequence[memoryview],
     participants: Participants,
     options: OptimizerOptions,
+    program: CachedProgram | None = None,
 ) -> Prepared:
     """Return the network of :func:`encoded`; constants share the blocks.
+
+    Args:
+        stored: The network.
+        blocks: Its arrays.
+        participants: The backends that take part.
+        options: The caller's decisions.
+        program: The only program, if its backend has found it already.
 
     Raises:
         StaleEntryError: It is not what was stored, or a program does not fit any more.
     """
     try:
-        return _decoded(stored, blocks, participants, options)
+        return _decoded(stored, blocks, participants, options, program)
     except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -95,6 +104,7 @@ def _decoded(
     blocks: Sequence[memoryview],
     participants: Participants,
     options: OptimizerOptions,
+    program: CachedProgram | None,
 ) -> Prepared:
     network = LayerGraph(stored["name"])
     layers: list[Layer] = []
@@ -105,61 +115,12 @@ def _decoded(
 
             layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
-            layers[-1].compiled = _program(row, participants)
+            layers[-1].compiled = program or program_of(row, participants)
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
     sources = participants.host_sources
     placement = place_tensors(network, preferences, participants.factories, options, sources)
     if len(network) != len(layers):
         raise StaleEntryError("its tensors lie in other kinds of memory now")
-    _check_report(stored["report"], stored["parts"])
-    make_report = partial(_decoded_report, stored["report"], stored["parts"])
+    check_report(stored["report"], stored["parts"])
+    make_report = partial(decoded_report, stored["report"], stored["parts"])
     return Prepared(network, placement, make_report, Segments(network, None))
-
-
-_ROW: Final = {
-    "layer",
-    "type",
-    "backend",
-    "refusals",
-    "compiled_into",
-    "specialisation",
-    "footprint",
-    "conversion",
-    "multiply_adds",
-}
-_REFUSAL: Final = {"backend", "reason"}
-_FOOTPRINT: Final = {"arena_bytes", "scratch_bytes", "weight_bytes"}
-_PART: Final = {"name", "backend", "layers", "specialisation", "borders"}
-_BORDER: Final = {"tensor", "source", "bytes", "copied"}
-
-
-def _check_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
-    """Check the names in a report, which is decoded later.
-
-    Raises:
-        StaleEntryError: It is none.
-    """
-    described = [(row, _ROW) for row in rows]
-    described += [(each, _REFUSAL) for row in rows for each in row["refusals"]]
-    described += [(row["footprint"], _FOOTPRINT) for row in rows if row["footprint"] is not None]
-    described += [(part, _PART) for part in parts]
-    described += [(each, _BORDER) for part in parts for each in part["borders"]]
-    for each, expected in described:
-        if each.keys() != expected:
-            raise StaleEntryError(f"its report has {sorted(each)}, expected {sorted(expected)}")
-
-
-def _decoded_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> Report:
-    from armnn.storage.reports import decoded_report  # late: a report is asked for seldom
-
-    return decoded_report(rows, parts)
-
-
-def _program(row: dict[str, Any], participants: Participants) -> object:
-    (candidate,) = [each for each in participants.all if each.id == row["backend"]]
-    if not isinstance(candidate.backend, CachingBackend):
-        raise StaleEntryError(f"the backend {candidate.id!r} finds no programs in caches any more")
-    try:
-        return candidate.backend.cached_program(row["program"], candidate.model)
-    except StaleEntryError as error:
-        raise StaleEntryError(f"of its program {row['name']!r}, {error}") from error

@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from armnn.backends.base import Workload
+    from armnn.backends.cache import CachedProgram
     from armnn.backends.memory import Allocator, TensorHandleFactories
     from armnn.backends.native.library import NativeLibrary
     from armnn.backends.options import CreationOptions, OptionValue
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
 
 
 def _noted(library: NativeLibrary) -> AbstractContextManager[None]:
@@ -212,7 +214,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
                 f"layer {layer.name!r} holds {layer.compiled!r}, expected a program of backend "
                 f"{self.id!r}"
             )
-        return NativeWorkload(layer.compiled, range(len(layer.inputs)), layer)
+        return self.program_workload(layer.compiled, layer.input_infos, layer.output_infos)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Compile the subgraph into PreCompiled layers.
@@ -234,6 +236,21 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """
         fingerprint, names = key
         return stored_program(self.start(), _own(model), fingerprint, tuple(names))
+
+    def program_workload(
+        self,
+        program: CachedProgram,
+        inputs: Sequence[TensorInfo | None],
+        outputs: Sequence[TensorInfo],
+    ) -> Workload:
+        """Return what runs a program of this backend.
+
+        Raises:
+            BackendError: It is none.
+        """
+        if not isinstance(program, NativeProgram):
+            raise BackendError(f"{program!r} is no program of backend {self.id!r}")
+        return NativeWorkload(program, range(len(inputs)), inputs, outputs)
 
     def create_context(self, options: CreationOptions) -> BackendContext:
         """Create the C backend with the runtime's options and allocator.

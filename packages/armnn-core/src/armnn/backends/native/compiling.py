@@ -60,7 +60,7 @@ def compile_layer(
         if isinstance(outcome, Failure):
             raise outcome.exception(backend.library, "compile", graph.names)
         positions = [layer.inputs.index(value) for value in graph.inputs]
-    return NativeWorkload(outcome, positions, layer)
+    return NativeWorkload(outcome, positions, layer.input_infos, layer.output_infos)
 
 
 def compile_view(

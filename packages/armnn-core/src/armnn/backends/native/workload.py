@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from armnn.backends.memory import TensorHandle
     from armnn.backends.native.programs.program import NativeProgram
     from armnn.errors import ArmnnError
-    from armnn.graph import Layer
     from armnn.tensor import TensorInfo
 
 
@@ -50,19 +49,26 @@ others say how busy the machine is. A run that would not end before its deadline
 class NativeWorkload(Workload):
     """Runs a program."""
 
-    def __init__(self, program: NativeProgram, positions: Sequence[int], layer: Layer) -> None:
+    def __init__(
+        self,
+        program: NativeProgram,
+        positions: Sequence[int],
+        inputs: Sequence[TensorInfo | None],
+        outputs: Sequence[TensorInfo],
+    ) -> None:
         """Prepare to run a program in place of a layer.
 
         Args:
             program: The program.
             positions: Which of the layer's inputs execute receives, in its order: the constants
                 went into the program, and a value that is read twice is passed once.
-            layer: The layer.
+            inputs: The layer's inputs.
+            outputs: Its outputs.
         """
         self._program = program
         self._positions = tuple(positions)
-        self._inputs = tuple(layer.input_infos[at] for at in positions)
-        self._outputs = layer.output_infos
+        self._inputs = tuple(inputs[at] for at in positions)
+        self._outputs = tuple(outputs)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         """Return the step that executes the program.

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from armnn import _metadata
 from armnn._arguments import refused
 from armnn._dataclasses import dataclass
+from armnn.backends.options import ANY_BACKEND, DEFAULT_STRATEGY
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.memory.planner import (
     Block,
@@ -23,9 +25,6 @@ from armnn.runtime.memory.planner import (
 GROUP: Final = "armnn.memory_strategies"
 """The entry-point group: an entry's name is that of the strategy, its value the function."""
 
-ANY_BACKEND: Final = "*"
-"""The key of the strategy of all backends that have none of their own."""
-
 _VALIDATOR: Final = "StrategyValidator"
 
 
@@ -37,7 +36,7 @@ class StrategyValidator:
         strategy: The strategy, or its name.
     """
 
-    strategy: str | Strategy = "SingleAxisPriorityList"
+    strategy: str | Strategy = DEFAULT_STRATEGY
 
     def __call__(self, blocks: Sequence[Block]) -> Layout:
         """Return the layout of the strategy.
@@ -119,7 +118,11 @@ class MemoryStrategies:
     What is not Arm NN's is checked in each layout: a wrong one computes wrong outputs silently.
     """
 
-    def __init__(self, default: str, by_backend: Mapping[str, str | Strategy]) -> None:
+    def __init__(
+        self,
+        default: str = DEFAULT_STRATEGY,
+        by_backend: Mapping[str, str | Strategy] = MappingProxyType({}),
+    ) -> None:
         """Find the strategies.
 
         Raises:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import collection_waits, trim_memory
-from armnn.backends.footprint import footprint_of
 from armnn.errors import ExecutionError, GraphError
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import OptimizedNetwork, Prepared, Report
+    from armnn.optimizer.prepared import SingleProgram
     from armnn.runtime.plans.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
@@ -29,7 +29,7 @@ TRIMMED_BYTES = 1 << 20
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""
 
-MakePlan = Callable[["Prepared"], Plan]
+MakePlan = Callable[["Prepared | SingleProgram"], Plan]
 
 
 class NetworkPlans:
@@ -212,7 +212,7 @@ class NetworkPlans:
     ) -> None:
         shapes = {name: array.shape for name, array in zip(self._names, inputs, strict=True)}
         prepared = self.optimized.specialise(shapes, values)
-        rest = prepared.segments.rest
+        rest = prepared.rest
         if rest is not None:
             from armnn.optimizer import OptimizedNetwork  # late: few networks have segments
 
@@ -226,18 +226,12 @@ class NetworkPlans:
                 optimized, self._make_plan, self._limit, self._segment + 1, self._whole
             )
         entry.plan = self._make_plan(prepared)
-        working_bytes = _working_bytes(entry.plan)
+        working_bytes = entry.plan.working_bytes
         if not prepared.is_derived or working_bytes > self._most_bytes + TRIMMED_BYTES:
             self._most_bytes = max(self._most_bytes, working_bytes)
             trim_memory()
         if self._is_static:
             self._only = entry
-
-
-def _working_bytes(plan: Plan) -> int:
-    """Return a context's working memory, compiled parts included."""
-    parts = map(footprint_of, plan.prepared.network.layers)
-    return plan.arena_bytes + sum(part.arena_bytes for part in parts if part is not None)
 
 
 class Reservation:
@@ -285,7 +279,7 @@ class Reservation:
         if rest is None:
             return outputs
         self._give_back()
-        crossing = self._plan.prepared.segments.crossing
+        crossing = self._plan.prepared.crossing
         outputs.update(rest.run([outputs.pop(name) for name in crossing], control, targets))
         return {name: outputs[name] for name in self._plans.optimized.outputs}
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, Task, TensorHandle
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
-    from armnn.optimizer import Prepared
+    from armnn.optimizer import Participants, Prepared
+    from armnn.optimizer.prepared import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
 
 
@@ -42,7 +43,7 @@ class ExecutionContext:
         self,
         inputs: Sequence[tuple[str, TensorHandle]],
         outputs: Sequence[tuple[str, TensorHandle | None]],
-        steps: Sequence[tuple[Layer, Step]],
+        steps: Sequence[tuple[Layer | ProgramLayer, Step]],
         managers: Sequence[MemoryManager],
         memory: Sequence[tuple[Allocator, NDArray[np.uint8]]],
         submit: Callable[[int | None], Task] | None = None,
@@ -257,7 +258,7 @@ def _copy_into(target: NDArray[Any], name: str, handle: TensorHandle) -> NDArray
     return target
 
 
-def _failure(layer: Layer, error: Exception) -> ExecutionError:
+def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
     """Return the error of a failed layer, naming it."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
     return kind(
@@ -265,7 +266,18 @@ def _failure(layer: Layer, error: Exception) -> ExecutionError:
     )
 
 
-def with_layer_types(control: RunControl | None, prepared: Prepared) -> RunControl | None:
+def memory_managers(participants: Participants) -> dict[str, MemoryManager]:
+    """Return the memory managers of one context, by backend id."""
+    return {
+        candidate.id: manager
+        for candidate in participants.all
+        if (manager := candidate.backend.create_memory_manager()) is not None
+    }
+
+
+def with_layer_types(
+    control: RunControl | None, prepared: Prepared | SingleProgram
+) -> RunControl | None:
     """Return a control whose profiler learns the types of layers.
 
     A backend names the layer that it ran inside a part that it compiled, but may not know what

@@ -4,44 +4,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from armnn.backends import (
-    ASYNC_EXECUTION,
-    ArrayHandle,
-    HostAllocator,
-    TensorHandle,
-    Workload,
-)
-from armnn.backends.named_frames import blamed
-from armnn.errors import BackendError
-from armnn.optimizer.assignment.boundaries import owner
-from armnn.runtime.memory.arenas import plan_arenas
-from armnn.runtime.memory.handles import CopyWorkload, allocated
+from armnn.backends.base import CachingBackend
 from armnn.runtime.memory.idle_memory import IdleMemory
-from armnn.runtime.memory.lifetimes import lifetimes
-from armnn.runtime.memory.placing import TensorHandles
-from armnn.runtime.plans.binding import Binding, DirectTensors, direct_tensors, steps_after
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.context import ExecutionContext
+from armnn.runtime.plans.program_contexts import ProgramContexts
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends import Allocator, MemoryManager, Step, Task
-    from armnn.graph import Layer, Value
-    from armnn.optimizer import Candidate, Participants, Prepared
-    from armnn.optimizer.observe import Observation
+    from armnn.backends import Allocator
+    from armnn.optimizer import Participants, Prepared
+    from armnn.optimizer.prepared import SingleProgram
     from armnn.runtime.memory.strategies import MemoryStrategies
+    from armnn.runtime.plans.binding import Binding
+    from armnn.runtime.plans.context import ExecutionContext
+    from armnn.runtime.plans.layer_contexts import LayerContexts, Watch
     from armnn.runtime.plans.observed import TensorSink
     from armnn.types import MemorySource
-
-Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"
-"""Is called with a layer that has run and the tensors that it wrote."""
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
@@ -54,15 +35,14 @@ class Plan:
 
     Attributes:
         prepared: The network with its backends.
-        arenas: The working memory of one context, by backend id.
     """
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: Prepared | SingleProgram,
         participants: Participants,
         allocators: Mapping[str, Allocator],
-        strategies: MemoryStrategies,
+        strategies: MemoryStrategies | None,
         sink: TensorSink | None = None,
         watch: Watch | None = None,
         idle_memory: IdleMemory | None = None,
@@ -73,33 +53,23 @@ class Plan:
             prepared: The network with its backends.
             participants: These backends.
             allocators: Where a backend's working memory comes from, by backend id.
-            strategies: How it is laid out.
+            strategies: How it is laid out; None for the default.
             sink: Gets the tensors of Debug layers.
             watch: Is called after each layer of each run; nothing else changes by that.
             idle_memory: Bounds what its contexts and those of other plans keep.
         """
-        self._watch = watch
         self.prepared = prepared
-        self._participants = participants
-        self._sink = sink
-        self._candidates = {candidate.id: candidate for candidate in participants.all}
-        self._order = prepared.network.topological_order()
-        self._workloads = {
-            layer: self._workload(layer)
-            for layer in self._order
-            if layer.backend is not None or _observation_of(layer) is not None
-        }
-        self._handles = TensorHandles(prepared.placement, participants.factories, self._order)
-        self._lifetimes = lifetimes(self._order)
-        self.arenas = plan_arenas(
-            self._lifetimes,
-            filter(self._handles.is_in_arena, self._lifetimes),
-            self._order,
-            self._workloads,
-            strategies,
-            lambda backend_id: self._allocator(backend_id, allocators),
-        )
-        self._arena_bytes = sum(arena.layout.size for arena in self.arenas.values())
+
+        def by_layers() -> LayerContexts:
+            from armnn.runtime.plans.layer_contexts import LayerContexts  # late: see single_program
+
+            whole = prepared if prepared.single is None else prepared.single.whole
+            return LayerContexts(whole, participants, allocators, strategies, sink, watch)
+
+        contexts: ProgramContexts | LayerContexts | None = None
+        if prepared.single is not None and strategies is None and watch is None and not allocators:
+            contexts = _by_program(prepared.single, participants, by_layers)
+        self._contexts = by_layers() if contexts is None else contexts
         self._pool: deque[ExecutionContext] = deque()
         self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
         self._closed = False
@@ -107,7 +77,12 @@ class Plan:
     @property
     def arena_bytes(self) -> int:
         """The working memory of one context."""
-        return self._arena_bytes
+        return self._contexts.arena_bytes
+
+    @property
+    def working_bytes(self) -> int:
+        """The same with that of compiled parts."""
+        return self._contexts.working_bytes
 
     @property
     def idle_bytes(self) -> int:
@@ -117,12 +92,7 @@ class Plan:
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
         """The shapes of the outputs, None for computed ones."""
-        shapes: dict[str, tuple[int, ...] | None] = {}
-        for layer in self.prepared.network.outputs:
-            (info,) = layer.input_infos
-            known = info is not None and info.is_static
-            shapes[layer.name] = info.static_shape if info is not None and known else None
-        return shapes
+        return self._contexts.output_shapes
 
     def acquire(self) -> ExecutionContext:
         """Return a context for one run, pooled or new."""
@@ -130,28 +100,25 @@ class Plan:
             return self._pool.pop()  # the last one used: its memory is still in the cache
         except IndexError:
             self._idle_memory.make_room(self, self.arena_bytes)
-            return self._make_context()
+            return self._contexts.make()
 
     def bound(self, binding: Binding) -> tuple[ExecutionContext, tuple[str, ...]]:
         """Return a context that stands on a caller's arrays.
 
         Its shapes are known in full. The names of what each run copies come with it.
         """
-        network = self.prepared.network
-        direct = direct_tensors(network, binding, self._lifetimes, self._handles.on_array)
-        context = self._make_context(binding, direct)
-        return context, tuple(n for n in direct.copied(network) if n not in binding.chosen)
+        return self._contexts.bound(binding)
 
     def imports(self, name: str, source: MemorySource) -> bool:
         """Return whether an input or output imports from a source.
 
         Host memory does not count: it can be used in any case.
         """
-        return any(self._handles.imports(value, source) for value in self._values(name))
+        return self._contexts.imports(name, source)
 
     def owners(self, name: str) -> set[str]:
         """Return the backends beside an input or output."""
-        return {owner(value) for value in self._values(name)}
+        return self._contexts.owners(name)
 
     def release(self, context: ExecutionContext) -> None:
         """Take a context back after a run."""
@@ -173,165 +140,22 @@ class Plan:
         Raises:
             ClosingError: Memory could not be given back; the contexts are dropped nevertheless.
         """
-        closing = Closing(f"the plan of the network {self.prepared.network.name!r}")
+        closing = Closing(f"the plan of the network {self.prepared.name!r}")
         with suppress(IndexError):  # another thread may take the last one
             while self._pool:
                 closing.step(self._pool.pop().close)
         closing.end()
 
-    def _values(self, name: str) -> list[Value]:
-        """Return the tensors of an input or output."""
-        network = self.prepared.network
-        read = [layer.output for layer in network.inputs if layer.name == name]
-        made = [value for each in network.outputs if each.name == name for value in each.inputs]
-        return [*read, *(value for value in made if value is not None)]
 
-    # -- workloads and memory, once per plan ----------------------------------------------------
-
-    def _workload(self, layer: Layer) -> Workload:
-        if layer.type in ("MemCopy", "MemImport"):
-            return CopyWorkload()
-        observation = _observation_of(layer)
-        if observation is not None and self._sink is not None:
-            return self._sink.workload(observation)
-        candidate = self._candidate(layer)
-        try:
-            make = blamed(candidate.backend.create_workload, candidate.id, layer.name)
-            return make(layer, candidate.model)
-        except Exception as error:
-            raise BackendError(
-                f"backend {candidate.id!r} failed to make a workload for layer {layer.name!r} "
-                f"({layer.type}): {error}"
-            ) from error
-
-    def _candidate(self, layer: Layer) -> Candidate:
-        try:
-            return self._candidates[layer.backend or ""]
-        except KeyError:
-            raise BackendError(
-                f"layer {layer.name!r} ({layer.type}) was given to backend {layer.backend!r}, "
-                "which does not take part; name it in backends="
-            ) from None
-
-    def _allocator(self, backend_id: str, allocators: Mapping[str, Allocator]) -> Allocator:
-        if backend_id in allocators:
-            return allocators[backend_id]
-        candidate = self._candidates.get(backend_id)
-        return HostAllocator() if candidate is None else candidate.backend.default_allocator()
-
-    # -- contexts -------------------------------------------------------------------------------
-
-    def _make_context(
-        self, binding: Binding | None = None, direct: DirectTensors | None = None
-    ) -> ExecutionContext:
-        managers = {
-            candidate.id: manager
-            for candidate in self._participants.all
-            if (manager := candidate.backend.create_memory_manager()) is not None
-        }
-        memory = [
-            (arena.allocator, allocated(backend_id, arena.allocator, arena.layout.size))
-            for backend_id, arena in self.arenas.items()
-        ]
-        handles: dict[Value, TensorHandle] = {}
-        scratch: dict[Layer, NDArray[np.uint8]] = {}
-        for arena, (_, block) in zip(self.arenas.values(), memory, strict=True):
-            arena.place(block, handles, scratch)
-        steps: list[tuple[Layer, Step]] = []
-        if binding is not None and direct is not None:
-            handles.update(direct.handles)
-            steps += self._steps_before(binding, direct, handles, managers)
-        for layer in self._order:
-            self._handles.add_outputs(layer, handles, managers)
-            if layer in self._workloads and not self._handles.import_output(layer, handles):
-                inputs = [self._handles.of_input(layer, v, handles) for v in layer.inputs]
-                outputs = [handles[value] for value in layer.outputs]
-                workload = self._workloads[layer]
-                if layer in scratch:
-                    step = workload.bind_with_scratch(inputs, outputs, scratch[layer])
-                else:
-                    step = workload.bind(inputs, outputs)
-                step = blamed(step, layer.backend or "", layer.name)
-                if self._watch is not None:
-                    step = _watched(step, partial(self._watch, layer, outputs))
-                steps.append((layer, step))
-        network = self.prepared.network
-        made = {
-            layer: self._handles.of_input(layer, layer.inputs[0], handles)
-            for layer in network.outputs
-        }
-        if binding is not None and direct is not None:
-            self._choose_arrays(binding, handles)
-            given = [layer for layer in network.inputs if layer.name in binding.chosen]
-            steps = [(layer, step) for layer, step in steps if layer not in given]
-            steps += steps_after(binding.outputs, made, direct.outputs, binding.chosen)
-        return ExecutionContext(
-            inputs=[(layer.name, handles[layer.output]) for layer in network.inputs],
-            outputs=[(layer.name, handle) for layer, handle in made.items()],
-            steps=steps,
-            managers=tuple(managers.values()),
-            memory=memory,
-            submit=None if binding is None or managers else self._submit(steps),
-        )
-
-    def _submit(self, steps: Sequence[tuple[Layer, Step]]) -> Callable[[int | None], Task] | None:
-        """Return the function that submits the only step."""
-        if len(steps) != 1 or steps[0][0].backend not in self._candidates:
-            return None
-        ((layer, step),) = steps
-        extension = self._candidate(layer).backend.extension(ASYNC_EXECUTION)
-        if extension is None:
-            return None
-        from armnn.backends import AsyncExecution  # late: few runs are asynchronous
-
-        if not isinstance(extension, AsyncExecution):
-            return None
-        return lambda deadline: extension.submit(step, deadline_ns=deadline)
-
-    def _choose_arrays(self, binding: Binding, handles: Mapping[Value, TensorHandle]) -> None:
-        """Give free inputs and outputs the arrays of their tensors."""
-        network = self.prepared.network
-        values = {layer.name: layer.output for layer in network.inputs}
-        values |= {
-            layer.name: v for layer in network.outputs for v in layer.inputs if v is not None
-        }
-        arrays = {**binding.inputs, **binding.outputs}
-        for name in binding.free:
-            value = values[name]
-            handle = handles.get(value)
-            is_fixed = isinstance(handle, ArrayHandle) and not self._handles.is_in_arena(value)
-            if is_fixed and handle is not None and handle.map() is not arrays[name]:
-                binding.chosen[name] = handle.map()
-
-    def _steps_before(
-        self,
-        binding: Binding,
-        direct: DirectTensors,
-        handles: dict[Value, TensorHandle],
-        managers: Mapping[str, MemoryManager],
-    ) -> list[tuple[Layer, Step]]:
-        """Return steps that copy a caller's arrays into inputs."""
-        steps: list[tuple[Layer, Step]] = []
-        for layer in self.prepared.network.inputs:
-            self._handles.add_outputs(layer, handles, managers)
-            if layer.name not in direct.inputs:
-                copy = partial(handles[layer.output].copy_from, binding.inputs[layer.name])
-                steps.append((layer, copy))
-        return steps
-
-
-def _watched(step: Step, watch: Callable[[], object]) -> Step:
-    def watched_step() -> None:
-        step()
-        watch()
-
-    return watched_step
-
-
-def _observation_of(layer: Layer) -> Observation | None:
-    """Return what a Debug layer of the optimizer shows."""
-    if layer.type != "Debug":
+def _by_program(
+    single: SingleProgram, participants: Participants, by_layers: Callable[[], LayerContexts]
+) -> ProgramContexts | None:
+    """Return a program's contexts, None if it needs more."""
+    backend = single.candidate.backend
+    if not isinstance(backend, CachingBackend):
         return None
-    from armnn.optimizer.observe import Observation  # late: few networks are observed
-
-    return layer.compiled if isinstance(layer.compiled, Observation) else None
+    infos = [single.ports.inputs[name] for name in single.ports.read]
+    workload = backend.program_workload(single.layer.compiled, infos, single.ports.made)
+    if workload.scratch_bytes:
+        return None
+    return ProgramContexts(single, workload, participants, by_layers)

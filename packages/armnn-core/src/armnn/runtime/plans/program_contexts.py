@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""The execution contexts of a network that is one program.
+
+Inputs and outputs of the program are those of the network and live at the same time, in host
+memory: there is nothing to plan, and no graph is needed to run it.
+"""
+
+from __future__ import annotations
+
+import threading
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from armnn.backends.footprint import program_footprint
+from armnn.backends.memory import ALIGNMENT
+from armnn.backends.named_frames import blamed
+from armnn.runtime.memory.handles import allocated, handle_at
+from armnn.runtime.plans.context import ExecutionContext, memory_managers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from armnn.backends import Workload
+    from armnn.optimizer import Participants
+    from armnn.optimizer.prepared import SingleProgram
+    from armnn.runtime.plans.binding import Binding
+    from armnn.runtime.plans.layer_contexts import LayerContexts
+    from armnn.types import MemorySource
+
+
+class ProgramContexts:
+    """Makes contexts with one step; leaves all else to LayerContexts.
+
+    Attributes:
+        arena_bytes: See :class:`LayerContexts`, as for the rest.
+    """
+
+    def __init__(
+        self,
+        single: SingleProgram,
+        workload: Workload,
+        participants: Participants,
+        make_general: Callable[[], LayerContexts],
+    ) -> None:
+        """Lay out the inputs and outputs, one behind the other.
+
+        Args:
+            single: The network.
+            workload: What runs its program.
+            participants: The backends that take part.
+            make_general: Makes what does the rest; is called once, if ever.
+        """
+        self._single = single
+        self._workload = workload
+        self._participants = participants
+        self._make_general = make_general
+        self._general: LayerContexts | None = None
+        self._lock = threading.Lock()
+        ports = single.ports
+        infos = (*ports.inputs.values(), *ports.made)
+        sizes = (-(-info.size_bytes // ALIGNMENT) * ALIGNMENT for info in infos)
+        *starts, self.arena_bytes = accumulate(sizes, initial=0)
+        self._places = tuple(zip(starts, infos, strict=True))
+
+    @property
+    def working_bytes(self) -> int:
+        footprint = program_footprint(self._single.layer.compiled)
+        return self.arena_bytes + (0 if footprint is None else footprint.arena_bytes)
+
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
+        ports = self._single.ports
+        return {name: ports.made[at].static_shape for name, at in ports.outputs.items()}
+
+    def make(self) -> ExecutionContext:
+        layer, ports, candidate = self._single.layer, self._single.ports, self._single.candidate
+        managers = memory_managers(self._participants)
+        allocator = candidate.backend.default_allocator()
+        block = allocated(candidate.id, allocator, self.arena_bytes)
+        source = allocator.memory_source
+        handles = [handle_at(block, start, info, source) for start, info in self._places]
+        inputs = dict(zip(ports.inputs, handles, strict=False))
+        made = handles[len(inputs) :]
+        bind = blamed(self._workload.bind, candidate.id, layer.name)
+        step = bind([inputs[name] for name in ports.read], made)
+        return ExecutionContext(
+            inputs=list(inputs.items()),
+            outputs=[(name, made[at]) for name, at in ports.outputs.items()],
+            steps=[(layer, blamed(step, candidate.id, layer.name))],
+            managers=tuple(managers.values()),
+            memory=[(allocator, block)],
+        )
+
+    def bound(self, binding: Binding) -> tuple[ExecutionContext, tuple[str, ...]]:
+        return self._by_layers.bound(binding)
+
+    def imports(self, name: str, source: MemorySource) -> bool:
+        return self._by_layers.imports(name, source)
+
+    def owners(self, name: str) -> set[str]:
+        return self._by_layers.owners(name)
+
+    @property
+    def _by_layers(self) -> LayerContexts:
+        with self._lock:
+            if self._general is None:
+                self._general = self._make_general()
+            return self._general

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""A single program runs as its graph would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from armnn import Network, TensorInfo
+from armnn.backends import Workload
+from armnn.backends.base import CachingBackend
+from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.errors import ExecutionError
+from armnn.layers.plumbing import PreCompiledDescriptor
+from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
+from armnn.optimizer.assignment.boundaries import place_tensors
+from armnn.optimizer.segments import Segments
+from armnn.runtime.memory.strategies import MemoryStrategies
+from armnn.runtime.plans.binding import Binding
+from armnn.runtime.plans.layer_contexts import LayerContexts
+from armnn.runtime.plans.plan import Plan
+from armnn.runtime.plans.program_contexts import ProgramContexts
+from armnn.storage.prepared import decoded, encoded
+from armnn.storage.single_program import single_program
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from armnn.backends import ModelContext, Step, TensorHandle
+    from armnn.graph import Layer
+    from armnn.optimizer.prepared import SingleProgram
+
+A = np.array([[5, 7, 9]], np.float32)
+B = np.array([[1, 1, 2]], np.float32)
+EXPECTED = {"twice": [[2, 2, 4]], "difference": [[-4, -6, -7]]}
+
+
+class Program(CachedProgram):
+    """Subtracts two tensors, and doubles the first."""
+
+    @property
+    def cache_key(self) -> Sequence[Any]:
+        return ("program",)
+
+
+class ProgramWorkload(Workload):
+    def __init__(self, scratch: int = 0) -> None:
+        self.scratch = scratch
+
+    @property
+    def scratch_bytes(self) -> int:
+        return self.scratch
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        first, second = (each.map() for each in inputs if each is not None)
+        difference, twice = (each.map() for each in outputs)
+
+        def step() -> None:
+            if first[0, 0] < 0:
+                raise ValueError("it is negative")
+            np.subtract(first, second, out=difference)
+            np.multiply(first, 2, out=twice)
+
+        return step
+
+
+def network() -> Network:
+    """Return a program that reads inputs in another order."""
+    made, info = Network("swapped"), TensorInfo((1, 3))
+    a, b = made.add_input("a", info), made.add_input("b", info)
+    descriptor = PreCompiledDescriptor(num_output_slots=2)
+    layer = made.add("PreCompiled", [b, a], descriptor, name="all", outputs=[info, info])
+    layer.backend, layer.compiled = "Keeper", Program()
+    made.add_output("twice", layer.outputs[1])
+    made.add_output("difference", layer.outputs[0])
+    return made
+
+
+def stored(made: Network, participants: Participants) -> dict[str, Any]:
+    placement = place_tensors(made, {}, participants.factories, OptimizerOptions(), {})
+    rows, arrays = encoded(Prepared(made, placement, Report, Segments(made, None)))
+    assert arrays == []
+    return json.loads(json.dumps(rows))
+
+
+@pytest.fixture
+def parties(make_backend, participants) -> Callable[..., Participants]:
+    def make(scratch: int = 0, **members: object) -> Participants:
+        class Keeper(make_backend("Keeper", **members), CachingBackend):
+            def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+                return ProgramWorkload(scratch)
+
+            def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
+                if key[0] == "old":
+                    raise StaleEntryError("it is too old")
+                return Program()
+
+            def program_workload(self, *_: object) -> Workload:
+                return ProgramWorkload(scratch)
+
+        return participants(Keeper)
+
+    return make
+
+
+def read(rows: dict[str, Any], participants: Participants) -> SingleProgram | None:
+    decode = partial(decoded, rows, [], participants, OptimizerOptions())
+    return single_program(rows, participants, decode)
+
+
+def planned(participants: Participants, strategies: MemoryStrategies | None = None) -> Plan:
+    single = read(stored(network(), participants), participants)
+    assert single is not None
+    return Plan(single, participants, {}, strategies)
+
+
+def ran(plan: Plan) -> dict[str, Any]:
+    context = plan.acquire()
+    outputs = context.run([A, B], None)
+    repeated = context.repeat({"a": A, "b": B})
+    plan.release(context)
+    made = {name: array.tolist() for name, array in outputs.items()}
+    assert repeated is not None
+    assert made == {name: array.tolist() for name, array in repeated.items()}
+    return made
+
+
+def test_inputs_and_outputs_are_those_of_the_network_in_its_order(parties) -> None:
+    plan = planned(parties())
+    assert type(plan._contexts) is ProgramContexts
+    assert ran(plan) == EXPECTED
+    assert list(ran(plan)) == ["twice", "difference"]
+
+
+@pytest.mark.parametrize("strategies", [None, MemoryStrategies()], ids=["program", "layers"])
+def test_plan_says_the_same_with_and_without_the_graph(strategies, parties) -> None:
+    plan = planned(parties(), strategies)
+    assert isinstance(plan._contexts, LayerContexts) == (strategies is not None)
+    assert ran(plan) == EXPECTED
+    assert plan.arena_bytes == plan.working_bytes == 4 * 64
+    assert plan.output_shapes == {"twice": (1, 3), "difference": (1, 3)}
+    assert plan.owners("a") == plan.owners("twice") == {"Keeper"}
+    assert plan.prepared.name == plan.prepared.network.name == "swapped"
+    assert list(plan.prepared.report) == []
+
+
+def test_arrays_of_a_caller_are_bound_by_the_graph(parties) -> None:
+    plan = planned(parties())
+    outputs = {name: np.zeros((1, 3), np.float32) for name in ("twice", "difference")}
+    context, copied = plan.bound(Binding({"a": A, "b": B}, outputs))
+    context.bound_run()
+    assert {name: array.tolist() for name, array in outputs.items()} == EXPECTED
+    assert copied == ()
+    assert ran(plan) == EXPECTED
+
+
+def test_a_failure_names_the_program(parties) -> None:
+    context = planned(parties()).acquire()
+    with pytest.raises(ExecutionError, match=r"'all' \(PreCompiled\) failed on Keeper: it is neg"):
+        context.run([A, -B], None)
+
+
+def test_a_program_with_scratch_memory_is_planned_by_its_graph(parties) -> None:
+    plan = planned(parties(scratch=1000))
+    assert type(plan._contexts) is LayerContexts
+    assert ran(plan) == EXPECTED
+    assert plan.arena_bytes == 4 * 64 + 1024
+
+
+def test_memory_of_a_backend_s_own_needs_the_graph(parties) -> None:
+    other = parties(handle_factory_preferences=("own",))
+    assert read(stored(network(), parties()), other) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"program": ["old"]}, "of its program 'all', it is too old"),
+        ({"outputs": [[[1, 3], 9999, [], [], None]] * 2}, "DataType has no 9999"),
+    ],
+)
+def test_what_does_not_fit_makes_the_network_stale(change, message, parties) -> None:
+    rows = stored(network(), parties())
+    rows["layers"][2].update(change)
+    for decode in (read, partial(decoded, blocks=[], options=OptimizerOptions())):
+        with pytest.raises(StaleEntryError, match=message):
+            decode(rows, participants=parties())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "Addition"},
+        {"name": 3},
+        {"name": "a"},
+        {"backend": "Other"},
+        {"inputs": [[0, 0], [0, 0]]},
+        {"inputs": [[0, 0]]},
+        {"inputs": [[1, 1], [0, 0]]},
+        {"inputs": [[1, 0], [2, 0]]},
+        {"outputs": [[[1, 3], int(DataType.FLOAT32), [], [], None]]},
+        {"outputs": [[[None, 3], int(DataType.FLOAT32), [], [], None]] * 2},
+        {"parameters": {}},
+        {"parameters": {"num_output_slots": 3}},
+        {"data": 0},
+        {"observed": ["all", 0]},
+    ],
+    ids=str,
+)
+def test_other_layers_are_left_to_the_decoder_of_graphs(change, parties) -> None:
+    rows = stored(network(), parties())
+    row = 0 if change == {"name": "a"} else 2
+    if row == 0:
+        rows["layers"][1]["name"] = "a"
+    else:
+        rows["layers"][row].update(change)
+    assert read(rows, parties()) is None
+
+
+@pytest.mark.parametrize("at", [[[2, 2]], [[2, -1]], [[0, 0]], [], None, [[2, 1.0]]], ids=str)
+def test_an_output_of_something_else_is_left_to_the_decoder_of_graphs(at, parties) -> None:
+    rows = stored(network(), parties())
+    rows["layers"][3]["inputs"] = at
+    assert read(rows, parties()) is None
+
+
+@pytest.mark.parametrize("name", ["report", "parts", "layers", "name"])
+def test_what_is_missing_is_left_to_the_decoder_of_graphs(name, parties) -> None:
+    rows = stored(network(), parties())
+    del rows[name]
+    assert read(rows, parties()) is None
