@@ -7,6 +7,7 @@ compiled module of its own, of CPython; without that, ``json`` itself is importe
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +28,11 @@ class _Settings:
     parse_constant = float
 
 
+@cache
+def _scanner() -> Any:
+    return make_scanner(_Settings)
+
+
 def parsed_json(text: str) -> Any:
     """Return the value of a JSON text.
 
@@ -40,7 +46,7 @@ def parsed_json(text: str) -> Any:
 
         return loads(text)
     try:
-        value, end = make_scanner(_Settings)(text, 0)
+        value, end = _scanner()(text, 0)
     except StopIteration as error:
         raise ValueError(f"no JSON value begins at character {error.value}") from None
     if end != len(text):

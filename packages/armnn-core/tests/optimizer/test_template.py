@@ -72,9 +72,9 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     labels: list[str] = []
     plain = Template.specialise
 
-    def specialise(self: Template, shapes: Any, label: str) -> Any:
+    def specialise(self: Template, shapes: Any, label: Callable[[], str]) -> Any:
         made = plain(self, shapes, label)
-        labels.extend([] if made is None else [label])
+        labels.extend([] if made is None else [label()])
         return made
 
     monkeypatch.setattr(Template, "specialise", specialise)

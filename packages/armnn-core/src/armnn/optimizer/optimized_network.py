@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.passes.fold_quantization import Accepts
-    from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.prepared import Prepared, SingleProgram
 
 
 _log = Logger(__name__)
@@ -196,7 +197,7 @@ class OptimizedNetwork:
 
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared:
+    ) -> Prepared | SingleProgram:
         """Prepare the network for one set of input shapes.
 
         Args:
@@ -213,10 +214,10 @@ class OptimizedNetwork:
 
     def _from_template(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared | None:
+    ) -> Prepared | SingleProgram | None:
         """Return a specialisation like an earlier one, if possible."""
         for template in self._templates.get(_key(values), ()):
-            found = template.specialise(shapes, describe(shapes, values))
+            found = template.specialise(shapes, _label(shapes, values))
             if found is not None:
                 return found
         return None
@@ -280,6 +281,14 @@ def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:
     if not options.rewrite or network.quantized_arithmetic is not QuantizedArithmetic.REAL:
         return False
     return quantises(network) and all(layer.output.info.is_static for layer in network.inputs)
+
+
+def _label(
+    shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
+) -> Callable[[], str]:
+    """Return what describes shapes later; the values may change."""
+    kept = {name: value.copy() for name, value in values.items()}
+    return partial(describe, shapes, kept)
 
 
 def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:

@@ -100,6 +100,11 @@ class Prepared:
         return None
 
     @property
+    def whole(self) -> Prepared:
+        """The same with its graph, as this is."""
+        return self
+
+    @property
     def report(self) -> Report:
         """Which layer runs where, and why."""
         return self.make_report()
@@ -154,7 +159,6 @@ class SingleProgram:
 
     rest = None
     crossing = ()
-    is_derived = False
 
     def __init__(
         self,
@@ -164,6 +168,8 @@ class SingleProgram:
         candidate: Candidate,
         make_report: Callable[[], Report],
         make_whole: Callable[[CachedProgram], Prepared],
+        *,
+        is_derived: bool = False,
     ) -> None:
         """Take the place of a prepared network.
 
@@ -174,11 +180,13 @@ class SingleProgram:
             candidate: The backend of the program.
             make_report: Returns the report.
             make_whole: Makes the prepared network around the program; is called once, if ever.
+            is_derived: Whether it was made from that of other shapes.
         """
         self.name = name
         self.layer = layer
         self.ports = ports
         self.candidate = candidate
+        self.is_derived = is_derived
         self._make_report = make_report
         self._make_whole = make_whole
         self._whole: Prepared | None = None

@@ -8,7 +8,7 @@ is done twice: no pass looks at a layer, and no backend is asked about one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from armnn._dataclasses import replace
@@ -22,13 +22,15 @@ from armnn.optimizer.assignment.boundaries import Placement
 from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
+from armnn.optimizer.frame import program_frame
 from armnn.optimizer.prepared import Segments, phase
 from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descriptor, settled_info
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer, Value
+    from armnn.graph import Layer, LayerGraph, Value
+    from armnn.optimizer.frame import ProgramFrame
     from armnn.optimizer.participants import Participants
-    from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.prepared import Prepared, SingleProgram
     from armnn.optimizer.symbolic.recipes import Numbers
     from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import TensorInfo
@@ -57,6 +59,12 @@ class Template:
         self._layers = prepared.network.topological_order()
         for layer in self._layers:
             self._infos.update(self._infos_of(layer))
+        self._parts = [
+            (layer, layer.compiled)
+            for layer in self._layers
+            if isinstance(layer.compiled, Replannable)
+        ]
+        self._frame = program_frame(prepared, participants)
 
     def _infos_of(self, layer: Layer) -> dict[Value, TensorInfo]:
         if layer.type != "PreCompiled":
@@ -77,8 +85,14 @@ class Template:
         self._trace.infos.update(found)
         return found
 
-    def specialise(self, shapes: Mapping[str, tuple[int, ...]], label: str) -> Prepared | None:
+    def specialise(
+        self, shapes: Mapping[str, tuple[int, ...]], label: Callable[[], str]
+    ) -> Prepared | SingleProgram | None:
         """Return the specialisation for other shapes, None if decisions differ.
+
+        Args:
+            shapes: The shape of each input.
+            label: Returns what the report calls the shapes.
 
         Raises:
             ArmnnError: A backend failed.
@@ -89,10 +103,33 @@ class Template:
                 return None
             changes = self._changes(numbers, shapes)
         with phase(self._sink, "compile for shapes"):
-            return self._compiled(numbers, changes, label)
+            compiled: dict[Layer, object] = {}
+            for layer, part in self._parts:
+                made = part.replanned(changes)
+                if made is None:
+                    return None
+                compiled[layer] = made
+            if self._frame is not None:
+                return self._single_program(self._frame, compiled, changes, label)
+            found = self._whole(compiled, changes, label)
+            return found if self._are_taken(found.network) else None
 
-    def _compiled(self, numbers: Numbers, changes: Changes, label: str) -> Prepared | None:
-        base = self._prepared.network
+    def _single_program(
+        self,
+        frame: ProgramFrame,
+        compiled: Mapping[Layer, object],
+        changes: Changes,
+        label: Callable[[], str],
+    ) -> SingleProgram:
+        infos = {value: settled_info(info, changes.numbers) for value, info in self._infos.items()}
+        whole = functools.cache(functools.partial(self._whole, compiled, changes, label))
+        return frame.program(infos, compiled, whole)
+
+    def _whole(
+        self, compiled: Mapping[Layer, object], changes: Changes, label: Callable[[], str]
+    ) -> Prepared:
+        """Return the specialisation with a network of its own."""
+        base, numbers = self._prepared.network, changes.numbers
         network = Network(base.name, base.metadata)
         network.insert_copies(self._layers, {})
         twins = dict(zip(self._layers, network.layers, strict=True))
@@ -106,25 +143,21 @@ class Template:
                 other.info = settled_info(self._infos[value], numbers)
                 if value in changes.constants:
                     twin.data = changes.constants[value]
-            if isinstance(layer.compiled, Replannable):
-                twin.compiled = layer.compiled.replanned(changes)
-                if twin.compiled is None:
-                    return None
-        if not self._are_taken(network):
-            return None
+            twin.compiled = compiled.get(layer, twin.compiled)
         placement = self._prepared.placement
         factories = {values[value]: each for value, each in placement.factories.items()}
+        report = functools.partial(self._report, numbers, network, label)
         return replace(
             self._prepared,
             network=network,
             placement=Placement(factories, placement.preferences),
-            make_report=functools.cache(functools.partial(self._report, numbers, network, label)),
+            make_report=functools.cache(report),
             segments=Segments(network, None),
             trace=None,
             is_derived=True,
         )
 
-    def _are_taken(self, network: Network) -> bool:
+    def _are_taken(self, network: LayerGraph) -> bool:
         """Return whether backends take the layers outside compiled parts."""
         kernels = [
             (self._candidates[layer.backend or ""], layer)
@@ -133,17 +166,19 @@ class Template:
         ]
         if not kernels:
             return True
+        assert isinstance(network, Network)  # as it was made here
         answers = NetworkAnswers(network, [layer for _, layer in kernels])
         return all(answers.of(candidate, layer) for candidate, layer in kernels)
 
-    def _report(self, numbers: Numbers, network: Network, label: str) -> Report:
-        rows = tuple(self._rows(numbers, network, label))
+    def _report(self, numbers: Numbers, network: Network, label: Callable[[], str]) -> Report:
+        shapes = label()
+        rows = tuple(self._rows(numbers, network, shapes))
         heirs = {layer.name: layer for layer in network.layers if layer.type not in UNASSIGNED}
         origins: dict[Layer, tuple[str, ...]] = {}
         for row in rows:
             heir = heirs[row.compiled_into or row.layer]
             origins[heir] = (*origins.get(heir, ()), row.layer)
-        return Report(rows, parts=parts_of(network, origins, label))
+        return Report(rows, parts=parts_of(network, origins, shapes))
 
     def _rows(self, numbers: Numbers, network: Network, label: str) -> Iterator[ReportRow]:
         compiled = {layer.name: footprint_of(layer) for layer in network.layers}

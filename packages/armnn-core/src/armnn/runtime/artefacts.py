@@ -73,7 +73,7 @@ def write_artefact(
             "shapes, as 'armnn compile --shape' does"
         )
     shapes = {name: info.static_shape for name, info in made.inputs.items()}
-    prepared = made.specialise(shapes, {})
+    prepared = made.specialise(shapes, {}).whole
     facts = ModelFacts.of(made, network.quantized_arithmetic)
     try:
         header, blocks = file_of(facts, prepared, programs)

@@ -334,7 +334,7 @@ class StoredNetwork:
         if found is not None:
             return found
         prepared = self._optimized().specialise(shapes, values)
-        self._store.keep(shapes, values, prepared, self.facts)
+        self._store.keep(shapes, values, prepared.whole, self.facts)
         return prepared
 
     def _optimized(self) -> OptimizedNetwork:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from native_mock import counts_of
 from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.backends.native import NativeLibrary
 from armnn.errors import BackendError
+from armnn.optimizer.template import Template
 
 Made = tuple[Any, NativeLibrary]
 
@@ -90,3 +92,54 @@ def test_a_failure_to_replan_is_an_error_that_names_the_part(load: Callable[...,
     with pytest.raises(BackendError, match=r"compile .*too many elements"):
         check(model, 100)
     check(model, 41)
+
+
+@pytest.fixture
+def networks_made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return the whole networks that are made for further shapes."""
+    made: list[object] = []
+    plain = Template._whole
+
+    def whole(self: Template, *arguments: Any) -> Any:
+        made.append(plain(self, *arguments))
+        return made[-1]
+
+    monkeypatch.setattr(Template, "_whole", whole)
+    return made
+
+
+def test_runs_of_further_shapes_need_no_network_of_their_own(
+    load: Callable[..., Made], networks_made: list[object]
+) -> None:
+    model, _ = load("-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    for size in (40, 30, 39, 30):
+        check(model, size)
+    assert not networks_made
+    fresh, _ = load("-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    check(fresh, 39)
+    rows = [row.as_dict() for row in model.report]
+    assert [row for row in rows if row["specialisation"] == "x=[39]"] == [
+        row.as_dict() for row in fresh.report
+    ]
+    assert {row["specialisation"] for row in rows} == {"x=[40]", "x=[30]", "x=[39]"}
+    assert len(networks_made) == 2
+    assert [row.as_dict() for row in model.report] == rows
+    assert len(networks_made) == 2
+
+
+def test_a_call_is_bound_to_arrays_of_a_further_shape(load: Callable[..., Made]) -> None:
+    model, _ = load("-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    check(model, 40)
+    x = np.zeros(20, np.float32)
+    call = model.bind({"x": x})
+    for step in (1, -3):
+        x[...] = np.arange(20) + step
+        np.testing.assert_array_equal(call()["y"], 2 * x * np.arange(20, dtype=np.float32))
+    check(model, 20)
+
+
+def test_threads_run_further_shapes_in_contexts_of_their_own(load: Callable[..., Made]) -> None:
+    model, _ = load("-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    check(model, 40)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda size: check(model, size), [30, 20, 10, 30, 20, 10, 5] * 30))

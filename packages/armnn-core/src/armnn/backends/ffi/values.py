@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._dataclasses import fields
+from armnn.backends.memory import address_of
 from armnn.types import DataType
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import word
@@ -138,21 +139,14 @@ def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
     less than eight bits takes a byte here, and what DLPack 1.0 does not know is stored as unsigned
     integers.
     """
-    dtype, shape = array.dtype, array.shape
-    return abi.Tensor(
-        array.ctypes.data,
-        abi.DEVICE_CPU,
-        0,
-        len(shape),
-        _code_of(dtype),
-        8 * dtype.itemsize,
-        1,
-        arena.filled(ctypes.c_int64, shape),
-    )
+    code, bits = _code_of(array.dtype)
+    shape = arena.filled(ctypes.c_int64, array.shape)
+    return abi.Tensor(address_of(array), abi.DEVICE_CPU, 0, array.ndim, code, bits, 1, shape)
 
 
 @functools.cache
-def _code_of(dtype: np.dtype[Any]) -> int:
-    if dtype.name == DataType.BFLOAT16.numpy_name:
-        return _BFLOAT
-    return _CODES.get(dtype.kind, _UINT)
+def _code_of(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return DLPack's type code, and the bits of an element."""
+    is_bfloat = dtype.name == DataType.BFLOAT16.numpy_name
+    code = _BFLOAT if is_bfloat else _CODES.get(dtype.kind, _UINT)
+    return code, 8 * dtype.itemsize

@@ -18,7 +18,7 @@ from armnn.backends.control import RunControl, current_control
 from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import ArrayHandle
+from armnn.backends.memory import ArrayHandle, address_of
 from armnn.backends.native.extensions.device_memory import (
     NativeHandle,
     NativeHandleFactory,
@@ -96,6 +96,8 @@ class NativeWorkload(Workload):
         C would read or write past the end of a small one.
         """
         present = [handle for handle in handles if handle is not None]
+        if [handle.info for handle in present] == [info for info in infos if info is not None]:
+            return present
         sizes = [handle.info.size_bytes for handle in present]
         expected = [info.size_bytes for info in infos if info is not None]
         if sizes != expected:
@@ -269,28 +271,30 @@ class _BoundProgram:
         return pointers, len(handles)
 
     def _requirement(self, index: int, handle_bytes: int, *, is_output: bool) -> abi.IoRequirement:
+        if self.library.function("io_requirement") is None:
+            return _NO_REQUIREMENT
         need = struct(abi.IoRequirement)
-        if self.library.function("io_requirement") is not None:
-            side = "output" if is_output else "input"
-            call(
-                self.library,
-                "io_requirement",
-                f"say what {side} {index} of {self._program.title} must be like",
-                self._program.pointer,
-                int(is_output),
-                index,
-                ctypes.byref(need),
+        side = "output" if is_output else "input"
+        call(
+            self.library,
+            "io_requirement",
+            f"say what {side} {index} of {self._program.title} must be like",
+            self._program.pointer,
+            int(is_output),
+            index,
+            ctypes.byref(need),
+        )
+        if not is_sane(need, handle_bytes):
+            raise BackendError(
+                f"backend {self.library.id!r} ({self.library.path}) wants {need.min_bytes} "
+                f"bytes aligned to {need.min_align} for {side} {index} of "
+                f"{self._program.title}: expected a power of two up to {ALIGNMENT_LIMIT} and "
+                f"not much more than the {handle_bytes} bytes of the tensor"
             )
-            if not is_sane(need, handle_bytes):
-                raise BackendError(
-                    f"backend {self.library.id!r} ({self.library.path}) wants {need.min_bytes} "
-                    f"bytes aligned to {need.min_align} for {side} {index} of "
-                    f"{self._program.title}: expected a power of two up to {ALIGNMENT_LIMIT} and "
-                    f"not much more than the {handle_bytes} bytes of the tensor"
-                )
         return need
 
 
+_NO_REQUIREMENT: Final = struct(abi.IoRequirement)
 ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
 _PADDING_LIMIT: Final = 1 << 21
 
@@ -307,7 +311,7 @@ class Port:
         size = max(info.size_bytes, need.min_bytes)
         alignment = max(need.min_align, dtype.itemsize, 1)
         block = np.empty(size + alignment, np.uint8)
-        start = -block.ctypes.data % alignment
+        start = -address_of(block) % alignment
         raw = block[start : start + info.size_bytes]
         self._array: NDArray[Any] = raw.view(dtype).reshape(info.static_shape)
         self._arena.hold(block)
@@ -374,5 +378,5 @@ def fits(array: NDArray[Any], need: abi.IoRequirement) -> bool:
     return (
         array.flags.c_contiguous
         and array.nbytes >= need.min_bytes
-        and array.ctypes.data % alignment == 0
+        and address_of(array) % alignment == 0
     )

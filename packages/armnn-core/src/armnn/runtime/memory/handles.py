@@ -10,7 +10,7 @@ import numpy as np
 
 from armnn._arguments import shown
 from armnn.backends.base import Workload
-from armnn.backends.memory import ALIGNMENT, ArrayHandle, TensorHandle
+from armnn.backends.memory import ALIGNMENT, ArrayHandle, TensorHandle, address_of
 from armnn.errors import BackendError, ExecutionError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.ui
     """
     block: Any = allocator.allocate(size, ALIGNMENT)
     is_array = isinstance(block, np.ndarray) and block.dtype == np.uint8 and block.shape == (size,)
-    if is_array and block.flags.writeable and (not size or block.ctypes.data % ALIGNMENT == 0):
+    if is_array and block.flags.writeable and (not size or address_of(block) % ALIGNMENT == 0):
         return cast("NDArray[np.uint8]", block)
     raise BackendError(
         f"the allocator of backend {backend_id!r}, {type(allocator).__name__}, returned "
@@ -43,10 +43,8 @@ def handle_at(
     arena: NDArray[np.uint8], offset: int, info: TensorInfo, source: MemorySource
 ) -> ArrayHandle:
     """Return the handle of a tensor in an arena."""
-    raw = arena[offset : offset + info.size_bytes]
-    return ArrayHandle(
-        info, raw.view(info.data_type.numpy_dtype).reshape(info.static_shape), source
-    )
+    array: NDArray[Any] = np.ndarray(info.static_shape, info.data_type.numpy_dtype, arena, offset)
+    return ArrayHandle(info, array, source)
 
 
 def constant_handle(value: Value) -> ArrayHandle:

@@ -63,8 +63,7 @@ class Plan:
         def by_layers() -> LayerContexts:
             from armnn.runtime.plans.layer_contexts import LayerContexts  # late: see single_program
 
-            whole = prepared if prepared.single is None else prepared.single.whole
-            return LayerContexts(whole, participants, allocators, strategies, sink, watch)
+            return LayerContexts(prepared.whole, participants, allocators, strategies, sink, watch)
 
         contexts: ProgramContexts | LayerContexts | None = None
         if prepared.single is not None and strategies is None and watch is None and not allocators:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,6 +31,7 @@ _SINCE: Final = (1, 2)
 _OPTIONAL: Final = ("device_id", "takes_host_memory", "reserved", "import_host")
 
 
+@functools.cache  # libraries stay as long as the process
 def device_memory_table(library: Library) -> abi.DeviceMemory | None:
     """Return the extension's table, None if the backend lacks it.
 

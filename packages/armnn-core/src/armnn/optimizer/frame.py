@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""What specialisations have in common that are one program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.backends.cache import CachedProgram
+from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from armnn.graph import Layer, Value
+    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.participants import Participants
+    from armnn.optimizer.prepared import Prepared
+    from armnn.tensor import TensorInfo
+
+
+class ProgramFrame:
+    """A network that is one program, whatever the shapes.
+
+    So a further set of shapes needs no network of its own, which takes longer to make than all
+    else that the host does for it.
+    """
+
+    def __init__(self, prepared: Prepared, part: Layer, candidate: Candidate) -> None:
+        """Keep what does not depend on the shapes.
+
+        Args:
+            prepared: The specialisation for the first shapes.
+            part: Its only layer but inputs and outputs.
+            candidate: The backend of that.
+        """
+        network = prepared.network
+        self._name, self._part, self._candidate = network.name, part, candidate
+        self._inputs = [(layer.name, layer.output) for layer in network.inputs]
+        names = {value: name for name, value in self._inputs}
+        self._read = tuple([names[value] for value in part.inputs if value is not None])
+        self._outputs = {
+            layer.name: part.outputs.index(value)
+            for layer in network.outputs
+            for value in layer.inputs
+            if value is not None
+        }
+
+    def program(
+        self,
+        infos: Mapping[Value, TensorInfo],
+        compiled: Mapping[Layer, object],
+        whole: Callable[[], Prepared],
+    ) -> SingleProgram:
+        """Return the specialisation for other shapes.
+
+        Args:
+            infos: Those of the values of the first shapes.
+            compiled: What the layers of the first shapes hold.
+            whole: Makes the network.
+        """
+        part, program = self._part, compiled[self._part]
+        assert isinstance(program, CachedProgram)  # as the first one
+        ports = ProgramPorts(
+            {name: infos[value] for name, value in self._inputs},
+            self._read,
+            self._outputs,
+            tuple([infos[value] for value in part.outputs]),
+        )
+        return SingleProgram(
+            self._name,
+            ProgramLayer(part.name, part.backend or "", program),
+            ports,
+            self._candidate,
+            lambda: whole().report,
+            lambda _program: whole(),
+            is_derived=True,
+        )
+
+
+def program_frame(prepared: Prepared, participants: Participants) -> ProgramFrame | None:
+    """Return a network's frame, None if it has more layers."""
+    network = prepared.network
+    ends = {*network.inputs, *network.outputs}
+    parts = [layer for layer in network.layers if layer not in ends]
+    if len(parts) != 1 or not isinstance(parts[0].compiled, CachedProgram):
+        return None
+    (part,) = parts
+    by_id = {each.id: each for each in participants.all}
+    candidate = by_id.get(part.backend or "")
+    read = [layer.output for layer in network.inputs]
+    made = [value for layer in network.outputs for value in layer.inputs]
+    is_plain = (
+        len(part.inputs) == len(read) == len({*part.inputs, *read})
+        and all(value in part.outputs for value in made)
+        and len({layer.name for layer in network.outputs}) == len(made)
+    )
+    if candidate is None or candidate.backend.handle_factory_preferences or not is_plain:
+        return None
+    return ProgramFrame(prepared, part, candidate)
