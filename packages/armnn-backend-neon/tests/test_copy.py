@@ -103,3 +103,32 @@ def test_random_chains_are_those_of_numpy(level: str) -> None:
         with armnn.Runtime() as runtime:
             model = runtime.load_model(network(TensorInfo(x.shape), chain), backends=["CpuAcc"])
             np.testing.assert_array_equal(model.run({"x": x})["y"], ordered(x, chain), str(chain))
+
+
+BROADCASTS = [
+    ((1,), (37,)),
+    ((5, 1), (5, 7)),
+    ((4, 9, 1), (4, 9, 65)),
+    ((1, 6, 1, 3), (2, 6, 70, 3)),
+    ((3, 1, 8, 1), (3, 70, 8, 33)),
+]
+
+
+@pytest.mark.parametrize(
+    "data_type",
+    [DataType.BOOLEAN, DataType.FLOAT16, DataType.FLOAT32, DataType.SIGNED64],
+    ids=lambda each: each.arm_name,
+)
+def test_an_axis_of_one_is_repeated_as_by_numpy(data_type: DataType) -> None:
+    generator = np.random.default_rng(8)
+    for shape, to in BROADCASTS:
+        x = generator.integers(0, 2 if data_type is DataType.BOOLEAN else 100, shape)
+        x = x.astype(data_type.numpy_dtype)
+        net = Network("broadcast")
+        wide = net.add_broadcast_to(
+            net.add_input("x", TensorInfo(shape, data_type)), broadcast_to_shape=to
+        )
+        net.add_output("y", wide)
+        with armnn.Runtime() as runtime:
+            made = runtime.load_model(net, backends=["CpuAcc"]).run({"x": x})["y"]
+        np.testing.assert_array_equal(made, np.broadcast_to(x, to), str(to))

@@ -9,12 +9,15 @@ struct BFloat16 {
   static Floats to_float32(HalfBits x) {
     return reinterpret_cast<Floats>(__builtin_convertvector(x, Words) << 16);
   }
-  static HalfBits from_float32(Floats x) {
+  static HalfBits from_float32(Floats x) { return __builtin_convertvector(rounded(x) >> 16, HalfBits); }
+
+  /* In the upper halves. */
+  static Words rounded(Floats x) {
     const Words bits = reinterpret_cast<Words>(x);
-    const Words rounded = bits + 0x7fff + ((bits >> 16) & 1);
+    const Words nearest = bits + 0x7fff + ((bits >> 16) & 1);
     const Words quiet = bits | 0x400000;
     const Words is_number = reinterpret_cast<Words>(x == x);
-    return __builtin_convertvector(((rounded & is_number) | (quiet & ~is_number)) >> 16, HalfBits);
+    return (nearest & is_number) | (quiet & ~is_number);
   }
 };
 
@@ -44,6 +47,20 @@ void float32_to_half(const float *x, uint16_t *y, int64_t n) {
   std::memcpy(y + i, &half, static_cast<size_t>(n - i) * sizeof *y);
 }
 
+void pair_bfloat16(const float *first, const float *second, uint32_t *pairs, int64_t n) {
+  const auto pairs_of = [](Floats x, Floats y) {
+    return (BFloat16::rounded(x) >> 16) | (BFloat16::rounded(y) & 0xffff0000u);
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Words all = pairs_of(load(first + i), load(second + i));
+    std::memcpy(pairs + i, &all, sizeof all);
+  }
+  if (i == n) return;
+  const Words all = pairs_of(load_part(first + i, n - i), load_part(second + i, n - i));
+  std::memcpy(pairs + i, &all, static_cast<size_t>(n - i) * sizeof *pairs);
+}
+
 }  // namespace
 
 void fill_half_conversion(Kernels &table) {
@@ -51,6 +68,7 @@ void fill_half_conversion(Kernels &table) {
   table.half_to_float32[static_cast<int>(HalfFormat::bfloat16)] = half_to_float32<BFloat16>;
   table.float32_to_half[static_cast<int>(HalfFormat::float16)] = float32_to_half<Float16>;
   table.float32_to_half[static_cast<int>(HalfFormat::bfloat16)] = float32_to_half<BFloat16>;
+  table.pair_bfloat16 = pair_bfloat16;
   table.converts_float16 = kConvertsFloat16;
 }
 

@@ -287,6 +287,8 @@ struct Kernels {
   /* By HalfFormat: as float32, and back with ties to even. */
   void (*half_to_float32[2])(const uint16_t *x, float *y, int64_t n);
   void (*float32_to_half[2])(const float *x, uint16_t *y, int64_t n);
+  /* Both rounded to bfloat16, as a pair: the first has the lower 16 bits. */
+  void (*pair_bfloat16)(const float *first, const float *second, uint32_t *pairs, int64_t n);
   bool converts_float16; /* by an instruction of its own */
   /* On Float16, for what is rounded at most once: clamp, linear, abs, negative, sqrt and square; all
    * arithmetic but squared_difference. nullptr at a level that does not compute in it.

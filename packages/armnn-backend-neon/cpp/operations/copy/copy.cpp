@@ -10,6 +10,13 @@
 namespace cpuacc {
 namespace {
 
+template <typename T>
+void fill_row(const std::byte *from, std::byte *to, int64_t n) {
+  T number;
+  std::memcpy(&number, from, sizeof number);
+  std::fill_n(reinterpret_cast<T *>(to), n, number);
+}
+
 template <size_t Bytes>
 void copy_row(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -25,7 +32,8 @@ void copy_row(const std::byte *from, int64_t from_step, std::byte *to, int64_t t
     return;
   }
   visit_width(bytes, [&](auto tag) {
-    copy_row<sizeof(typename decltype(tag)::Type)>(from, from_step, to, to_step, n);
+    using T = typename decltype(tag)::Type;
+    from_step == 0 && to_step == 1 ? fill_row<T>(from, to, n) : copy_row<sizeof(T)>(from, from_step, to, to_step, n);
   });
 }
 
@@ -65,7 +73,7 @@ bool is_contiguous(const CopyBox &box) { return box.shape.size() == 1 && box.fro
 /* Whether the last two axes are a transposition. */
 bool is_transposition(const CopyBox &box) {
   const size_t rank = box.shape.size();
-  return rank >= 2 && box.to[rank - 1] == 1 && box.from[rank - 2] == 1;
+  return rank >= 2 && box.to[rank - 1] == 1 && box.from[rank - 2] == 1 && box.from[rank - 1] != 0;
 }
 
 /* to[i, j] = from[j, i], square by square: both sides stay in the cache. */
@@ -215,7 +223,8 @@ CopyBox simplified(CopyBox box) {
   /* A transposition is fastest as the last two axes. */
   const size_t rank = result.shape.size();
   for (size_t i = 0; i + 2 < rank; ++i) {
-    if (result.from[i] == 1 && result.to[rank - 1] == 1 && result.from[rank - 1] != 1) {
+    if (result.from[i] == 1 && result.to[rank - 1] == 1 && result.from[rank - 1] != 0 &&
+        result.from[rank - 1] != 1) {
       std::swap(result.shape[i], result.shape[rank - 2]);
       std::swap(result.from[i], result.from[rank - 2]);
       std::swap(result.to[i], result.to[rank - 2]);

@@ -86,24 +86,25 @@ size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels)
   return packed_bytes(even, kernels) / sizeof(float) * sizeof(Bfloat16);
 }
 
+/* Some k's of a tap at a time are packed as floats, from which pairs are made while these are in the nearest cache. */
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, Bfloat16 *packed) {
-  auto *row = reinterpret_cast<uint32_t *>(packed); /* a pair for each column */
-  for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
-    const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
+  constexpr int64_t kNumbers = 4096;
+  alignas(64) float rows[kNumbers];
+  const int64_t panel_width = kernels.columns;
+  const int64_t most = kNumbers / panel_width / 2 * 2;
+  auto *pairs = reinterpret_cast<uint32_t *>(packed); /* one for each column */
+  for (int64_t first = 0; first < layout.columns; first += panel_width) {
+    const int64_t width = std::min<int64_t>(panel_width, layout.columns - first);
     for (int64_t t = 0; t < layout.taps; ++t) {
-      for (int64_t k = 0; k < layout.depth; k += 2) {
-        const float *source =
-            weights + t * layout.tap_stride + k * layout.depth_stride + first * layout.column_stride;
-        if (k + 1 < layout.depth) {
-          const float *other = source + layout.depth_stride;
-          for (int64_t j = 0; j < width; ++j) {
-            row[j] = pair_of(source[j * layout.column_stride], other[j * layout.column_stride]);
-          }
-        } else {
-          for (int64_t j = 0; j < width; ++j) row[j] = pair_of(source[j * layout.column_stride], 0.0f);
+      for (int64_t k = 0; k < layout.depth; k += most) {
+        const int64_t depth = std::min(most, layout.depth - k);
+        const WeightLayout piece{1, 0, depth, layout.depth_stride, width, layout.column_stride};
+        pack_weights(weights + t * layout.tap_stride + k * layout.depth_stride + first * layout.column_stride, piece,
+                     kernels, rows);
+        if (depth % 2 != 0) std::fill_n(rows + depth * panel_width, panel_width, 0.0f);
+        for (int64_t i = 0; i < depth; i += 2, pairs += panel_width) {
+          kernels.pair_bfloat16(rows + i * panel_width, rows + (i + 1) * panel_width, pairs, panel_width);
         }
-        std::fill(row + width, row + kernels.columns, 0u);
-        row += kernels.columns;
       }
     }
   }

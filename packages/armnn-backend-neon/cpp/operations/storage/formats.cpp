@@ -59,23 +59,6 @@ void quantise(const Kernels &kernels, armnn_data_type type, const Quantization &
   kernels.quantize[static_cast<int>(integer_of(type))](x, y, n, by.scales[0], by.zero_points[0]);
 }
 
-namespace {
-
-/* The upper half is to the nearest, ties to even; NaN stays. */
-uint32_t rounded(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  const uint32_t quiet = bits | 0x400000u;
-  return x != x ? quiet : bits + 0x7fffu + (bits >> 16 & 1u);
-}
-
-}  // namespace
-
-/* As a pair is stored: the first number has the lower half. */
-uint32_t pair_of(float first, float second) {
-  return rounded(first) >> 16 | (rounded(second) & 0xffff0000u);
-}
-
 RoundedRows::RoundedRows(int64_t count, int64_t length)
     : count(count),
       length(length),

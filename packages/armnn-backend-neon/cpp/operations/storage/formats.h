@@ -28,9 +28,6 @@ void dequantise(const Kernels &kernels, armnn_data_type type, const Quantization
 void quantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
               int64_t n);
 
-/* Two rounded numbers as they are stored: the first has the lower 16 bits. */
-uint32_t pair_of(float first, float second);
-
 /* Rows of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
 struct RoundedRows {
   RoundedRows() = default;
