@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._arguments import instance, integer, items, refused
+from armnn._arguments import instance, integer, items, refused, with_article
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
 from armnn.graph.layer import Layer, Value
 from armnn.layers import LAYERS, LayerSpec
@@ -105,18 +105,18 @@ def checked_inputs(layer: Layer, values: Sequence[Value | None]) -> list[Value |
     ]
 
 
-def checked_request(request: object, what: str) -> Requested:
-    """Return a request for an output, with its type converted.
+def checked_request(request: object, spec: LayerSpec) -> Requested:
+    """Return a request for an output, its type converted.
 
     Whatever names a data type becomes a DataType.
 
     Raises:
         InvalidArgumentError: It is something else.
     """
-    if request is None or isinstance(request, (TensorInfo, DataType)):
+    if isinstance(request, (TensorInfo, DataType)):
         return request
     try:
-        return DataType.of(request, what)
+        return DataType.of(request, f"the output of {with_article(spec.name)} layer")
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{error}; or a TensorInfo, or None") from None
 

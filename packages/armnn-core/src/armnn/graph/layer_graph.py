@@ -79,12 +79,12 @@ class LayerGraph:
     @property
     def inputs(self) -> tuple[Layer, ...]:
         """The Input layers, in the order of their creation."""
-        return tuple(layer for layer in self._layers if layer.type == "Input")
+        return tuple([layer for layer in self._layers if layer.type == "Input"])
 
     @property
     def outputs(self) -> tuple[Layer, ...]:
         """The Output layers, in the order of their creation."""
-        return tuple(layer for layer in self._layers if layer.type == "Output")
+        return tuple([layer for layer in self._layers if layer.type == "Output"])
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -127,12 +127,14 @@ class LayerGraph:
         return self._order
 
     def _sorted(self) -> tuple[Layer, ...]:
-        """Return the order by rank, if producers come first."""
-        order = [layer for *_, layer in sorted(map(_rank, self._layers))]
+        """Return the order of making if producers come first."""
+        order = [layer for layer in self._layers if layer.type != "Output"]
+        order += self.outputs
         before: set[Layer] = set()
         for layer in order:
-            if any(value is not None and value.producer not in before for value in layer.inputs):
-                return self._sorted_by_uses()
+            for value in layer.inputs:
+                if value is not None and value.producer not in before:
+                    return self._sorted_by_uses()
             before.add(layer)
         return tuple(order)
 
@@ -191,10 +193,7 @@ class LayerGraph:
                 f"{len(requests)} infos for them"
             )
         requested = tuple(
-            [
-                checked_request(each, f"the output of {with_article(spec.name)} layer")
-                for each in requests
-            ]
+            [None if each is None else checked_request(each, spec) for each in requests]
         )
         name = self._checked_name(spec, name)
         values = self._checked_inputs(spec, name, inputs)
@@ -252,7 +251,7 @@ class LayerGraph:
         name = self._checked_name(spec, name)
         layer = Layer(spec, spec.descriptor(), name, self._next_guid, (), (info,))
         layer.origin, layer.data = self.origin, array
-        make_outputs(layer, (info,))  # without add(): there is nothing to infer
+        make_outputs(layer, (info,), are_inferred=False)  # there is nothing to infer
         self._enter(layer)
         return layer.output
 
@@ -282,13 +281,15 @@ class LayerGraph:
     def replace_inputs(self, layer: Layer, values: Sequence[Value | None]) -> None:
         """Let a layer read other values; their number may differ."""
         checked_member(layer, self._layers, self.name)
-        values = checked_inputs(layer, values)
+        self._read_instead(layer, _without_trailing_none(checked_inputs(layer, values)))
+
+    def _read_instead(self, layer: Layer, values: tuple[Value | None, ...]) -> None:
         self._order = None
         for index, old in enumerate(layer.inputs):
             if old is not None:
                 old.uses.pop((layer, index))
-        layer.inputs = _without_trailing_none(values)
-        for index, value in enumerate(layer.inputs):
+        layer.inputs = values
+        for index, value in enumerate(values):
             if value is not None:
                 value.uses[layer, index] = None
 
@@ -319,10 +320,10 @@ class LayerGraph:
             GraphError: Something still reads it.
         """
         checked_member(layer, self._layers, self.name)
-        readers = [reader.name for value in layer.outputs for reader, _ in value.uses]
-        if readers:
+        if layer.is_read:
+            readers = [reader.name for value in layer.outputs for reader, _ in value.uses]
             raise GraphError(f"layer {layer.name!r} is still read by {readers}: replace its uses")
-        self.replace_inputs(layer, ())  # forgets the order as well
+        self._read_instead(layer, ())
         del self._layers[layer]
         del self._names[_namespace(layer.spec), layer.name]
         layer.data = None  # a layer and its values refer to each other: they go later than this
@@ -343,10 +344,9 @@ class LayerGraph:
         """
         removed = 0
         for layer in reversed(self.topological_order()):
-            if layer.type in ("Input", "Output") or any(value.uses for value in layer.outputs):
-                continue
-            self.remove(layer)
-            removed += 1
+            if layer.type not in ("Input", "Output") and not layer.is_read:
+                self.remove(layer)
+                removed += 1
         return removed
 
     def clone(self) -> Self:
@@ -485,7 +485,7 @@ def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None
     count = len(values)
     while count and values[count - 1] is None:
         count -= 1
-    return tuple(values[:count])
+    return tuple(values if count == len(values) else values[:count])
 
 
 def _namespace(spec: LayerSpec) -> str:

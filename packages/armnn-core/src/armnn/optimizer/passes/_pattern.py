@@ -217,7 +217,7 @@ def discard_unread(network: Network, values: Sequence[Value | None]) -> None:
         layer = pending.pop()
         if layer.type == "Input" or layer not in network:
             continue
-        if any(value.uses for value in layer.outputs):
+        if layer.is_read:
             continue
         pending += [value.producer for value in reversed(layer.inputs) if value is not None]
         network.remove(layer)
