@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.layers.recurrent import LstmDescriptor, QLstmDescriptor
-from armnn_backend_ref.ops._lstm_cell import BIASES
-
 if TYPE_CHECKING:
     from armnn.graph import Layer
     from armnn_backend_ref.ops import Array
-
-_GATES = {bias: gate for gate, bias in BIASES.items()}
 
 LAYER_NORM_STEPS = 1024
 """How many steps of a bias make one step of quantised layer normalisation's weights (Android)."""
@@ -32,13 +27,20 @@ def bias_steps(layer: Layer, name: str) -> Array | None:
     """
     if name == "bias":
         return _scales(layer, "input") * _scales(layer, "weights")
+    return _steps_of_cell(layer, name) if name.endswith("_bias") else None
+
+
+def _steps_of_cell(layer: Layer, name: str) -> Array | None:
+    from armnn.layers.recurrent import LstmDescriptor, QLstmDescriptor  # late: few have cells
+    from armnn_backend_ref.ops._lstm_cell import BIASES
+
     d = layer.descriptor
     if name == "projection_bias":
         hidden = d.hidden_state_scale if isinstance(d, QLstmDescriptor) else 1
         return hidden * _scales(layer, "projection_weights")
-    if name not in _GATES:
+    gate = next((gate for gate, bias in BIASES.items() if bias == name), None)
+    if gate is None:
         return None
-    gate = _GATES[name]
     if isinstance(d, (LstmDescriptor, QLstmDescriptor)) and d.layer_norm_enabled:
         weights = layer.input(f"{gate}_layer_norm_weights")
         quantized = weights is not None and weights.info.is_quantized

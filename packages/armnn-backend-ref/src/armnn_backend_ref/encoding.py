@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from armnn.quantization import quantization_arrays, quantize
 from armnn.types import DataType
-from armnn_backend_ref.ops import Array
 
 if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
+    from armnn_backend_ref.ops import Array
 
-Encoder: TypeAlias = Callable[[Array, Array], None]
+Encoder: TypeAlias = "Callable[[Array, Array], None]"
 """Writes into the first array, of stored values, the real values of the second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoder:
+class Decoder(NamedTuple):
     """From stored values to real values.
 
     Attributes:

@@ -7,9 +7,8 @@ Everything is looked up beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from armnn_backend_ref.requantizing import IntegerForm
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class _Constant:
     """A constant's decoded values, shared by a network's specialisations.
 
@@ -36,12 +34,14 @@ class _Constant:
         values: The real values.
     """
 
-    stored: Array
-    values: Array
+    __slots__ = ("__weakref__", "stored", "values")
+
+    def __init__(self, stored: Array, values: Array) -> None:
+        self.stored = stored
+        self.values = values
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
+class _Argument(NamedTuple):
     """The argument of an operation for one layer input.
 
     Attributes:

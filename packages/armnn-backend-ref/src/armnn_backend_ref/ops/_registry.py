@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # importing it takes longer than all else here
+    from typing import Any
 
-Array: TypeAlias = NDArray[Any]
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 """The values of one tensor."""
 
 

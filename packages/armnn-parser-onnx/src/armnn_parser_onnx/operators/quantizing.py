@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import ml_dtypes
 import numpy as np
 
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape
@@ -140,6 +139,8 @@ def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
         point = cast(operation, point, DataType.FLOAT32, "zero_point")
         point = _for_each(operation, point, "zero_point_of_each")
         quotient = binary(operation, BinaryOperation.ADD, quotient, point, "moved")
+    import ml_dtypes  # late: most models are quantised by layers
+
     limits = ml_dtypes.iinfo(stored.numpy_dtype)  # type: ignore[no-untyped-call]  # has no annotations
     clipped = activation(
         operation,
