@@ -87,6 +87,33 @@ def test_dequantize_of_an_input(check: Callable[..., Any], dtype: str, point: in
     check(node("DequantizeLinear", ["x", *constants], ["y"]), {"x": x}, constants=constants)
 
 
+@pytest.mark.parametrize("point", [None, 0, 7])
+@pytest.mark.parametrize("scale", [0.1, [0.1], [0.1, 3e38, 1e-30]])
+def test_a_constant_bias_becomes_its_real_values(
+    model: Model, scale: float | list[float], point: int | None
+) -> None:
+    bias = np.array([2**31 - 1, -(2**31) + 7, 16_777_217], np.int32)
+    step = np.array(scale, np.float32)
+    constants = {"b": bias, "s": step}
+    if point is not None:
+        constants["z"] = np.full(step.shape, point, np.int32)
+    nodes = [
+        node("DequantizeLinear", [*constants], ["d"], name="bias", axis=0),
+        node("Add", ["x", "d"], ["y"]),
+    ]
+    network = parse(model(nodes, {"x": X}, constants=constants).SerializeToString())
+    (known,) = (layer for layer in network.layers if layer.data is not None)
+    # A float32 rounds to the nearest, and the product of two of them is exact in float64.
+    whole = np.float64(np.float32((bias.astype(np.int64) - (point or 0)).astype(np.float64)))
+    with np.errstate(over="ignore"):
+        expected = (whole * np.float64(step)).astype(np.float32)
+    assert (known.name, known.data.tolist()) == ("bias", expected.tolist())
+    assert [layer.type for layer in network.layers if layer.type not in ("Input", "Output")] == [
+        "Constant",
+        "ElementwiseBinary",
+    ]
+
+
 def test_computed_scales(check: Callable[..., Any]) -> None:
     inputs = {"x": np.array([[1, 2], [3, 4]], np.uint8), "s": np.array([0.5, 3], np.float32)}
     check(node("DequantizeLinear", ["x", "s"], ["y"], axis=0), inputs)

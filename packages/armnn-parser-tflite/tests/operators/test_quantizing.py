@@ -21,6 +21,20 @@ def test_quantize_and_back(lite: Any, kind: str) -> None:
     lite.check(lite.Op("DEQUANTIZE", ["x"], version=3), tensors, {"x": stored})
 
 
+def test_float16_weights_become_their_float32_values(lite: Any) -> None:
+    stored = np.array([0.1, -65504, 6e-8, np.inf, -0.0], np.float16)
+    operators = [
+        lite.Op("DEQUANTIZE", ["h"], ["w"], version=3),
+        lite.Op("ADD", ["x", "w"], ["y"], version=1, options={}),
+    ]
+    tensors = {"x": lite.Tensor(shape=(5,)), "h": lite.constant(stored), "y": lite.Tensor()}
+    network = parse(lite.build(operators, {**tensors, "w": lite.Tensor(shape=(5,))}))
+    (known,) = (layer for layer in network.layers if layer.data is not None)
+    assert known.data.dtype == np.float32
+    assert known.data.tolist() == [float(each) for each in stored]
+    assert "Cast" not in {layer.type for layer in network.layers}
+
+
 def test_quantize_from_one_scale_to_another(lite: Any) -> None:
     x = np.arange(-128, 128).astype(np.int8)
     tensors = {

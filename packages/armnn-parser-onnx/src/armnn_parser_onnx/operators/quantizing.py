@@ -23,6 +23,8 @@ from armnn_parser_onnx.tensors import data_type_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
 
@@ -170,6 +172,9 @@ def _dequantize_by_arithmetic(operation: Operation, real: DataType) -> Value:
         operation.input(1),
         operation.optional_input(2),
     )
+    known = _known_biases(value, scale, zero_point)
+    if known is not None and real is DataType.FLOAT32:
+        return operation.network.add_constant(known, name=operation.layer_name())
     wide = real if value.info.data_type.is_float else DataType.SIGNED32
     value = cast(operation, value, wide, "wide")
     if zero_point is not None:
@@ -179,6 +184,25 @@ def _dequantize_by_arithmetic(operation: Operation, real: DataType) -> Value:
     value = cast(operation, value, real, "real")
     scale = _for_each(operation, cast(operation, scale, real, "scale"), "scale_of_each")
     return binary(operation, BinaryOperation.MUL, value, scale)
+
+
+def _known_biases(
+    value: Value, scale: Value, zero_point: Value | None
+) -> NDArray[np.float32] | None:
+    """Return a Signed32 constant's real values, None of others.
+
+    Each convolution has one: as layers, they would be made, computed one by one and removed again.
+    """
+    stored, step = value.constant, scale.constant
+    point = np.array(0, np.int32) if zero_point is None else zero_point.constant
+    if stored is None or step is None or point is None:
+        return None
+    if [each.dtype.name for each in (stored, point, step)] != ["int32", "int32", "float32"]:
+        return None
+    if any(each.shape not in ((), (1,), stored.shape) for each in (point, step)):
+        return None
+    with np.errstate(all="ignore"):  # as where the layers are computed
+        return np.asarray(np.subtract(stored, point).astype(np.float32) * step)
 
 
 def _for_each(operation: Operation, numbers: Value, part: str) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.parsing.conversion import RefusedError
-from armnn.types import ActivationFunction
+from armnn.types import ActivationFunction, DataType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.spectral import part
 
@@ -33,9 +33,13 @@ def quantize(operation: Operation) -> Value:
 def dequantize(operation: Operation) -> Value:
     """Add Dequantize, or Cast for Float16.
 
-    Models store weights in Float16.
+    Models store weights in Float16, which are converted here: a layer of each would be made,
+    computed and removed again.
     """
     value, real = operation.input(), operation.info().data_type
+    if value.info.data_type is DataType.FLOAT16 and value.constant is not None:
+        data = value.constant.astype(real.numpy_dtype)
+        return operation.network.add_constant(data, name=operation.layer_name())
     if value.info.data_type.is_float:
         return operation.network.add_cast(value, name=operation.layer_name(), output=real)
     if not value.info.is_quantized:
