@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ def test_products_are_rounded_where_that_is_faster() -> None:
 
 FINGERPRINTS = """
 import os, sys
+from collections.abc import Mapping
 from pathlib import Path
 from armnn.errors import ArmnnError
 from armnn_backend_neon.backend import CpuAccBackend
@@ -374,11 +376,31 @@ def test_a_layer_is_measured_by_each_kernel_that_can_compute_it() -> None:
     assert all(row.ns == min(row.runs) and len(row.runs) == 2 for row in rows)
 
 
-def _forced(shapes: list[Shape]) -> list[Any]:
-    recorder = Recorder()
+def test_fast_math_chooses_no_kernel_that_is_predicted_to_take_longer() -> None:
+    few_channels = [Shape((300 // n, 200), 3, 8 * n, (3, 3)) for n in (1, 2, 4)]
+    # Few weights: the halved ones of many layers are worth some time.
+    few_weights = [s for s in random_shapes(120, seed=5) if s.channels * s.outputs < 3000]
+    shapes = [*few_channels, *few_weights]
+    exact, fast = (_details(shapes, fast_math=fast_math) for fast_math in (False, True))
+    for shape, one, other in zip(shapes, exact, fast, strict=True):
+        assert one["kernel"] in kernels_of(shape)
+        assert other["kernel"] in kernels_of(shape, fast_math=True)
+        # Filtering has to save a little more than nothing.
+        assert other["predicted_ns"] <= one["predicted_ns"] / 0.99 + 300
 
+
+def _forced(shapes: list[Shape]) -> list[Any]:
+    return [details["kernel"] for details in _details(shapes)]
+
+
+def _details(shapes: list[Shape], *, fast_math: bool = False) -> list[Mapping[str, Any]]:
+    """Return what is known of each layer's kernel."""
+    recorder = Recorder()
+    options = {"FastMathEnabled": str(fast_math).lower()}
     with armnn.Runtime() as runtime:
-        loaded = runtime.load_model(network_of(shapes), backends=["CpuAcc"])
+        loaded = runtime.load_model(
+            network_of(shapes), backends=["CpuAcc"], model_options={"CpuAcc": options}
+        )
         x = {f"x{i}": np.ones((1, *s.image, s.channels), np.float32) for i, s in enumerate(shapes)}
         loaded.run(x, profiler=recorder)
-    return [event.details["kernel"] for event in recorder.events if "kernel" in event.details]
+    return [event.details for event in recorder.events if "kernel" in event.details]

@@ -12,6 +12,7 @@
 #include "operations/convolution/convolution.h"
 #include "operations/copy/copy.h"
 #include "operations/depthwise/depthwise.h"
+#include "operations/gemm/panels.h"
 #include "operations/pointwise/elementwise.h"
 #include "operations/quantised/int8_gemm.h"
 #include "operations/quantised/quantised.h"
@@ -90,6 +91,11 @@ void require_float_images(const Lowering &l) {
   require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
 }
 
+/* Whether a gemm that has no other kernel gains by bfloat16. */
+bool rounds(const Lowering &l, const WeightLayout &layout) {
+  return l.fast_math().has_bfloat16 && gains_by_bfloat16(costs::machine(l.kernels().lanes), l.kernels(), layout);
+}
+
 /* Whether weights and bias are known now: kernels whose weights take more than packing need that. */
 bool has_constant_weights(const Lowering &l) {
   return l.input(1).is_constant() && (!l.has_input(2) || l.input(2).is_constant());
@@ -163,19 +169,18 @@ void lower_depthwise(Lowering &l) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
     return l.add(direct_convolution(tensors, d.windows, direct, direct));
   }
-  l.add(indirect_convolution(tensors, d.windows, d.layout(), d.windows.channels, multiplier));
+  l.add(indirect_convolution(tensors, d.windows, d.layout(), rounds(l, d.layout()), d.windows.channels, multiplier));
 }
 
 /* The image with zeros around it, channels last; order is that of the tensor before. */
 TensorId padded(Lowering &l, const Order &order, Windows &windows) {
-  Windows &w = windows;
-  const int64_t height = w.height + w.pad_top + w.pad_bottom;
-  const int64_t width = w.width + w.pad_left + w.pad_right;
-  if (height == w.height && width == w.width) return l.in(0, order);
+  const Windows w = windows;
+  windows = padded_windows(w);
+  if (windows.height == w.height && windows.width == w.width) return l.in(0, order);
   /* Straight from the image's own order: one loop over memory instead of two. */
   const Order from = l.order(0);
   const Shape shape{w.batch, w.height, w.width, w.channels};
-  const Shape to{w.batch, height, width, w.channels};
+  const Shape to{w.batch, windows.height, windows.width, w.channels};
   const Shape steps = strides_of(to);
   const Shape own = strides_of(in_memory(l.input(0).shape, from));
   CopyBox box{shape, {}, steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
@@ -183,9 +188,6 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   const TensorId image = l.in(0, from);
   const TensorId result = l.temporary(ARMNN_FLOAT32, to);
   l.add<CopyBoxes>(Ends{image, result}, std::move(box), std::vector<std::byte>(sizeof(float)));
-  w.height = height;
-  w.width = width;
-  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
   return result;
 }
 
@@ -201,20 +203,15 @@ TensorId padded_on_the_way(Lowering &l, const Order &order, Windows &windows) {
   return l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
 }
 
-/* Whether a tap of a direct convolution is a row of the window, for products of bfloat16. */
-bool multiplies_taps_together(const Lowering &l, int64_t columns) {
-  return l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes;
-}
-
 /* Weights [columns, KH, KW, I]. */
 void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &order, TensorId weights, TensorId bias,
                    TensorId out, Windows windows, int64_t columns) {
-  if (suits_direct(windows) && multiplies_taps_together(l, columns)) {
-    /* The numbers of a tap are contiguous once the padding is there. */
+  if (suits_direct(windows) && kernel.is_rounded) {
+    /* A row of the window is a tap: its numbers are contiguous once the padding is there. */
     const WeightLayout layout = direct_layout(windows, columns);
     const TensorId image = padded(l, order, windows);
     windows.window_width = 1;
-    return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout));
+    return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout, true));
   }
   if (suits_direct(windows)) {
     const WeightLayout layout = direct_layout(windows, columns);
@@ -224,14 +221,14 @@ void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &or
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
   const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
-  add_as(l, kernel, indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout));
+  add_as(l, kernel, indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout, kernel.is_rounded));
 }
 
 /* Weights are packed from the layer's own order: reordered ones would be packed again for each shape. */
 void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Convolution &c) {
   const int64_t columns = c.columns();
   const TensorId bias = bias_of(l);
-  if (c.is_last || multiplies_taps_together(l, columns)) {
+  if (c.is_last || kernel.is_rounded) {
     const TensorId weights = l.in(1, c.is_last ? plain_order(4) : channels_last(4));
     return add_ungrouped(l, kernel, c.order, weights, bias, l.out(0, c.order), c.windows, columns);
   }
@@ -267,9 +264,8 @@ void lower_convolution(Lowering &l) {
   const auto &[order, is_last, windows, depth, outputs] = c;
   const int64_t groups = c.groups();
   const WeightLayout layout = c.layout();
-  const bool is_known = groups == 1 && has_constant_weights(l);
-  const ConvolutionKernel kernel =
-      choose_convolution({windows, layout, is_known, l.constant_bytes(), l.fast_math()}, l.kernels());
+  const ConvolutionLayer layer{windows, layout, has_constant_weights(l), l.constant_bytes(), l.fast_math()};
+  const ConvolutionKernel kernel = choose_convolution(layer, l.kernels());
   if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
   if (groups == 1 && kernel.kind == ConvolutionKernel::plain && suits_direct(windows)) {
     return lower_direct(l, kernel, c);
@@ -287,7 +283,8 @@ void lower_convolution(Lowering &l) {
       return add_as(l, kernel, winograd_2d_convolution(tensors, windows, layout, kernel.side));
     case ConvolutionKernel::winograd_1d:
       return add_as(l, kernel, winograd_1d_convolution(tensors, windows, layout, kernel.filter));
-    default: return add_as(l, kernel, indirect_convolution(tensors, windows, layout, groups, c.group_stride()));
+    default:
+      return add_as(l, kernel, indirect_convolution(tensors, windows, layout, kernel.is_rounded, groups, c.group_stride()));
   }
 }
 
@@ -415,7 +412,7 @@ void lower_volume_convolution(Lowering &l) {
     const TensorId planes = seen_planes(l, volume, v.depth, {w.height, w.width, w.channels}, z);
     const TensorId own = plane_weights(l, z, count);
     const TensorId made = z == 0 ? target() : l.temporary(ARMNN_FLOAT32, shape);
-    l.add(indirect_convolution({planes, own, z == 0 ? bias : kNone, made}, w, layout));
+    l.add(indirect_convolution({planes, own, z == 0 ? bias : kNone, made}, w, layout, rounds(l, layout)));
     const TensorId before = sum;
     sum = z == 0 ? made : target();
     if (z > 0) l.add(combine({before, made, sum, broadcast_of(shape, shape, shape)}, Arithmetic::add));

@@ -85,10 +85,14 @@ def chosen(shapes: Sequence[Shape], *, fast_math: bool = False) -> list[str]:
         return [row.kernel for row in network.run()]
 
 
-def kernels_of(shape: Shape) -> list[str]:
+def kernels_of(shape: Shape, *, fast_math: bool = False) -> list[str]:
     """Return the kernels that may compute a layer.
 
     CpuAcc may still refuse one; then it chooses as usual.
+
+    Args:
+        shape: The layer.
+        fast_math: Whether those in bfloat16 are among them.
     """
     (height, width), names = shape.window, ["plain"]
     if shape.is_depthwise:
@@ -96,6 +100,8 @@ def kernels_of(shape: Shape) -> list[str]:
     if width > 1:
         most = _MOST_BLOCK_COLUMNS // shape.outputs
         names += [f"plain {together}" for together in range(2, most + 1)]
+    if fast_math:
+        names += [f"{name} bfloat16" for name in names]
     if shape.stride > 1:
         return names
     if (height, width) == (3, 3):
@@ -126,15 +132,16 @@ def measure(
         rounds: How often each runs.
         fast_math: With ``FastMathEnabled``.
     """
-    names = kernels or list(dict.fromkeys(name for s in shapes for name in kernels_of(s)))
+    own_kernels = [kernels_of(shape, fast_math=fast_math) for shape in shapes]
+    names = kernels or list(dict.fromkeys(name for own in own_kernels for name in own))
     found: dict[tuple[int, str], list[Measured]] = {}
     networks: list[tuple[str, list[int], _Network]] = []
     try:
         for kernel in names:
-            places = [i for i, shape in enumerate(shapes) if kernel in kernels_of(shape)]
+            places = [place for place, own in enumerate(own_kernels) if kernel in own]
             if places:
-                own = [shapes[i] for i in places]
-                networks.append((kernel, places, _Network(own, kernel, fast_math)))
+                layers = [shapes[place] for place in places]
+                networks.append((kernel, places, _Network(layers, kernel, fast_math)))
         for _ in range(rounds):
             for kernel, places, network in networks:
                 for place, row in zip(places, network.run(), strict=True):

@@ -100,7 +100,7 @@ def measured_rows(rounds: int = 4) -> list[Measured]:
     rows = measure(SHAPES, ("plain",), rounds=rounds)
     rows += measure(filtered, FILTERS, rounds=rounds)
     rows += measure(NARROW, ("plain", "plain 4", "plain 6", "plain 8"), rounds=rounds)
-    return rows + measure(SHAPES[:8], ("plain",), rounds=rounds, fast_math=True)
+    return rows + measure(SHAPES[:8], ("plain bfloat16",), rounds=rounds, fast_math=True)
 
 
 def known_ns() -> dict[str, float]:

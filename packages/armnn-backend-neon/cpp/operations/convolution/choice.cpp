@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "costs/costs.h"
 #include "operations/convolution/convolution.h"
@@ -74,20 +75,44 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
   return work;
 }
 
-/* Of plain sums, so many outputs as one row; windows, and columns of layout, are those of one output. */
+/* What blocks of outputs have too many is cut off. */
+void add_cut(costs::Work &work, const ConvolutionLayer &layer, const Windows &blocked, int64_t together) {
+  if (blocked.output_width * together == layer.windows.output_width) return;
+  const int64_t outputs = blocked.batch * blocked.output_height * layer.windows.output_width;
+  work.add(costs::element, static_cast<double>(outputs * layer.layout.columns)).add(costs::cut, 1.0);
+}
+
+/* Of one group: so many outputs as one row. */
 costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
   const Windows w = together == 1 ? layer.windows : blocked_windows(layer.windows, together);
   WeightLayout layout = layer.layout;
   layout.taps = w.window_height * w.window_width;
   layout.columns *= together;
-  const bool is_rounded =
-      layer.fast_math.has_bfloat16 && gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout);
-  const bool is_direct = suits_direct(w) && !(layer.fast_math.has_bfloat16 && layout.columns >= costs::kWidestLanes);
-  costs::Work work = is_direct ? direct_work(w, layout, kernels) : indirect_work(w, layout, is_rounded, kernels);
-  if (w.output_width * together != layer.windows.output_width) {
-    const int64_t outputs = w.batch * w.output_height * layer.windows.output_width;
-    work.add(costs::element, static_cast<double>(outputs * layer.layout.columns)).add(costs::cut, 1.0);
+  const bool is_direct = layer.is_ungrouped() && suits_direct(w);
+  costs::Work work = is_direct ? direct_work(w, layout, kernels) : indirect_work(w, layout, false, kernels);
+  add_cut(work, layer, w, together);
+  return work;
+}
+
+/* The same in bfloat16; none if rounding takes more than it gains. */
+std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
+  if (!layer.fast_math.has_bfloat16) return std::nullopt;
+  const Windows blocked = together == 1 ? layer.windows : blocked_windows(layer.windows, together);
+  const bool joins_taps = layer.is_ungrouped() && suits_direct(blocked);
+  const Windows w = joins_taps ? padded_windows(blocked) : blocked;
+  WeightLayout layout = layer.layout;
+  layout.columns *= together;
+  layout.taps = joins_taps ? w.window_height : w.window_height * w.window_width;
+  if (joins_taps) layout.depth = w.window_width * w.channels;
+  if (!gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout)) return std::nullopt;
+  costs::Work work = indirect_work(w, layout, true, kernels);
+  const int64_t numbers = w.batch * w.height * w.width * w.channels;
+  if (joins_taps) {
+    work.counts[costs::rounded] = static_cast<double>(numbers);
+    work.counts[costs::image_line] = static_cast<double>(numbers) / costs::kFloatsPerLine;
+    if (w.height != blocked.height || w.width != blocked.width) work.add(costs::element, static_cast<double>(numbers));
   }
+  add_cut(work, layer, blocked, together);
   return work;
 }
 
@@ -98,30 +123,35 @@ std::string ConvolutionKernel::name() const {
     case winograd_2d: return "winograd_2d " + std::to_string(side);
     case winograd_1d:
       return "winograd_1d " + std::to_string(filter.outputs) + (filter.is_along_y ? " down" : " across");
-    default: return together == 1 ? "plain" : "plain " + std::to_string(together);
+    default:
+      return "plain" + (together == 1 ? "" : " " + std::to_string(together)) + (is_rounded ? " bfloat16" : "");
   }
 }
 
 std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels) {
   const Windows &w = layer.windows;
-  std::vector<ConvolutionKernel> candidates(1);
-  candidates[0].work = plain_work(layer, 1, kernels);
-  const bool is_empty = w.batch * w.output_height * w.output_width * layer.layout.columns == 0;
-  if (!layer.has_constant_weights || is_empty) return candidates;
+  std::vector<ConvolutionKernel> candidates;
   const auto add = [&](ConvolutionKernel kernel, const costs::Work &work) {
     kernel.work = work;
     candidates.push_back(kernel);
   };
-  for (int64_t together = 2; together <= most_outputs_per_block(w, layer.layout.columns); ++together) {
-    add({ConvolutionKernel::plain, together, 0, {}, {}}, plain_work(layer, together, kernels));
-  }
+  const auto add_plain = [&](int64_t together) {
+    add({ConvolutionKernel::plain, together, false, 0, {}, {}}, plain_work(layer, together, kernels));
+    const std::optional<costs::Work> work = rounded_work(layer, together, kernels);
+    if (work) add({ConvolutionKernel::plain, together, true, 0, {}, {}}, *work);
+  };
+  add_plain(1);
+  const bool is_empty = w.batch * w.output_height * w.output_width * layer.layout.columns == 0;
+  if (!layer.has_constant_weights || !layer.is_ungrouped() || is_empty) return candidates;
+  const int64_t most = most_outputs_per_block(w, layer.layout.columns);
+  for (int64_t together = 2; together <= most; ++together) add_plain(together);
   if (suits_winograd_2d(w, layer.layout)) {
     for (int64_t side = 2; side <= (layer.fast_math.is_allowed ? 6 : 4); side += 2) {
-      add({ConvolutionKernel::winograd_2d, 1, side, {}, {}}, winograd_2d_work(w, layer.layout, side, kernels));
+      add({ConvolutionKernel::winograd_2d, 1, false, side, {}, {}}, winograd_2d_work(w, layer.layout, side, kernels));
     }
   }
   for (const Winograd1dFilter &filter : winograd_1d_filters(w)) {
-    add({ConvolutionKernel::winograd_1d, 1, 0, filter, {}}, winograd_1d_work(w, layer.layout, filter, kernels));
+    add({ConvolutionKernel::winograd_1d, 1, false, 0, filter, {}}, winograd_1d_work(w, layer.layout, filter, kernels));
   }
   return candidates;
 }
@@ -146,7 +176,7 @@ double growth(const ConvolutionKernel &kernel, const Windows &w) {
   if (kernel.kind == ConvolutionKernel::winograd_1d) {
     return static_cast<double>(kernel.filter.points()) / static_cast<double>(kernel.filter.window);
   }
-  return 1.0;
+  return kernel.is_rounded ? 0.5 : 1.0;
 }
 
 ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernels &kernels) {

@@ -14,6 +14,7 @@ struct ConvolutionKernel {
 
   Kind kind = plain;
   int64_t together = 1; /* plain: outputs side by side that are computed as one row */
+  bool is_rounded = false; /* plain: in bfloat16 */
   int64_t side = 0; /* winograd_2d: of its tiles */
   Winograd1dFilter filter{false, 0, 0}; /* winograd_1d */
   costs::Work work;
@@ -28,9 +29,11 @@ struct ConvolutionLayer {
   bool has_constant_weights; /* others are packed in each run: no kernel is worth more than that */
   int64_t constant_bytes; /* of the whole graph */
   FastMath fast_math;
+
+  bool is_ungrouped() const { return layout.depth == windows.channels; }
 };
 
-/* All that can compute it; the first one is plain. */
+/* All that can compute it; the first one is plain, in float32. */
 std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels);
 
 /* The one that takes the least time; for tests and measurements the one that ARMNN_CPUACC_KERNEL names,

@@ -11,10 +11,10 @@
 namespace cpuacc {
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. Args: layout: of one group; group_stride: from one
- * group's weights to the next one's.
+ * group's weights to the next one's; is_rounded: whether it multiplies in bfloat16.
  */
 OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                                  int64_t groups = 1, int64_t group_stride = 0);
+                                  bool is_rounded, int64_t groups = 1, int64_t group_stride = 0);
 
 /* Whether these windows, of one group, are worth a direct convolution. */
 bool suits_direct(const Windows &windows);
@@ -69,5 +69,8 @@ int64_t most_outputs_per_block(const Windows &windows, int64_t columns);
 
 /* The windows of rows of that many outputs. */
 Windows blocked_windows(const Windows &windows, int64_t together);
+
+/* The same windows of the image with its surroundings. */
+Windows padded_windows(const Windows &windows);
 
 }  // namespace cpuacc

@@ -16,10 +16,11 @@ class IndirectConvolution final : public WithEpilogue {
  public:
   /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
   IndirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                      int64_t groups, int64_t group_stride)
+                      bool is_rounded, int64_t groups, int64_t group_stride)
       : WithEpilogue(tensors),
         windows_(windows),
         layout_(layout),
+        is_rounded_(is_rounded),
         groups_(groups),
         group_stride_(group_stride) {}
 
@@ -27,8 +28,7 @@ class IndirectConvolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
-    copies_rows_ = !(setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout_)) && layout_.taps == 1 &&
-                   layout_.columns > setup.kernels.columns &&
+    copies_rows_ = !is_rounded_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;
     int64_t most_rows = tiling_.rows + setup.kernels.rows;
     if (copies_rows_) {
@@ -37,8 +37,9 @@ class IndirectConvolution final : public WithEpilogue {
       tiling_.rows_per_task = std::min(tiling_.rows_per_task, most_rows);
     }
     const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
-    panels_ = panel_storage(setup, setup[inputs[1]], layout_, recipe, most_rows, tiling_);
-    if (panels_ == PanelStorage::bfloat16) {
+    panels_ = is_rounded_ ? rounded_panels(setup, tiling_)
+                          : panel_storage(setup, setup[inputs[1]], recipe, most_rows, tiling_);
+    if (is_rounded_) {
       image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
     float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
@@ -51,7 +52,7 @@ class IndirectConvolution final : public WithEpilogue {
     const float *image = frame.in<float>(inputs[0]);
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes());
     const std::byte *packed = packed_.packed(frame, inputs[1], memory + aligned_bytes(image_.bytes()));
-    if (panels_ != PanelStorage::bfloat16) return run_all(frame, windows_, image, packed);
+    if (!is_rounded_) return run_all(frame, windows_, image, packed);
     auto *to = reinterpret_cast<Bfloat16 *>(memory);
     image_.round(frame, image, to);
     Windows windows = windows_;
@@ -99,6 +100,7 @@ class IndirectConvolution final : public WithEpilogue {
 
   Windows windows_;
   WeightLayout layout_;
+  bool is_rounded_;
   int64_t groups_;
   int64_t group_stride_;
   Tiling tiling_{};
@@ -113,8 +115,8 @@ class IndirectConvolution final : public WithEpilogue {
 }  // namespace
 
 OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                                  int64_t groups, int64_t group_stride) {
-  return std::make_unique<IndirectConvolution>(tensors, windows, layout, groups, group_stride);
+                                  bool is_rounded, int64_t groups, int64_t group_stride) {
+  return std::make_unique<IndirectConvolution>(tensors, windows, layout, is_rounded, groups, group_stride);
 }
 
 }  // namespace cpuacc

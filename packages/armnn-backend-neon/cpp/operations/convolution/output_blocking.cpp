@@ -22,4 +22,12 @@ Windows blocked_windows(const Windows &windows, int64_t together) {
   return w;
 }
 
+Windows padded_windows(const Windows &windows) {
+  Windows w = windows;
+  w.height += w.pad_top + w.pad_bottom;
+  w.width += w.pad_left + w.pad_right;
+  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
+  return w;
+}
+
 }  // namespace cpuacc

@@ -155,7 +155,9 @@ class Gemm final : public WithEpilogue {
     const Tensor &right = setup[inputs[1]];
     tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     const std::string recipe = layout.recipe() + " " + setup.kernels.name;
-    panels_ = panel_storage(setup, right, layout, recipe, shape_.rows + setup.kernels.rows, tiling_);
+    const bool is_rounded = setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout);
+    panels_ = is_rounded ? rounded_panels(setup, tiling_)
+                         : panel_storage(setup, right, recipe, shape_.rows + setup.kernels.rows, tiling_);
     thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
     if (panels_ == PanelStorage::bfloat16) {
       rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);

@@ -110,12 +110,13 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
   }
 }
 
-PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
-                           const std::string &recipe, int64_t most_rows, Tiling &tiling) {
-  if (setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout)) {
-    tiling.rows_per_task = ratio_up(tiling.rows_per_task, setup.kernels.rows_bfloat16) * setup.kernels.rows_bfloat16;
-    return PanelStorage::bfloat16;
-  }
+PanelStorage rounded_panels(const Setup &setup, Tiling &tiling) {
+  tiling.rows_per_task = ratio_up(tiling.rows_per_task, setup.kernels.rows_bfloat16) * setup.kernels.rows_bfloat16;
+  return PanelStorage::bfloat16;
+}
+
+PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const std::string &recipe, int64_t most_rows,
+                           Tiling &tiling) {
   if (weights.constant == nullptr) return PanelStorage::float32;
   const Tiling wide = tiling_for_float16(tiling, setup, most_rows);
   const bool gains =

@@ -22,14 +22,17 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
  */
 enum class PanelStorage { float32, float16, bfloat16 };
 
-/* As what weights are packed: float16 only if it holds each of them to the last bit and a task has so
+/* Weights in bfloat16, for tasks of whole tiles of it. */
+PanelStorage rounded_panels(const Setup &setup, Tiling &tiling);
+
+/* As what other weights are packed: float16 only if it holds each of them to the last bit and a task has so
  * many rows that the conversion takes next to no time.
  *
  * Args: recipe: of the packed weights, but for what they are packed as; most_rows: that a task may be
  * given for that.
  */
-PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
-                           const std::string &recipe, int64_t most_rows, Tiling &tiling);
+PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const std::string &recipe, int64_t most_rows,
+                           Tiling &tiling);
 
 /* What the recipe of packed weights ends with. */
 std::string recipe_of(PanelStorage panels);
