@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
         load_times: Mapping[str, float]
 
+    class _Sink(Protocol):
+        """What records phases: an ``armnn.backends.ProfilingSink``."""
+
+        def event(self, name: str, start_ns: int, end_ns: int, *, category: str) -> None: ...
+
     _P = ParamSpec("_P")
     _L = TypeVar("_L", bound=_Loaded)
 
@@ -39,6 +44,19 @@ REST: Final = "rest"
 """What belongs to no stage, such as planning memory."""
 
 TOTAL: Final = "total"
+
+_STAGES: Final = {
+    "parse": "parse",
+    "validate": "infer",
+    "infer shapes": "infer",
+    "rewrite": "passes",
+    "resolve operators": "passes",
+    "specialise": "passes",
+    "assign backends": "assign",
+    "optimize subgraphs": "compile",
+    "place tensors": "assign",
+}
+"""The stage that a phase of a preparation belongs to."""
 
 
 class _Load:
@@ -114,3 +132,13 @@ def count_packing(nanoseconds: object, began: float) -> None:
     seconds = min(nanoseconds / 1e9, time.perf_counter() - began)
     load.seconds["pack"] += seconds
     load.seconds["compile"] -= seconds
+
+
+@contextmanager
+def phase(sink: _Sink | None, name: str) -> Iterator[None]:
+    """Record a phase, also as a stage of the load."""
+    start = time.perf_counter_ns()
+    with stage(_STAGES.get(name, REST)):
+        yield
+    if sink is not None:
+        sink.event(name, start, time.perf_counter_ns(), category="phase")

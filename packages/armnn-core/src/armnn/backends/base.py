@@ -22,7 +22,6 @@ from armnn.backends.memory import (
     MemoryManager,
     TensorHandle,
 )
-from armnn.backends.support import Support
 from armnn.errors import InvalidArgumentError
 from armnn.types import QuantizedArithmetic
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import ProfilingContext, ProfilingSink
     from armnn.backends.memory import TensorHandleFactories
     from armnn.backends.options import CreationOptions, OptionValue
+    from armnn.backends.support import Support
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
@@ -283,6 +283,8 @@ class Backend(ABC):
         By default it may if the backend works in host memory, as the runtime allocates that, and
         the host can reach what the allocator gives.
         """
+        from armnn.backends.support import Support  # late: few runtimes have allocators
+
         if self.handle_factory_preferences:
             return Support.no(f"backend {self.id!r} does not support a custom allocator")
         if allocator.memory_source not in HOST_SOURCES:

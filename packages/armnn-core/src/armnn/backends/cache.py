@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cache of compiled programs, as a backend sees it."""
+"""Compiled programs and their cache, as a backend sees them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from armnn.backends.replanning import Changes
+    from armnn.graph import Layer, Value
 
 Block: TypeAlias = "Sequence[bytes | memoryview]"
 """Bytes that are stored in one piece, given in several."""
@@ -60,4 +63,33 @@ class CachedProgram(ABC):
         """Its key for :meth:`CachingBackend.cached_program`, as JSON.
 
         It is empty if the program is not in the cache.
+        """
+
+
+class Replannable(ABC):
+    """A compiled part that other shapes can be compiled from.
+
+    A backend without it is asked about the layers for each set of shapes, as for the first.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def layers(self) -> Sequence[Layer]:
+        """Its layers; none if it cannot be compiled again."""
+
+    @property
+    @abstractmethod
+    def results(self) -> Sequence[Value]:
+        """The values of its outputs, as these layers make them."""
+
+    @abstractmethod
+    def replanned(self, changes: Changes) -> object | None:
+        """Return the same layers compiled with changes.
+
+        None if the backend refuses one of them now, which has to be prepared anew then.
+
+        Raises:
+            ArmnnError: The backend failed.
         """

@@ -5,12 +5,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from armnn.backends.options import OptionValue
+
+    class CancelToken(Protocol):
+        """Anything that can cancel a run; ``threading.Event`` is one."""
+
+        def is_set(self) -> bool:
+            """Return whether to stop the run."""
+            ...
 
 
 class ProfilingSink(ABC):
@@ -32,14 +41,6 @@ class ProfilingContext:
 
         Events of a device can be reported now.
         """
-
-
-class CancelToken(Protocol):
-    """Anything that can cancel a run; ``threading.Event`` is one."""
-
-    def is_set(self) -> bool:
-        """Return whether to stop the run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,38 @@
 # SPDX-License-Identifier: MIT
-"""Ids that say where a backend runs: ``isolated:CpuAcc``."""
+"""Places of backends, in ids (``isolated:CpuAcc``) and in the process."""
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from collections.abc import Callable
+from typing import Any, Final
 
-__all__ = ["BOARD", "ISOLATED", "SSH", "is_placed", "own_id"]
+__all__ = ["BOARD", "ISOLATED", "SSH", "Opening", "any_placed", "is_placed", "own_id"]
 
 ISOLATED: Final = "isolated:"
 SSH: Final = "ssh://"
 BOARD: Final = "board://"
 
 
+class Opening:
+    """How workers are started; the runtime says it.
+
+    Attributes:
+        opener: Takes an :class:`armnn.backends.workers.Place` and the options of the runtime, and
+            returns a backend.
+    """
+
+    opener: Callable[..., Any] | None = None
+
+
 def is_placed(name: str) -> bool:
     """Return whether an id says where its backend runs."""
     return name.startswith((ISOLATED, SSH, BOARD))
+
+
+def any_placed() -> bool:
+    """Return whether this process has isolated any backend."""
+    return "armnn.backends.workers" in sys.modules
 
 
 def own_id(name: str) -> str:

@@ -19,13 +19,13 @@ from armnn.backends.options import CreationOptions
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.preference import SkippedBackend, all_skipped, preferences
 from armnn.backends.selection import Selection
-from armnn.backends.workers import Workers
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:
     from armnn.backends.base import Backend
     from armnn.backends.locking import Lock
+    from armnn.backends.workers import Workers
 
 MORE_IN_DOCTOR = "'armnn doctor' says more"
 """The remedy for a backend that was loaded and cannot be used after all."""
@@ -63,11 +63,13 @@ class BackendRegistry:
         self._api_version = api_version
         self._selection = Selection.of(self._options)
         self._locked = _lock_of(self._options)
-        self._workers = Workers(self._options, api_version)
+        self._workers: Workers | None = None
         self._used: set[FoundBackend] = set()
         self._left_out: dict[FoundBackend, BaseException] = {}
         self._lock = threading.Lock()
         self._dynamic: tuple[FoundBackend, ...] | None = None
+        if self._options.isolate:
+            self._needed_workers()
         if self._options.dynamic_backends_path is not None:
             self._dynamic_backends()
 
@@ -170,10 +172,12 @@ class BackendRegistry:
             used, self._used, self._dynamic = tuple(self._used), set(), ()
         for found in used:
             found.drop(self)
-        self._workers.close()
+        if self._workers is not None:
+            self._workers.close()
 
     def _backend(self, found: FoundBackend) -> Backend:
-        self._workers.before_loading(found.entry)
+        if self._workers is not None:
+            self._workers.before_loading(found.entry)
         backend = found.backend(self)
         self._used.add(found)
         return backend
@@ -182,7 +186,7 @@ class BackendRegistry:
         """Return an id's backend, or its entry with the reason."""
         text(backend_id, "the id of a backend")
         if is_placed(backend_id):
-            self._workers.find(backend_id, [found.entry for found in self._every()])
+            self._needed_workers().find(backend_id, [found.entry for found in self._every()])
         rows = [row for row in self._rows(backend_id) if row[1].id == backend_id]
         if not rows:
             raise unknown_backend(backend_id, self.entries())
@@ -200,8 +204,7 @@ class BackendRegistry:
             backend_id: Static backends of other ids may be missing.
         """
         winners: dict[str, BackendEntry] = {}
-        every = self._every(backend_id)
-        for found in (*map(self._workers.in_place, every), *self._workers.placed):
+        for found in self._in_place(self._every(backend_id)):
             entry = found.entry
             refusal = self._switched_off(entry) or self._lock_refusal(entry)
             if refusal is not None:
@@ -214,6 +217,21 @@ class BackendRegistry:
                 if found in self._left_out:
                     entry = _left_out(entry, self._left_out[found])
             yield found, entry
+
+    def _in_place(self, every: Sequence[FoundBackend]) -> Sequence[FoundBackend]:
+        """Return backends where they are to run, and placed ones."""
+        if self._workers is None and not any(found.entry.isolation for found in every):
+            return every
+        workers = self._needed_workers()
+        return (*map(workers.in_place, every), *workers.placed)
+
+    def _needed_workers(self) -> Workers:
+        from armnn.backends.workers import Workers  # late: few runtimes isolate
+
+        with self._lock:
+            if self._workers is None:
+                self._workers = Workers(self._options, self._api_version)
+            return self._workers
 
     def _every(self, backend_id: str | None = None) -> tuple[FoundBackend, ...]:
         api = self._api_version

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Compiled parts of networks, compiled again for other shapes."""
+"""What changes in a compiled part for other shapes."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,32 +34,3 @@ class Changes:
     infos: Mapping[Value, TensorInfo]
     descriptors: Mapping[Layer, Descriptor]
     constants: Mapping[Value, NDArray[Any]]
-
-
-class Replannable(ABC):
-    """A compiled part that other shapes can be compiled from.
-
-    A backend without it is asked about the layers for each set of shapes, as for the first.
-    """
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def layers(self) -> Sequence[Layer]:
-        """Its layers; none if it cannot be compiled again."""
-
-    @property
-    @abstractmethod
-    def results(self) -> Sequence[Value]:
-        """The values of its outputs, as these layers make them."""
-
-    @abstractmethod
-    def replanned(self, changes: Changes) -> object | None:
-        """Return the same layers compiled with changes.
-
-        None if the backend refuses one of them now, which has to be prepared anew then.
-
-        Raises:
-            ArmnnError: The backend failed.
-        """

@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from armnn._dataclasses import dataclass, replace
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
-from armnn.backends.places import ISOLATED, SSH, own_id
+from armnn.backends.places import ISOLATED, SSH, Opening, own_id
 from armnn.backends.selection import environment
 from armnn.errors import BackendUnavailableError, UnknownBackendError
 from armnn_backend_api.names import fault_of_id
@@ -56,20 +56,6 @@ class WorkerOwner(ABC):
     @abstractmethod
     def end_worker(self) -> None:
         """End the worker; a later call starts one again."""
-
-
-Opener = Callable[[Place, "CreationOptions"], "Backend"]
-
-
-class _Opening:
-    """How workers are started; :mod:`armnn.isolation` says it."""
-
-    opener: Opener | None = None
-
-
-def provide(opener: Opener) -> None:
-    """Say how workers are started."""
-    _Opening.opener = opener
 
 
 class Workers:
@@ -153,9 +139,9 @@ class Workers:
             self._note.close()
 
     def _opened(self, place: Place) -> Backend:
-        if _Opening.opener is None:
+        if Opening.opener is None:
             raise BackendUnavailableError("only a runtime starts worker processes")
-        made = _Opening.opener(place, self._options)
+        made: Backend = Opening.opener(place, self._options)
         if isinstance(made, WorkerOwner):
             self._made.add(made)
         return made

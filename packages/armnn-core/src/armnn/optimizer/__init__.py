@@ -9,9 +9,9 @@ from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
     from armnn.optimizer.assignment.assign import check_layer_names
-    from armnn.optimizer.assignment.candidates import Candidate
     from armnn.optimizer.assignment.parts import Border, Part
     from armnn.optimizer.assignment.report import CompiledPart, Refusal, Report, ReportRow
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.keywords import OptimizerKeywords
     from armnn.optimizer.optimized_network import OptimizedNetwork
     from armnn.optimizer.options import (
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
         checked_options,
     )
     from armnn.optimizer.participants import Participants
-    from armnn.optimizer.prepared import Prepared, phase
+    from armnn.optimizer.prepared import Prepared
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
             "assignment.assign": "check_layer_names",
-            "assignment.candidates": "Candidate",
+            "candidate": "Candidate",
             "keywords": "OptimizerKeywords",
             "optimized_network": "OptimizedNetwork",
             "options": "DebugCallback OptimizerOptions ShapeInferenceMethod checked_options",
             "participants": "Participants",
             "assignment.parts": "Border Part",
-            "prepared": "Prepared phase",
+            "prepared": "Prepared",
             "assignment.report": "CompiledPart Refusal Report ReportRow",
         },
     )
@@ -55,5 +55,4 @@ __all__ = [
     "ShapeInferenceMethod",
     "check_layer_names",
     "checked_options",
-    "phase",
 ]

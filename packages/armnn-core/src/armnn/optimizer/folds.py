@@ -11,7 +11,7 @@ from armnn.optimizer.assignment.candidates import NetworkAnswers
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.passes.fold_quantization import Present
 
 

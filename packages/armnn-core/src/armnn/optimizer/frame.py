@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.backends.cache import CachedProgram
-from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
+from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from armnn.graph import Layer, Value
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.prepared import Prepared
     from armnn.tensor import TensorInfo

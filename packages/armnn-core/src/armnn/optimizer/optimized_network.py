@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.passes.fold_quantization import Accepts
-    from armnn.optimizer.prepared import Prepared, SingleProgram
+    from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.single_program import SingleProgram
 
 
 _log = Logger(__name__)

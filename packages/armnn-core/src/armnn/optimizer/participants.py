@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
     from armnn.backends.preference import SkippedBackend
     from armnn.graph import Layer
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.folds import FoldPermission, FoldTrial
     from armnn.types import MemorySource, QuantizedArithmetic
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
+from armnn._load_times import phase
 from armnn._process_memory import trim_memory
 from armnn.backends.footprint import footprint_of
 from armnn.errors import GraphError
@@ -26,7 +27,7 @@ from armnn.optimizer.assignment.substitute import optimize_subgraphs
 from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.layouts import choose_layouts, kernels_of
 from armnn.optimizer.observe import insert_debug
-from armnn.optimizer.prepared import Prepared, Segments, phase
+from armnn.optimizer.prepared import Prepared, Segments
 from armnn.optimizer.rewrite import quantises, rewrite
 from armnn.optimizer.segments import split
 from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from armnn._dataclasses import replace
+from armnn._load_times import phase
 from armnn._symbolic import settled
 from armnn.backends.base import Backend
+from armnn.backends.cache import Replannable
 from armnn.backends.footprint import footprint_of
-from armnn.backends.replanning import Changes, Replannable
+from armnn.backends.replanning import Changes
 from armnn.graph import Network
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.assignment.boundaries import Placement
@@ -23,14 +25,15 @@ from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.frame import program_frame
-from armnn.optimizer.prepared import Segments, phase
+from armnn.optimizer.prepared import Segments
 from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descriptor, settled_info
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, LayerGraph, Value
     from armnn.optimizer.frame import ProgramFrame
     from armnn.optimizer.participants import Participants
-    from armnn.optimizer.prepared import Prepared, SingleProgram
+    from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.single_program import SingleProgram
     from armnn.optimizer.symbolic.recipes import Numbers
     from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import TensorInfo

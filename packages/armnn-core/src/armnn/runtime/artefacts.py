@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Prepared,
         Report,
     )
-    from armnn.optimizer.prepared import SingleProgram
+    from armnn.optimizer.single_program import SingleProgram
     from armnn.runtime.backends_in_use import BackendsInUse
     from armnn.runtime.request import OptimizationRequest
 

@@ -14,10 +14,9 @@ from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.named_frames import blamed
 from armnn.backends.options import ANY_BACKEND
-from armnn.backends.places import is_placed, own_id
+from armnn.backends.places import Opening, is_placed, own_id
 from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import BackendRegistry, first_entry
-from armnn.backends.workers import provide
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -25,7 +24,7 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
-from armnn.optimizer.assignment.candidates import Candidate
+from armnn.optimizer.candidate import Candidate
 from armnn.optimizer.participants import Participants
 from armnn.runtime.plans.closing import Closing
 from armnn.types import MemorySource
@@ -52,7 +51,7 @@ def _open_worker(place: Place, options: CreationOptions) -> Backend:
     return open_worker(place, options)
 
 
-provide(_open_worker)
+Opening.opener = _open_worker
 
 
 class BackendsInUse:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
 from armnn._digest import file_sha256
+from armnn._load_times import phase
 from armnn.errors import ModelFileError
-from armnn.optimizer.prepared import phase
 from armnn.parsing import parse, parser_version
 from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork
 from armnn.storage.programs import ModelPrograms

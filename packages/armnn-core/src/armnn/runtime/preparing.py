@@ -7,8 +7,8 @@ from os.path import splitext
 from typing import TYPE_CHECKING, Final
 
 from armnn._dataclasses import replace
+from armnn._load_times import phase
 from armnn.backends.options import DEFAULT_STRATEGY
-from armnn.optimizer.prepared import phase
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, ProfilingSink

@@ -14,12 +14,11 @@ from weakref import WeakKeyDictionary
 from armnn._arguments import file_path, flag, instance, items
 from armnn._dataclasses import replace
 from armnn._digest import file_sha256
-from armnn._load_times import measured
+from armnn._load_times import measured, phase
 from armnn._process_memory import collection_waits
 from armnn.backends.options import CreationOptions
-from armnn.backends.workers import WorkerOwner
+from armnn.backends.places import any_placed
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
-from armnn.optimizer.prepared import phase
 from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
@@ -449,10 +448,13 @@ class Runtime(NetworkOwner):
         load_optimized: Callable[[OptimizedNetwork], LoadedNetwork],
     ) -> Elsewhere | None:
         """Return what answers for lost backends, if any."""
+        if not any_placed():
+            return None
+        from armnn.backends.workers import WorkerOwner  # late: few runtimes isolate
+        from armnn.runtime.calls.elsewhere import elsewhere_for
+
         if not any(isinstance(each.backend, WorkerOwner) for each in network.participants.all):
             return None
-        from armnn.runtime.calls.elsewhere import elsewhere_for  # late: few runtimes isolate
-
         source = self._sources.get(network)
 
         def load(lost: str, candidates: Sequence[str]) -> LoadedNetwork | None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from armnn.backends.cache import Block, CachedProgram, Entry, ProgramCache
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
-    from armnn.optimizer.prepared import SingleProgram
     from armnn.optimizer.shapes.sharing import SharedConstants
+    from armnn.optimizer.single_program import SingleProgram
     from armnn.storage.programs import ModelPrograms
     from armnn.tensor import TensorInfo
 

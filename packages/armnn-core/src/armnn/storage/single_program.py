@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from armnn.backends.base import CachingBackend
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import ArmnnError
-from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
+from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
 from armnn.storage.infos import decoded_info
 from armnn.storage.reports import check_report, decoded_report
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.cache import CachedProgram
     from armnn.optimizer import Participants, Prepared
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.tensor import TensorInfo
 
 

@@ -24,7 +24,8 @@ from armnn.graph import Layer, Network
 from armnn.layers import _versions
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.assignment.candidates import Candidate, NetworkAnswers
+from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.candidate import Candidate
 
 INFO = TensorInfo((2,))
 

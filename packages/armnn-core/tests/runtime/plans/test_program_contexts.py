@@ -32,7 +32,7 @@ from armnn.types import DataType
 if TYPE_CHECKING:
     from armnn.backends import ModelContext, Step, TensorHandle
     from armnn.graph import Layer
-    from armnn.optimizer.prepared import SingleProgram
+    from armnn.optimizer.single_program import SingleProgram
 
 A = np.array([[5, 7, 9]], np.float32)
 B = np.array([[1, 1, 2]], np.float32)

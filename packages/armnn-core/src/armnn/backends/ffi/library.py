@@ -16,7 +16,12 @@ from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
 from armnn_backend_api.floating_point import keeping_floating_point
-from armnn_backend_api.names import ASYNC_EXECUTION, MAPPED_PROGRAMS, REPLANNED_PROGRAMS
+from armnn_backend_api.names import (
+    ASYNC_EXECUTION,
+    DEVICE_MEMORY,
+    MAPPED_PROGRAMS,
+    REPLANNED_PROGRAMS,
+)
 from armnn_backend_api.table import functions_of, read_text
 
 if TYPE_CHECKING:
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
 
 _Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
 """Without the types of the arguments: to convert them takes longer than a call."""
+
+_DEVICE_MEMORY_SINCE: Final = (1, 2)
+_OPTIONAL_OF_DEVICE_MEMORY: Final = ("device_id", "takes_host_memory", "reserved", "import_host")
 
 
 class NativeLoadError(BackendUnavailableError):
@@ -93,6 +101,27 @@ class Library:
             BackendError: Its table is not what the header describes.
         """
         table: abi.Async | None = extension_table(self, ASYNC_EXECUTION, abi.Async)
+        return table
+
+    @functools.cached_property
+    def device_memory(self) -> abi.DeviceMemory | None:
+        """The extension for tensors of a device, if any.
+
+        A backend that declares less than Backend API 1.2 is not asked.
+
+        Raises:
+            BackendError: Its table is not what the header describes.
+        """
+        if (self.api_version.major, self.api_version.minor) < _DEVICE_MEMORY_SINCE:
+            return None
+        table: abi.DeviceMemory | None = extension_table(
+            self, DEVICE_MEMORY, abi.DeviceMemory, optional=_OPTIONAL_OF_DEVICE_MEMORY
+        )
+        if table is not None and table.device_type == abi.DEVICE_CPU:
+            raise BackendError(
+                f"backend {self.id!r} ({self.path}) answers {DEVICE_MEMORY!r} with the device type "
+                f"{abi.DEVICE_CPU} of host memory, expected that of a device"
+            )
         return table
 
     @functools.cached_property

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,16 +26,10 @@ from armnn.backends.native.devices import (
     read_capabilities,
     read_devices,
 )
-from armnn.backends.native.extensions.device_memory import (
-    NativeHandleFactory,
-    device_memory_table,
-    factory_id,
-)
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.programs.blobs import stored_program
 from armnn.backends.native.programs.program import NativeProgram, check_open
 from armnn.backends.native.workload import NativeWorkload
-from armnn.backends.support import SUPPORTED, Support
 from armnn.errors import BackendError, InvalidArgumentError, NotFoundError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
@@ -50,6 +43,7 @@ if TYPE_CHECKING:
     from armnn.backends.memory import Allocator, TensorHandleFactories
     from armnn.backends.native.library import NativeLibrary
     from armnn.backends.options import CreationOptions, OptionValue
+    from armnn.backends.support import Support
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
@@ -149,20 +143,21 @@ class NativeBackend(NetworkBackend, CachingBackend):
         Raises:
             BackendError: The table of its device memory is not what the header describes.
         """
-        table = self._device_memory
+        table = self.library.device_memory
         if table is None:
             return ()
+        from armnn.backends.native.extensions.device_memory import factory_id  # late: few have it
+
         own = factory_id(self.id)
         return (own, HOST_FACTORY_ID) if table.takes_host_memory else (own,)
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
         """Register the factory of device memory, if there is one."""
-        if self._device_memory is not None:
-            registry.register(NativeHandleFactory(self.start(), self._device_memory))
+        table = self.library.device_memory
+        if table is not None:
+            from armnn.backends.native.extensions.device_memory import NativeHandleFactory
 
-    @functools.cached_property
-    def _device_memory(self) -> abi.DeviceMemory | None:
-        return device_memory_table(self.library)
+            registry.register(NativeHandleFactory(self.start(), table))
 
     @property
     def cache_file_count(self) -> int:
@@ -340,6 +335,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     def _answer_of_host(self, layer: Layer) -> Support | None:
         """Return the host's answer, None if C is queried."""
+        from armnn.backends.support import SUPPORTED, Support  # late: a stored program asks nothing
+
         if layer.type == "PreCompiled":
             program = layer.compiled
             if isinstance(program, NativeProgram) and program.library is self.library:

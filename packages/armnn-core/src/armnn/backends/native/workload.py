@@ -19,11 +19,6 @@ from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle, address_of
-from armnn.backends.native.extensions.device_memory import (
-    NativeHandle,
-    NativeHandleFactory,
-    device_memory_table,
-)
 from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
@@ -33,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.memory import TensorHandle
+    from armnn.backends.native.extensions.device_memory import NativeHandle, NativeHandleFactory
     from armnn.backends.native.programs.program import NativeProgram
     from armnn.errors import ArmnnError
     from armnn.tensor import TensorInfo
@@ -249,8 +245,9 @@ class _BoundProgram:
     def _tensors(self, handles: Sequence[TensorHandle], *, is_output: bool) -> tuple[Any, int]:
         pointers = self._arena.array(ctypes.POINTER(abi.Tensor), len(handles))
         for index, handle in enumerate(handles):
-            if isinstance(handle, NativeHandle) and handle.backend is self._program.backend:
-                pointers[index] = ctypes.pointer(handle.describe(self._arena))
+            own = _own_handle(handle, self._program)
+            if own is not None:
+                pointers[index] = ctypes.pointer(own.describe(self._arena))
                 continue
             port: DevicePort | Port
             if self._device is not None:
@@ -356,10 +353,23 @@ class DevicePort:
 
 def _device_only(program: NativeProgram) -> NativeHandleFactory | None:
     """Return a program's factory, None if it takes host memory."""
-    table = device_memory_table(program.library)
+    table = program.library.device_memory
     if table is None or table.takes_host_memory:
         return None
+    from armnn.backends.native.extensions.device_memory import NativeHandleFactory
+
     return NativeHandleFactory(program.backend, table)
+
+
+def _own_handle(handle: TensorHandle, program: NativeProgram) -> NativeHandle | None:
+    """Return a tensor on the program's device, None of others."""
+    if program.library.device_memory is None:
+        return None
+    from armnn.backends.native.extensions.device_memory import NativeHandle  # late: few have it
+
+    if isinstance(handle, NativeHandle) and handle.backend is program.backend:
+        return handle
+    return None
 
 
 def is_sane(need: abi.IoRequirement, size: int) -> bool:

@@ -16,8 +16,9 @@ from armnn.types import DataType
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
-    from armnn.optimizer.assignment.candidates import Candidate, NetworkAnswers
+    from armnn.optimizer.assignment.candidates import NetworkAnswers
     from armnn.optimizer.assignment.conversions import Conversions
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.options import OptimizerOptions
     from armnn.tensor import TensorInfo
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer, Network
     from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
 
 
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:

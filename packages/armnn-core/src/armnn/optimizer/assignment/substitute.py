@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.options import OptimizerOptions
 
 

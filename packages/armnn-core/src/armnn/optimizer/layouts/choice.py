@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armnn.backends import Support
     from armnn.graph import Layer, Network
     from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.options import OptimizerOptions
     from armnn.types import DataLayout
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.backends import Support
     from armnn.graph import Layer, Value
     from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.assignment.candidates import Candidate
+    from armnn.optimizer.candidate import Candidate
     from armnn.tensor import TensorInfo
     from armnn.types import DataLayout
 

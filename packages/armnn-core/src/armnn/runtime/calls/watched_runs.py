@@ -9,12 +9,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from armnn._arguments import refused
-from armnn.backends.control import CancelToken, RunControl
+from armnn.backends.control import RunControl
 from armnn.runtime.calls.deadlines import deadline_of
 from armnn.runtime.calls.properties import check_profiler, has_method
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
+    from armnn.backends.control import CancelToken
     from armnn.optimizer import Participants
 
 _Made = TypeVar("_Made")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import OptimizedNetwork, Prepared, Report
-    from armnn.optimizer.prepared import SingleProgram
+    from armnn.optimizer.single_program import SingleProgram
     from armnn.runtime.plans.outputs import Targets
     from armnn.storage.model import StoredNetwork
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
     from armnn.optimizer import Participants, Prepared
-    from armnn.optimizer.prepared import ProgramLayer, SingleProgram
+    from armnn.optimizer.single_program import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
 
 

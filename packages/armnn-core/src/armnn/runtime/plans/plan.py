@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import CachingBackend
+from armnn.optimizer.single_program import SingleProgram
 from armnn.runtime.memory.idle_memory import IdleMemory
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.program_contexts import ProgramContexts
@@ -16,7 +17,6 @@ from armnn.runtime.plans.program_contexts import ProgramContexts
 if TYPE_CHECKING:
     from armnn.backends import Allocator
     from armnn.optimizer import Participants, Prepared
-    from armnn.optimizer.prepared import SingleProgram
     from armnn.runtime.memory.strategies import MemoryStrategies
     from armnn.runtime.plans.binding import Binding
     from armnn.runtime.plans.context import ExecutionContext
@@ -66,8 +66,9 @@ class Plan:
             return LayerContexts(prepared.whole, participants, allocators, strategies, sink, watch)
 
         contexts: ProgramContexts | LayerContexts | None = None
-        if prepared.single is not None and strategies is None and watch is None and not allocators:
-            contexts = _by_program(prepared.single, participants, by_layers)
+        is_usual = strategies is None and watch is None and not allocators
+        if is_usual and isinstance(prepared, SingleProgram):
+            contexts = _by_program(prepared, participants, by_layers)
         self._contexts = by_layers() if contexts is None else contexts
         self._pool: deque[ExecutionContext] = deque()
         self._idle_memory = IdleMemory() if idle_memory is None else idle_memory

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from armnn.backends import Workload
     from armnn.optimizer import Participants
-    from armnn.optimizer.prepared import SingleProgram
+    from armnn.optimizer.single_program import SingleProgram
     from armnn.runtime.plans.binding import Binding
     from armnn.runtime.plans.layer_contexts import LayerContexts
     from armnn.types import MemorySource

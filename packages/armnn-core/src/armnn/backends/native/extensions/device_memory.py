@@ -4,53 +4,24 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.backends.ffi.errors import Failure, attempt
-from armnn.backends.ffi.library import extension_table
 from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle, TensorHandle, TensorHandleFactory
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import BackendError
 from armnn.types import MemorySource
-from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.names import DEVICE_MEMORY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends.ffi.library import Library
     from armnn.backends.memory import MemoryManager
     from armnn.tensor import TensorInfo
+    from armnn_backend_api import ctypes_mirror as abi
     from armnn_backend_api.structs import Arena
-
-_SINCE: Final = (1, 2)
-_OPTIONAL: Final = ("device_id", "takes_host_memory", "reserved", "import_host")
-
-
-@functools.cache  # libraries stay as long as the process
-def device_memory_table(library: Library) -> abi.DeviceMemory | None:
-    """Return the extension's table, None if the backend lacks it.
-
-    A backend that declares less than Backend API 1.2 is not asked.
-
-    Raises:
-        BackendError: The table is not what the header describes.
-    """
-    if (library.api_version.major, library.api_version.minor) < _SINCE:
-        return None
-    table: abi.DeviceMemory | None = extension_table(
-        library, DEVICE_MEMORY, abi.DeviceMemory, optional=_OPTIONAL
-    )
-    if table is not None and table.device_type == abi.DEVICE_CPU:
-        raise BackendError(
-            f"backend {library.id!r} ({library.path}) answers {DEVICE_MEMORY!r} with the device "
-            f"type {abi.DEVICE_CPU} of host memory, expected that of a device"
-        )
-    return table
 
 
 def factory_id(backend_id: str) -> str:

@@ -6,11 +6,10 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from armnn.backends.cache import CachedProgram
+from armnn.backends.cache import CachedProgram, Replannable
 from armnn.backends.ffi.calls import is_late, raise_stored
 from armnn.backends.ffi.errors import Failure, call
 from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.replanning import Replannable
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import reset_error

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""A prepared network that is one program of one backend."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from armnn._dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from armnn.backends.cache import CachedProgram
+    from armnn.graph import LayerGraph
+    from armnn.optimizer.assignment.boundaries import Placement
+    from armnn.optimizer.assignment.report import Report
+    from armnn.optimizer.candidate import Candidate
+    from armnn.optimizer.prepared import Prepared
+    from armnn.tensor import TensorInfo
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramLayer:
+    """A program's layer, as far as runs need it.
+
+    Attributes:
+        name: Its name.
+        backend: The id of its backend.
+        compiled: The program.
+        type: Its type.
+    """
+
+    name: str
+    backend: str
+    compiled: CachedProgram
+    type: str = "PreCompiled"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramPorts:
+    """Inputs and outputs of a network that is one program.
+
+    Attributes:
+        inputs: The network's inputs by name.
+        read: The input that each input of the program reads.
+        outputs: By name of the network's output, which output of the program it is.
+        made: The outputs of the program.
+    """
+
+    inputs: dict[str, TensorInfo]
+    read: tuple[str, ...]
+    outputs: dict[str, int]
+    made: tuple[TensorInfo, ...]
+
+
+class SingleProgram:
+    """A network that is one program, in place of Prepared.
+
+    It is run without its graph. That is made when something else than a run asks for it, as the
+    modules of graphs, layers and memory plans take longer to import than a program to load.
+
+    Attributes:
+        name: The network's name.
+        layer: The layer that holds the program.
+        ports: The inputs and outputs of the network.
+        candidate: The backend of the program.
+    """
+
+    rest = None
+    crossing = ()
+
+    def __init__(
+        self,
+        name: str,
+        layer: ProgramLayer,
+        ports: ProgramPorts,
+        candidate: Candidate,
+        make_report: Callable[[], Report],
+        make_whole: Callable[[CachedProgram], Prepared],
+        *,
+        is_derived: bool = False,
+    ) -> None:
+        """Take the place of a prepared network.
+
+        Args:
+            name: The network's name.
+            layer: The layer that holds the program.
+            ports: The inputs and outputs of the network.
+            candidate: The backend of the program.
+            make_report: Returns the report.
+            make_whole: Makes the prepared network around the program; is called once, if ever.
+            is_derived: Whether it was made from that of other shapes.
+        """
+        self.name = name
+        self.layer = layer
+        self.ports = ports
+        self.candidate = candidate
+        self.is_derived = is_derived
+        self._make_report = make_report
+        self._make_whole = make_whole
+        self._whole: Prepared | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def report(self) -> Report:
+        """See :class:`armnn.optimizer.Prepared`; so for what follows."""
+        return self._make_report()
+
+    @property
+    def network(self) -> LayerGraph:
+        return self.whole.network
+
+    @property
+    def placement(self) -> Placement:
+        return self.whole.placement
+
+    @property
+    def whole(self) -> Prepared:
+        """The same with its graph."""
+        with self._lock:
+            if self._whole is None:
+                self._whole = self._make_whole(self.layer.compiled)
+            return self._whole
