@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._symbolic import Tape, is_symbolic
 from armnn.graph.statistics import multiply_adds_of
 from armnn.layers import infer_outputs
-from armnn.optimizer.symbolic.arithmetic import computed, decided
+from armnn.optimizer.symbolic.arithmetic import computed, decided, moved
 from armnn.optimizer.symbolic.recipes import (
     Recipe,
     ShapeConstants,
@@ -129,6 +129,9 @@ class Trace:
             or has_symbols(layer.descriptor)
         )
         if not depends:
+            found = moved(layer)
+            if found is not None:
+                return found
             if any(is_symbolic(each) for each in operands):
                 found = computed(layer, evaluate)
                 if found is not None:
