@@ -4,32 +4,31 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armnn.graph.layer import Layer
 
 
-def sorted_by_uses(
-    layers: Collection[Layer], rank: Callable[[Layer], tuple[Any, ...]]
-) -> tuple[list[Layer], list[str]]:
+def sorted_by_uses(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
     """Return layers after their producers, and names in cycles.
 
     Args:
-        layers: All of a graph.
-        rank: Says which of several layers comes first; the layer is at its end.
+        layers: All of a graph; of several that may be next, the first is taken.
     """
-    waiting = {layer: sum(v is not None for v in layer.inputs) for layer in layers}
-    ready = [rank(layer) for layer, count in waiting.items() if count == 0]
-    heapq.heapify(ready)
+    numbers = {layer: number for number, layer in enumerate(layers)}
+    waiting = [len(layer.inputs) - layer.inputs.count(None) for layer in layers]
+    ready = [number for number, count in enumerate(waiting) if not count]  # which is a heap
     order: list[Layer] = []
     while ready:
-        *_, layer = heapq.heappop(ready)
+        layer = layers[heapq.heappop(ready)]
         order.append(layer)
         for value in layer.outputs:
             for consumer, _ in value.uses:
-                waiting[consumer] -= 1
-                if waiting[consumer] == 0:
-                    heapq.heappush(ready, rank(consumer))
-    return order, [layer.name for layer, count in waiting.items() if count > 0]
+                number = numbers[consumer]
+                waiting[number] -= 1
+                if not waiting[number]:
+                    heapq.heappush(ready, number)
+    return order, [layer.name for layer, count in zip(layers, waiting, strict=True) if count]

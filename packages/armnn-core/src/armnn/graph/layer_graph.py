@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
@@ -27,7 +27,7 @@ from armnn.tensor import TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from armnn.graph.survey import Operator
     from armnn.layers import Descriptor, LayerSpec, LayerType, RequestedLike
@@ -134,14 +134,14 @@ class LayerGraph:
         for layer in order:
             for value in layer.inputs:
                 if value is not None and value.producer not in before:
-                    return self._sorted_by_uses()
+                    return self._sorted_by_uses(order)
             before.add(layer)
         return tuple(order)
 
-    def _sorted_by_uses(self) -> tuple[Layer, ...]:
+    def _sorted_by_uses(self, layers: Sequence[Layer]) -> tuple[Layer, ...]:
         from armnn.graph._by_uses import sorted_by_uses  # late: most networks are made in order
 
-        order, stuck = sorted_by_uses(self._layers, _rank)
+        order, stuck = sorted_by_uses(layers)
         if stuck:
             raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
         return tuple(order)
@@ -211,7 +211,7 @@ class LayerGraph:
         """
         text(name, "the name of an input")
         instance(info, TensorInfo, f"the info of the input {name!r}")
-        return self.add("Input", name=name, outputs=[info]).output
+        return self._add_source("Input", name, info)
 
     def add_output(self, name: str, value: Value) -> Layer:
         """Make a value an output of the network.
@@ -247,13 +247,7 @@ class LayerGraph:
                 f"the data of the constant {name or ''!r} is {array.dtype} of shape "
                 f"{list(array.shape)}: expected {info}{hint}"
             )
-        spec = LAYERS["Constant"]
-        name = self._checked_name(spec, name)
-        layer = Layer(spec, spec.descriptor(), name, self._next_guid, (), (info,))
-        layer.origin, layer.data = self.origin, array
-        make_outputs(layer, (info,), are_inferred=False)  # there is nothing to infer
-        self._enter(layer)
-        return layer.output
+        return self._add_source("Constant", name, info, array)
 
     # -- editing --------------------------------------------------------------------------------
 
@@ -420,6 +414,18 @@ class LayerGraph:
 
     # -- inside ---------------------------------------------------------------------------------
 
+    def _add_source(
+        self, kind: str, name: str | None, info: TensorInfo, data: NDArray[Any] | None = None
+    ) -> Value:
+        """Add a layer without inputs, of which nothing is inferred."""
+        spec = LAYERS[kind]
+        name = self._checked_name(spec, name)
+        layer = Layer(spec, spec.descriptor(), name, self._next_guid, (), (info,))
+        layer.origin, layer.data = self.origin, data
+        make_outputs(layer, (info,), are_inferred=False)
+        self._enter(layer)
+        return layer.outputs[0]
+
     def _copy_layer(
         self, layer: Layer, inputs: tuple[Value | None, ...], name: str | None = None
     ) -> Layer:
@@ -474,11 +480,6 @@ class LayerGraph:
                 for value in checked
             ]
         )
-
-
-def _rank(layer: Layer) -> tuple[bool, int, Layer]:
-    """Return what decides which of several layers comes first."""
-    return layer.type == "Output", layer.guid, layer
 
 
 def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None, ...]:

@@ -68,18 +68,18 @@ class NetworkAnswers:
         self._layers = tuple(layers)
 
 
-_Offer: TypeAlias = (
-    "tuple[Descriptor, tuple[tuple[TensorInfo, Value | None] | None, ...], tuple[TensorInfo, ...]]"
-)
+_Offer: TypeAlias = "list[Descriptor | TensorInfo | Value | None]"
 """What an answer depends on: parameters, inputs with those that are constant, outputs."""
 
 
 def _offer_of(layer: Layer) -> _Offer:
-    inputs = tuple(
-        None if value is None else (value.info, None if value.constant is None else value)
-        for value in layer.inputs
-    )
-    return layer.descriptor, inputs, layer.output_infos
+    offer: _Offer = [layer.descriptor]
+    for value in layer.inputs:
+        offer.append(None if value is None else value.info)
+        if value is not None and value.producer.data is not None:
+            offer.append(value)
+    offer += layer.output_infos
+    return offer
 
 
 class Evaluator:
