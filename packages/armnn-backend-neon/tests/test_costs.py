@@ -282,6 +282,33 @@ def test_a_fit_finds_times_from_work() -> None:
     assert (error.group, error.count, error.high < 0.01) == (GROUPS[0][0], 30, True)
 
 
+def test_a_fit_of_few_layers_leans_on_costs_that_predicted_them_well() -> None:
+    """The CPU is twice as fast as theirs."""
+    true = {"multiply_add": 0.02, "row": 0.5, "tile": 30.0, "operation": 100.0}
+    generator = np.random.default_rng(1)
+
+    def off(likeness: float) -> tuple[float, float]:
+        """Return the largest error of a unit, alone and leaning."""
+        used = {unit: 2 * ns * generator.uniform(1, likeness) for unit, ns in true.items()}
+        rows = []
+        for place in range(5):
+            work = {unit: float(generator.uniform(0.5, 1)) / ns for unit, ns in true.items()}
+            sums = [sum(count * ns[unit] for unit, count in work.items()) for ns in (used, true)]
+            shape = Shape((place + 1, 7), 8, 8, (1, 1))
+            disturbed = sums[1] * generator.uniform(0.8, 1.2)
+            rows.append(Measured(shape, "plain", work, sums[0], disturbed))
+        found = []
+        for leans in (False, True):
+            costs = fit(rows, 16, SIZES, dict.fromkeys(UNITS, 0.0), leans_on_predictions=leans)
+            found.append(max(abs(costs.ns[unit] / ns - 1) for unit, ns in true.items()))
+        return found[0], found[1]
+
+    alike = np.array([off(1.05) for _ in range(20)])
+    assert np.median(alike[:, 1]) < 0.15 < 0.5 < np.median(alike[:, 0])
+    others = np.array([off(10.0) for _ in range(20)])
+    assert np.median(others[:, 1]) < 2 * np.median(others[:, 0])
+
+
 def test_a_fit_is_right_about_what_kernels_of_a_layer_differ_by() -> None:
     """Half of the layers took a quarter more."""
     true = {"multiply_add": 1.0, "row": 1.05}

@@ -48,6 +48,13 @@ _ROUNDS = 4
 _NOISE = 0.03
 _TOGETHER = 2.0
 """What an error that kernels of a layer do not share counts: it is what misleads a choice."""
+_TRUST = 0.05
+"""What predictions that are off by all count beside as many layers.
+
+By the square of their error.
+"""
+_FEW = 2
+"""Units that any layers tell apart."""
 _DIGITS = 3
 _SMALL = 1e-9
 
@@ -110,7 +117,12 @@ def file_text(cpu: str, sections: Iterable[Costs], *comments: str) -> str:
 
 
 def fit(
-    rows: Sequence[Measured], lanes: int, caches: Mapping[str, int], known: Mapping[str, float]
+    rows: Sequence[Measured],
+    lanes: int,
+    caches: Mapping[str, int],
+    known: Mapping[str, float],
+    *,
+    leans_on_predictions: bool = False,
 ) -> Costs:
     """Return the costs that fit measured layers best.
 
@@ -122,6 +134,8 @@ def fit(
         lanes: Floats in a register.
         caches: See :class:`Costs`.
         known: Times of units that the rows do not tell, such as those of kernels that they lack.
+        leans_on_predictions: Whether the costs that predicted the rows' times count as well, the
+            more the better they did: for rows that are few.
     """
     ns = dict(known)
     errors = []
@@ -138,8 +152,13 @@ def fit(
         layers = [*dict.fromkeys(row.shape for row in own)]
         places = np.array([layers.index(row.shape) for row in own])
         a, b = counts / times[:, None], (times - fixed) / times
-        apart = [_TOGETHER * _from_the_mean(x, places) for x in (a, b)]
-        found = _fitted(np.vstack([a, apart[0]]), np.concatenate([b, apart[1]]))
+        parts = [
+            (a, b),
+            (_TOGETHER * _from_the_mean(a, places), _TOGETHER * _from_the_mean(b, places)),
+        ]
+        if leans_on_predictions and len(units) > _FEW:
+            parts.append(_prior(counts, times, np.array([row.predicted_ns for row in own])))
+        found = _fitted(np.vstack([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
         # What no row does keeps its time.
         for unit, value, seen in zip(units, found, counts.sum(0) > 0, strict=True):
             ns.setdefault(unit, 0.0)
@@ -157,6 +176,23 @@ def _time(work: Mapping[str, float], ns: Mapping[str, float], without: Sequence[
 def _group_of(work: Mapping[str, float]) -> str:
     """Return the last group whose unit the work has."""
     return [group for group, _ in GROUPS if group in work][-1]
+
+
+def _prior(
+    counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return rows that want the costs behind predictions.
+
+    Those are found from the predictions, which are sums of them, and are all stretched alike, as
+    for a CPU of another clock.
+    """
+    used = _least_squares(counts / predicted[:, None], np.ones(len(predicted)))
+    ratios = times / predicted
+    wanted = used * np.median(ratios)
+    error = np.abs(np.log(ratios / np.median(ratios))).mean()
+    shares = np.linalg.norm(counts * wanted / times[:, None], axis=0)
+    weights = _TRUST / max(error, _NOISE) ** 2 * shares
+    return np.diag(weights / np.where(wanted > 0, wanted, 1.0)), weights
 
 
 def _from_the_mean(x: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

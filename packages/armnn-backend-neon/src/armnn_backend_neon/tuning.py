@@ -115,7 +115,7 @@ def measure_machine() -> dict[str, Any]:
         The content of a file of costs, the nanoseconds of each unit, the variable of the
         environment that names such a file, and the path where it is found without one.
     """
-    costs = fit(measured_rows(), lanes(), caches(), known_ns())
+    costs = fit(measured_rows(), lanes(), caches(), known_ns(), leans_on_predictions=True)
     return {
         "text": file_text(cpu_name(), [costs]),
         "costs": dict(costs.ns),
