@@ -34,6 +34,7 @@ PLUGINS = [name for name in SOURCES if name not in ("armnn-core", "armnn-backend
 CORE_ORDER = [
     [
         "__about__",
+        "_aliases",
         "_arguments",
         "_companions",
         "_dataclasses",

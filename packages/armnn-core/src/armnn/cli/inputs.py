@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._aliases import Aliased, aliases_of
 from armnn._dataclasses import dataclass, field, replace
 from armnn._spelling import closest
 from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
@@ -18,7 +19,6 @@ from armnn.cli.assumed_shapes import assume_shapes
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
 from armnn.debugging.random_inputs import random_array
 from armnn.errors import InvalidArgumentError
-from armnn.graph.aliases import Aliased, aliases_of
 from armnn.quantization import quantize
 from armnn.tensor import TensorInfo, format_shape
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn._aliases import Aliased, Aliases
 from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
     from armnn.graph._operands import Operand
-    from armnn.graph.aliases import Aliased, Aliases
     from armnn.graph.deferred import DeferredOperator
     from armnn.graph.layer import Layer, Value
     from armnn.graph.layer_graph import LayerGraph
@@ -20,7 +20,6 @@ else:
         __name__,
         {
             "_operands": "Operand",
-            "aliases": "Aliased Aliases",
             "deferred": "DeferredOperator",
             "layer": "Layer Value",
             "layer_graph": "LayerGraph",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from armnn._aliases import Aliases
 from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._operands import (
@@ -20,7 +21,6 @@ from armnn.graph._operands import (
     replaced_inputs,
     spec_of,
 )
-from armnn.graph.aliases import Aliases
 from armnn.graph.layer import Layer, Value, make_outputs
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo, info_of

@@ -9,9 +9,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from armnn._aliases import Aliased, first_names
 from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
-from armnn.graph.aliases import Aliased, first_names
 from armnn.runtime.calls.ports import Ports
 from armnn.runtime.calls.repeated_runs import RepeatedRuns
 from armnn.runtime.plans.closing import Closable, Closing, Gate

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from armnn.parsing import ParserOptions
     from armnn.runtime.calls.inputs import InputShapes
     from armnn.runtime.calls.properties import NetworkProperties
-    from armnn.storage.source import ModelSource
+    from armnn.storage.stamps import ModelSource
 
 
 AUTO: Final = "auto"

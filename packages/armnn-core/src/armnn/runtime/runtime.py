@@ -23,10 +23,9 @@ from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
-from armnn.runtime.memory.idle_memory import IdleMemory
 from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing, Gate
-from armnn.runtime.plans.plan import Plan
+from armnn.runtime.plans.plan import IdleMemory, Plan
 from armnn.runtime.preparing import (
     PREPARED,
     cache_folder,
@@ -35,7 +34,7 @@ from armnn.runtime.preparing import (
     with_backends,
 )
 from armnn.runtime.request import LoadRequest, checked_request, profiler_of
-from armnn.storage.source import ModelSource
+from armnn.storage.stamps import ModelSource
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._aliases import Aliases
 from armnn._dataclasses import dataclass, fields
 from armnn.backends.cache import StaleEntryError
-from armnn.graph.aliases import Aliases
 from armnn.storage.container import VERSION
 from armnn.storage.infos import decoded_info, encoded_info, member_of
 from armnn.storage.single_program import single_program

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._aliases import Aliased
 from armnn._dataclasses import dataclass, replace
 from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import InvalidArgumentError, WorkerLostError
-from armnn.graph.aliases import Aliased
 from armnn.quantization import dequantize
 from armnn.runtime.calls.bound_call import BoundCall, Replay, Survivor, Turn
 from armnn.runtime.calls.inputs import checked_shape
 from armnn.runtime.plans.binding import Binding
-from armnn.runtime.plans.outputs import check_shapes, checked_array
+from armnn.runtime.plans.context import check_shapes
+from armnn.runtime.plans.outputs import checked_array
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:

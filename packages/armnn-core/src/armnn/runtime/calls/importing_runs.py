@@ -15,8 +15,7 @@ from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binder import aligned, check_usable
 from armnn.runtime.plans.binding import Binding
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.context import with_layer_types
-from armnn.runtime.plans.outputs import check_shapes
+from armnn.runtime.plans.context import check_shapes, with_layer_types
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from armnn._arguments import array as array_of
 from armnn._arguments import conversion, items, refused
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.plans.outputs import check_shapes
+from armnn.runtime.plans.context import check_shapes
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:

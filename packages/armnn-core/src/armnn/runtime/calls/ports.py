@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._aliases import first_names
 from armnn._arguments import mapping, text
 from armnn.errors import InvalidArgumentError
-from armnn.graph.aliases import first_names
 from armnn.runtime.calls.inputs import ExpectedInputs, RealValues, checked_shape
-from armnn.runtime.plans.outputs import ExpectedOutputs
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.optimizer import OptimizedNetwork
     from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.plans.outputs import Targets
+    from armnn.runtime.plans.outputs import ExpectedOutputs, Targets
     from armnn.storage.model import StoredNetwork
 
 
@@ -31,7 +31,6 @@ class Ports:
         infos: The inputs by name.
         aliases: The second names.
         inputs: Checks the inputs of a run.
-        outputs: Checks the arrays that outputs are written into.
         real: Converts real values; None if the network takes what it stores.
     """
 
@@ -40,9 +39,16 @@ class Ports:
         self.aliases = optimized.aliases
         self.inputs = ExpectedInputs(optimized.name, self.infos)
         self.real = RealValues(self.infos, optimized.outputs) if quantize else None
-        names = () if self.real is None else self.real.output_names
-        self.outputs = ExpectedOutputs(optimized.name, optimized.outputs, names)
+        self._optimized = optimized
         self._value_inputs = optimized.value_inputs
+
+    @cached_property
+    def outputs(self) -> ExpectedOutputs:
+        """Checks the arrays that outputs are written into."""
+        from armnn.runtime.plans.outputs import ExpectedOutputs  # late: few callers give arrays
+
+        names = () if self.real is None else self.real.output_names
+        return ExpectedOutputs(self._optimized.name, self._optimized.outputs, names)
 
     def targets(self, outputs: Targets) -> Targets:
         """Return arrays that outputs are written into, by first names.

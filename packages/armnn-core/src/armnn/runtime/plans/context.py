@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Any
 from armnn._dataclasses import replace
 from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
-from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
+from armnn.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    ExecutionError,
+    InvalidArgumentError,
+)
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.outputs import check_shapes
+from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,6 +247,21 @@ class ExecutionContext:
                     type=layer.type,
                     backend=layer.backend or "",
                 )
+
+
+def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Check arrays against the shapes that this run's outputs have.
+
+    Raises:
+        InvalidArgumentError: One has another shape.
+    """
+    for name, array in targets.items():
+        made = shapes.get(name)
+        if made is not None and array.shape != made:
+            raise InvalidArgumentError(
+                f"the array for the output {name!r} has shape {format_shape(array.shape)}: these "
+                f"inputs make {format_shape(made)}"
+            )
 
 
 def _copy_out(handle: TensorHandle) -> NDArray[Any]:

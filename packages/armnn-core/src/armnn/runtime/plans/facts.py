@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.graph import Aliased
+from armnn._aliases import Aliased
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink

@@ -109,21 +109,6 @@ def checked_array(array: object, what: str, info: TensorInfo, dtype: np.dtype[An
     return array
 
 
-def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Check arrays against the shapes that this run's outputs have.
-
-    Raises:
-        InvalidArgumentError: One has another shape.
-    """
-    for name, array in targets.items():
-        made = shapes.get(name)
-        if made is not None and array.shape != made:
-            raise InvalidArgumentError(
-                f"the array for the output {name!r} has shape {format_shape(array.shape)}: these "
-                f"inputs make {format_shape(made)}"
-            )
-
-
 def check_separate(arrays: Sequence[tuple[str, NDArray[Any]]]) -> None:
     """Check that no two arrays share memory.
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import CachingBackend
 from armnn.optimizer.single_program import SingleProgram
-from armnn.runtime.memory.idle_memory import IdleMemory
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.program_contexts import ProgramContexts
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from armnn.runtime.plans.layer_contexts import LayerContexts, Watch
     from armnn.runtime.plans.observed import TensorSink
     from armnn.types import MemorySource
+
+SLACK_BYTES = 4 << 20
+"""What the contexts of all plans may keep beyond the memory of the largest."""
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
@@ -159,3 +162,47 @@ def _by_program(
     if workload.scratch_bytes:
         return None
     return ProgramContexts(single, workload, participants, by_layers)
+
+
+class IdleMemory:
+    """The plans of one network, and their idle memory.
+
+    All together keep no more than one context of the largest plan does, and :data:`SLACK_BYTES`; a
+    plan keeps what it needs for the threads that run it. Contexts of the plans that have waited
+    longest go first; they are made again when the plan runs, in less than a millisecond.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plans: OrderedDict[Plan, None] = OrderedDict()
+
+    def make_room(self, plan: Plan, further: int = 0) -> None:
+        """Bound the memory for a plan's returned or new context.
+
+        Args:
+            plan: The plan.
+            further: The memory of the context that it makes.
+        """
+        with self._lock:
+            self._plans[plan] = None
+            self._plans.move_to_end(plan)
+            if len(self._plans) == 1:
+                return
+            most, excess, waiting = 0, further - SLACK_BYTES, []
+            for each in self._plans:
+                most = max(most, each.arena_bytes)
+                idle = each.idle_bytes
+                excess += idle
+                if idle and each is not plan:
+                    waiting.append(each)
+            excess -= most
+        for other in waiting:
+            if excess <= 0:
+                return
+            excess -= other.idle_bytes
+            other.drop_contexts()
+
+    def forget(self, plan: Plan) -> None:
+        """Count a plan no longer."""
+        with self._lock:
+            self._plans.pop(plan, None)

@@ -8,8 +8,8 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import HostAllocator
-from armnn.runtime.memory import idle_memory
-from armnn.runtime.memory.idle_memory import IdleMemory
+from armnn.runtime.plans import plan as idle_memory
+from armnn.runtime.plans.plan import IdleMemory
 
 
 @dataclass(eq=False)
