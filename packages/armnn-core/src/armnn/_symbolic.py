@@ -22,8 +22,8 @@ _MISSING: Final = object()
 class Tape:
     """The recorded arithmetic and decisions, in order.
 
-    Each step appends a number to a list that begins with the inputs, so that a step names its
-    operands by their positions.
+    Numbers are in a list that begins with the inputs; a step names its operands by their positions
+    there, and plain numbers among them stay for all inputs.
 
     Attributes:
         values: The numbers as they are recorded.
@@ -31,7 +31,7 @@ class Tape:
 
     def __init__(self) -> None:
         self.values: list[Any] = []
-        self._steps: list[tuple[Callable[..., Any] | None, int, int, Any]] = []
+        self._steps: dict[int, tuple[Callable[..., Any], int, int, Any]] = {}
         self._positions: dict[tuple[Any, ...], int] = {}
         self._inputs = 0
 
@@ -54,22 +54,19 @@ class Tape:
 
     def replay(self, inputs: Sequence[int]) -> list[Any] | None:
         """Return all numbers for other inputs, None if decisions differ."""
-        values: list[Any] = list(inputs)
-        for function, first, second, expected in self._steps:
-            if function is None:
-                values.append(expected)
-                continue
-            try:
-                value = (
+        values = self.values.copy()  # plain numbers stay as they are
+        values[: len(inputs)] = inputs
+        try:
+            for place, (function, first, second, expected) in self._steps.items():
+                value = values[place] = (
                     function(values[first])
                     if second < 0
                     else function(values[first], values[second])
                 )
-            except ArithmeticError:
-                return None
-            if expected is not _MISSING and value != expected:
-                return None
-            values.append(value)
+                if expected is not _MISSING and value != expected:
+                    return None
+        except ArithmeticError:
+            return None
         return values
 
     def _record(self, function: Callable[..., Any], operands: Sequence[object]) -> int:
@@ -78,34 +75,31 @@ class Tape:
         if known is not None:
             return known
         value = function(*[self.values[place] for place in places])
-        return self._append(
-            (function, *places), (function, places[0], (*places, -1)[1], _MISSING), value
-        )
+        position = self._append((function, *places), value)
+        self._steps[position] = (function, places[0], (*places, -1)[1], _MISSING)
+        return position
 
     def _position(self, operand: object) -> int:
         if type(operand) is Symbolic:
             return operand.position
         key = (None, type(operand), operand)
         known = self._positions.get(key)
-        return self._append(key, (None, -1, -1, operand), operand) if known is None else known
+        return self._append(key, operand) if known is None else known
 
-    def _append(self, key: tuple[Any, ...], step: tuple[Any, int, int, Any], value: object) -> int:
-        self._steps.append(step)
+    def _append(self, key: tuple[Any, ...], value: object) -> int:
         self.values.append(value)
         self._positions[key] = len(self.values) - 1
         return len(self.values) - 1
 
     def _check(self, position: int) -> None:
         """Let a replay expect a step's present value."""
-        index = position - self._inputs
-        if index < 0:  # an input itself: the decision is a step of its own
+        if position < self._inputs:  # an input itself: the decision is a step of its own
             self._check(
                 self._record(operator.pos, [Symbolic(self, position, self.values[position])])
             )
-            return
-        function, first, second, _ = self._steps[index]
-        if function is not None:
-            self._steps[index] = (function, first, second, self.values[position])
+        elif position in self._steps:
+            function, first, second, _ = self._steps[position]
+            self._steps[position] = (function, first, second, self.values[position])
 
 
 def _unary(function: Callable[[Any], Any]) -> Any:

@@ -39,7 +39,7 @@ class ProgramFrame:
         names = {value: name for name, value in self._inputs}
         self._read = tuple([names[value] for value in part.inputs if value is not None])
         self._outputs = {
-            layer.name: part.outputs.index(value)
+            layer.name: names[value] if value in names else part.outputs.index(value)
             for layer in network.outputs
             for value in layer.inputs
             if value is not None
@@ -91,7 +91,7 @@ def program_frame(prepared: Prepared, participants: Participants) -> ProgramFram
     made = [value for layer in network.outputs for value in layer.inputs]
     is_plain = (
         len(part.inputs) == len(read) == len({*part.inputs, *read})
-        and all(value in part.outputs for value in made)
+        and all(value in (*read, *part.outputs) for value in made)
         and len({layer.name for layer in network.outputs}) == len(made)
     )
     if candidate is None or candidate.backend.handle_factory_preferences or not is_plain:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from armnn.backends.cache import CachedProgram
     from armnn.graph import LayerGraph
@@ -44,13 +44,14 @@ class ProgramPorts:
     Attributes:
         inputs: The network's inputs by name.
         read: The input that each input of the program reads.
-        outputs: By name of the network's output, which output of the program it is.
+        outputs: By name of the network's output, which output of the program it is, or the name of
+            the input that it passes on.
         made: The outputs of the program.
     """
 
     inputs: dict[str, TensorInfo]
     read: tuple[str, ...]
-    outputs: dict[str, int]
+    outputs: Mapping[str, int | str]
     made: tuple[TensorInfo, ...]
 
 

@@ -30,6 +30,15 @@ def scaled() -> Network:
     return network
 
 
+def passing_on() -> Network:
+    """Return x as it is, beside twice x."""
+    network = Network("passing on")
+    x = network.add_input("x", TensorInfo(("n",)))
+    network.add_output("same", x)
+    network.add_output("y", network.add_addition(x, x))
+    return network
+
+
 @pytest.fixture
 def load(
     build: Callable[..., Path],
@@ -42,10 +51,10 @@ def load(
 
     monkeypatch.setitem(meanings, "StridedSlice", lambda layer, x: x[layer.descriptor.index(1)])
 
-    def make(*flags: str) -> Made:
+    def make(*flags: str, make_network: Callable[[], Network] = scaled) -> Made:
         library = NativeLibrary.open(build("mock.c", *flags))
         runtime = make_native_runtime(library, make_backend("Slicing"))
-        return runtime.load_model(scaled(), ["Mock", "Slicing"]), library
+        return runtime.load_model(make_network(), ["Mock", "Slicing"]), library
 
     return make
 
@@ -125,6 +134,22 @@ def test_runs_of_further_shapes_need_no_network_of_their_own(
     assert len(networks_made) == 2
     assert [row.as_dict() for row in model.report] == rows
     assert len(networks_made) == 2
+
+
+def test_an_input_that_is_an_output_is_passed_on_for_further_shapes(
+    load: Callable[..., Made], networks_made: list[object]
+) -> None:
+    flags = "-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE"
+    model, _ = load(*flags, make_network=passing_on)
+    for size in (4, 3, 6):
+        x = np.linspace(-1, 1, size, dtype=np.float32)
+        made = model.run({"x": x})
+        assert made["same"].tobytes() == x.tobytes()
+        assert made["y"].tobytes() == (2 * x).tobytes()
+    call = model.bind({"x": x})
+    x[...] = 7
+    assert call()["same"].tolist() == [7] * 6
+    assert len(networks_made) == 1  # that of the bound call
 
 
 def test_a_call_is_bound_to_arrays_of_a_further_shape(load: Callable[..., Made]) -> None:

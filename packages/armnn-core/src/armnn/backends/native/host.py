@@ -130,7 +130,7 @@ def _details_of(text: str) -> dict[str, Any]:
         if not isinstance(details, dict):
             return {"args": printable(text)}
         return {
-            printable(key): _flat(value)
+            key if key.isidentifier() else printable(key): _flat(value)
             for key, value in details.items()
             if key not in ("name", "start_ns", "end_ns", "category", "backend")
         }
@@ -139,6 +139,8 @@ def _details_of(text: str) -> dict[str, Any]:
 
 
 def _flat(value: object) -> OptionValue:
+    if type(value) is int:  # as most are
+        return value
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, float) and not math.isfinite(value):

@@ -38,6 +38,7 @@ class Plan:
 
     Attributes:
         prepared: The network with its backends.
+        arena_bytes: The working memory of one context.
     """
 
     def __init__(
@@ -73,14 +74,10 @@ class Plan:
         if is_usual and isinstance(prepared, SingleProgram):
             contexts = _by_program(prepared, participants, by_layers)
         self._contexts = by_layers() if contexts is None else contexts
+        self.arena_bytes = self._contexts.arena_bytes
         self._pool: deque[ExecutionContext] = deque()
         self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
         self._closed = False
-
-    @property
-    def arena_bytes(self) -> int:
-        """The working memory of one context."""
-        return self._contexts.arena_bytes
 
     @property
     def working_bytes(self) -> int:
@@ -188,14 +185,13 @@ class IdleMemory:
             self._plans.move_to_end(plan)
             if len(self._plans) == 1:
                 return
-            most, excess, waiting = 0, further - SLACK_BYTES, []
-            for each in self._plans:
-                most = max(most, each.arena_bytes)
-                idle = each.idle_bytes
-                excess += idle
-                if idle and each is not plan:
-                    waiting.append(each)
-            excess -= most
+            idle = [each.idle_bytes for each in self._plans]
+            most = max([each.arena_bytes for each in self._plans])
+            excess = sum(idle) + further - SLACK_BYTES - most
+            if excess <= 0:
+                return
+            plans = zip(self._plans, idle, strict=True)
+            waiting = [each for each, kept in plans if kept and each is not plan]
         for other in waiting:
             if excess <= 0:
                 return

@@ -70,7 +70,11 @@ class ProgramContexts:
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
         ports = self._single.ports
-        return {name: ports.made[at].static_shape for name, at in ports.outputs.items()}
+        infos = {
+            name: ports.inputs[at] if isinstance(at, str) else ports.made[at]
+            for name, at in ports.outputs.items()
+        }
+        return {name: info.static_shape for name, info in infos.items()}
 
     def make(self) -> ExecutionContext:
         layer, ports, candidate = self._single.layer, self._single.ports, self._single.candidate
@@ -85,7 +89,10 @@ class ProgramContexts:
         step = bind([inputs[name] for name in ports.read], made)
         return ExecutionContext(
             inputs=list(inputs.items()),
-            outputs=[(name, made[at]) for name, at in ports.outputs.items()],
+            outputs=[
+                (name, inputs[at] if isinstance(at, str) else made[at])
+                for name, at in ports.outputs.items()
+            ],
             steps=[(layer, blamed(step, candidate.id, layer.name))],
             managers=tuple(managers.values()),
             memory=[(allocator, block)],

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import operator
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
 
 from armnn._symbolic import Symbolic
 from armnn.backends.ffi.constants import constants
@@ -158,25 +159,27 @@ class _GraphNumbers:
 
 
 class _Block:
-    """Numbers of one type, written by one look-up of all."""
+    """Numbers of one type; the symbolic ones are written together."""
 
     def __init__(self, memory: ctypes.Array[Any], elements: Sequence[Any]) -> None:
-        self._memory, self._count = memory, len(elements)
-        self._plain = [each for each in elements if type(each) is not Symbolic]
-        places = itertools.count()
-        self._pick = operator.itemgetter(
-            *(
-                len(self._plain) + each.position if type(each) is Symbolic else next(places)
-                for each in elements
-            ),
-            *([0, 0] if len(elements) < 2 else []),  # of one place it would return no tuple
-        )
+        positions: dict[int, int] = {}
+        places, which = [], []
+        for place, each in enumerate(elements):
+            if type(each) is Symbolic:
+                places.append(place)
+                which.append(positions.setdefault(each.position, len(positions)))
+            else:
+                memory[place] = each
+        self._view = np.frombuffer(memoryview(memory), memory._type_)
+        self._places, self._which = np.array(places, np.intp), np.array(which, np.intp)
+        # Of one place it would return no tuple.
+        self._pick = operator.itemgetter(*positions, *positions) if positions else None
 
     def write(self, numbers: Sequence[Any]) -> None:
         """Write the numbers for some shapes."""
-        if self._count:
-            picked = self._pick([*self._plain, *numbers])
-            self._memory[: self._count] = picked[: self._count]
+        if self._pick is not None:
+            picked = np.array(self._pick(numbers), self._view.dtype)
+            self._view[self._places] = picked[self._which]
 
 
 def _is_real(attribute: abi.Attribute) -> bool:
