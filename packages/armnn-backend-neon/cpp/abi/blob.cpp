@@ -66,7 +66,8 @@ Value read_value(Reader &reader, const Blob &blob) {
   value.name = std::make_shared<const std::string>(reader.text());
   value.type = reader.number<int32_t>();
   value.is_static = reader.number<uint8_t>() != 0;
-  value.shape = reader.list<int64_t>();
+  const std::vector<int64_t> shape = reader.list<int64_t>();
+  value.shape.assign(shape.begin(), shape.end());
   check_shape(value);
   value.quantization.scales = reader.list<float>();
   value.quantization.zero_points = reader.list<int32_t>();

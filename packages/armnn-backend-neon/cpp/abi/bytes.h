@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "abi/errors.h"
+#include "graph/shape.h"
 
 namespace cpuacc {
 
@@ -76,8 +77,13 @@ class Writer {
   }
   template <typename T>
   void list(const std::vector<T> &numbers) {
-    number<uint64_t>(numbers.size());
-    bytes(numbers.data(), numbers.size() * sizeof(T));
+    list(numbers.data(), numbers.size());
+  }
+  void list(const Shape &numbers) { list(numbers.data(), numbers.size()); }
+  template <typename T>
+  void list(const T *numbers, size_t count) {
+    number<uint64_t>(count);
+    bytes(numbers, count * sizeof(T));
   }
   void data(const void *data, size_t size) {
     number<uint64_t>(size);

@@ -75,9 +75,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   return value;
 }
 
-bool is_same(const armnn_attribute &row, const std::pair<std::string, Attribute> &earlier) {
-  const auto &[name, known] = earlier;
-  if (std::string_view(row.name.data, row.name.size) != name) return false;
+bool is_same(const armnn_attribute &row, const Attribute &known) {
   const auto holds = [&](const auto *data, size_t count, const auto &numbers) {
     return std::equal(data, data + count, numbers.begin(), numbers.end());
   };
@@ -89,13 +87,13 @@ bool is_same(const armnn_attribute &row, const std::pair<std::string, Attribute>
 }
 
 /* Whether a layer of an earlier program is this one, whose graph differs in dimensions, attributes and
- * constants only.
+ * constants only: names are the same.
  */
 bool is_same(const armnn_graph &graph, const armnn_node &from, const Layer &earlier) {
   if (from.id != earlier.node || from.num_attributes != earlier.attributes.size()) return false;
   for (size_t i = 0; i < earlier.attributes.size(); ++i) {
     const auto &row = *ARMNN_AT(armnn_attribute, from.attributes, graph.attribute_stride, i);
-    if (!is_same(row, earlier.attributes[i])) return false;
+    if (!is_same(row, earlier.attributes[i].second)) return false;
   }
   return true;
 }
@@ -166,6 +164,7 @@ ImportedGraph import_graph(const armnn_graph &graph, bool has_constants, const I
     const auto &row = *ARMNN_AT(armnn_node, graph.nodes, graph.node_stride, i);
     const bool is_known = earlier != nullptr && i < earlier->layers.size() && is_same(graph, row, *earlier->layers[i]);
     result.layers.push_back(is_known ? earlier->layers[i] : import_layer(graph, row, static_cast<size_t>(i)));
+    if (is_known) continue;
     const std::string name = younger_parameter(graph, row);
     if (!name.empty()) result.younger[static_cast<int32_t>(i)] = name;
   }

@@ -52,12 +52,31 @@ class Planner {
     }
   }
 
+  /* What an arena needs at least while no output is over an input. */
+  size_t peak_bytes() const {
+    const size_t end = graph_.operations.size();
+    std::vector<size_t> begun(end + 1), ended(end + 1);
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      if (!is_placed(i)) continue;
+      begun[lives_.first[i]] += aligned_bytes(graph_.tensors[i].bytes());
+      ended[lives_.last[i]] += aligned_bytes(graph_.tensors[i].bytes());
+    }
+    size_t now = 0, most = 0;
+    for (size_t i = 0; i < end; ++i) {
+      now += begun[i];
+      most = std::max(most, now + aligned_bytes(scratch_bytes_[i]));
+      now -= ended[i];
+    }
+    return most;
+  }
+
   Arena plan(bool lasts_for_ever) const {
     Arena arena;
     arena.tensors.assign(graph_.tensors.size(), kNowhere);
     std::vector<Lease> leases;
     std::vector<size_t> lease_of(graph_.tensors.size(), kNowhere);
     const size_t end = graph_.operations.size();
+    leases.reserve(end + hosts_.size());
     const auto lease = [&](size_t bytes, size_t first, size_t last) {
       leases.push_back({aligned_bytes(bytes), lasts_for_ever ? 0 : first, lasts_for_ever ? end : last, 0});
       return leases.size() - 1;
@@ -113,9 +132,11 @@ class Planner {
 
 Arena plan_in_place(const Graph &graph, const std::vector<size_t> &scratch_bytes) {
   Planner planner(graph, scratch_bytes);
-  const Arena apart = planner.plan(false);
+  const size_t least_apart = planner.peak_bytes();
   planner.overwrite_inputs();
   Arena shared = planner.plan(false);
+  if (shared.bytes <= least_apart) return shared;
+  Arena apart = Planner(graph, scratch_bytes).plan(false);
   return shared.bytes <= apart.bytes ? shared : apart;
 }
 
@@ -192,19 +213,20 @@ size_t arrange(std::vector<Lease> &leases) {
   std::iota(by_size.begin(), by_size.end(), size_t{0});
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](size_t a, size_t b) { return leases[a].bytes > leases[b].bytes; });
-  std::vector<size_t> placed; /* by offset */
+  std::vector<Lease> placed; /* by offset */
+  placed.reserve(leases.size());
   size_t total = 0;
-  for (const size_t next : by_size) {
-    if (leases[next].bytes == 0) break; /* these are the last ones, and may be anywhere */
-    size_t offset = 0;
-    for (const size_t other : placed) {
-      if (!overlap(leases[next], leases[other])) continue;
-      if (offset + leases[next].bytes <= leases[other].offset) break;
-      offset = std::max(offset, leases[other].offset + leases[other].bytes);
+  for (const size_t number : by_size) {
+    Lease &next = leases[number];
+    if (next.bytes == 0) break; /* these are the last ones, and may be anywhere */
+    next.offset = 0;
+    for (const Lease &other : placed) {
+      if (!overlap(next, other)) continue;
+      if (next.offset + next.bytes <= other.offset) break;
+      next.offset = std::max(next.offset, other.offset + other.bytes);
     }
-    leases[next].offset = offset;
-    total = std::max(total, offset + leases[next].bytes);
-    const auto by_offset = [&](size_t a, size_t b) { return leases[a].offset < leases[b].offset; };
+    total = std::max(total, next.offset + next.bytes);
+    const auto by_offset = [](const Lease &one, const Lease &other) { return one.offset < other.offset; };
     placed.insert(std::upper_bound(placed.begin(), placed.end(), next, by_offset), next);
   }
   return total;

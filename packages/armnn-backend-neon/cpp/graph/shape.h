@@ -4,15 +4,16 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "graph/few.h"
 
 namespace cpuacc {
 
-using Shape = std::vector<int64_t>;
+using Shape = Few<int64_t>;
 
 /* The order of a tensor's axes in memory: axis i in memory is axis order[i] of the layer.
  */
-using Order = std::vector<int32_t>;
+using Order = Few<int32_t>;
 
 /* Why a layer is not taken. Thrown while a layer is lowered, caught by query and compile. */
 struct Refusal {

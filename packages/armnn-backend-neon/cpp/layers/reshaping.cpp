@@ -108,7 +108,7 @@ void lower_reverse(Lowering &l) {
 
 /* The blocks of a layer between the plane and the batch. */
 struct Blocks {
-  std::vector<int64_t> sizes; /* along the spatial axes */
+  Shape sizes; /* along the spatial axes */
   std::vector<int64_t> crops; /* before and behind each: padding or crops */
   size_t first_axis; /* of the spatial ones */
 
@@ -117,9 +117,9 @@ struct Blocks {
 
 CPUACC_SHARED(DATA_LAYOUT, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND);
 
-Blocks blocks_of(const Lowering &l, std::vector<int64_t> sizes, std::vector<int64_t> crops) {
+Blocks blocks_of(const Lowering &l, const std::vector<int64_t> &sizes, std::vector<int64_t> crops) {
   const int64_t layout = l.integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT));
-  Blocks blocks{std::move(sizes), std::move(crops), layout == ARMNN_DATA_LAYOUT_NHWC ? size_t{1} : size_t{2}};
+  Blocks blocks{{sizes.begin(), sizes.end()}, std::move(crops), layout == ARMNN_DATA_LAYOUT_NHWC ? size_t{1} : size_t{2}};
   const size_t rank = l.input(0).shape.size();
   require(rank == blocks.sizes.size() + 2 && l.output().shape.size() == rank &&
               blocks.crops.size() == 2 * blocks.sizes.size(),

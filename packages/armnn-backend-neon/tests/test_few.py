@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""The vector of few numbers, beside std::vector."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCES = TESTS.parent / "cpp"
+
+
+@pytest.mark.parametrize("checks", [[], ["-fsanitize=address,undefined"]])
+def test_random_changes_leave_the_numbers_of_a_vector(tmp_path: Path, checks: list[str]) -> None:
+    program = tmp_path / "few"
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *checks, f"-I{SOURCES}"]
+    subprocess.run([*compiler, *options, TESTS / "few.cpp", "-o", program], check=True)
+    run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout == "0 wrong\n", run.stderr
