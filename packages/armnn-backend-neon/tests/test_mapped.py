@@ -62,6 +62,7 @@ def run(model: Path) -> NDArray[np.float32]:
 
 
 def test_weights_are_lent_until_their_last_program_ends(model: Path) -> None:
+    gc.collect()  # programs of other tests
     before = count_lent()
     expected = run(model)
     first, second = load(model), load(model)

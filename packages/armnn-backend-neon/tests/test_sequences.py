@@ -133,6 +133,79 @@ def test_items_have_the_same_bits_however_threads_share_them(operator: str, leve
             np.testing.assert_array_equal(other[name], array)
 
 
+def in_steps(
+    operator: str, sizes: Sizes, *, quantum: int = 1, bits: int = 8, per_row: bool = False
+) -> dict[str, Array]:
+    """Return weights whose recurrent part is whole steps."""
+    made = weights(operator, sizes, 1)
+    generator = np.random.default_rng(11)
+    shape = made["r"].shape
+    most = 2 ** (bits - 1) // quantum - 1
+    steps = quantum * generator.integers(-most, most + 1, shape)
+    scale = generator.uniform(0.001, 0.004, (*shape[:2], 1) if per_row else (1, 1, 1))
+    return made | {"r": steps.astype("f4") * scale.astype("f4")}
+
+
+def kept_bytes(operator: str, sizes: Sizes, own: dict[str, Array]) -> tuple[Array, int]:
+    """Return a layer's result and its bytes of weights."""
+    net = Network(operator)
+    given = {"x": feeds(sizes)["x"]}
+    x = net.add_input("x", TensorInfo(given["x"].shape))
+    constants = [net.add_constant(each) for each in own.values()]
+    layer = net.add(LAYERS[operator], [x, *constants], DESCRIPTORS[operator](time_major=True))
+    net.add_output("y", layer.outputs[0])
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(net, backends=["CpuAcc"])
+        made = loaded.run(given)["y"]
+        (part,) = loaded.report.compiled_parts
+    return made, part.footprint.weight_bytes
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("per_row", [False, True])
+def test_recurrent_weights_that_were_quantised_are_kept_in_bytes(
+    operator: str, per_row: bool, level: str
+) -> None:
+    sizes = (5, 4, 3, 67)
+    own = in_steps(operator, sizes, quantum=3 if per_row else 1, per_row=per_row)
+    made, size = kept_bytes(operator, sizes, own)
+    # One weight that is no whole step: all are floats.
+    other = {name: array.copy() for name, array in own.items()}
+    other["r"][0, 40, 7] = np.nextafter(other["r"][0, 40, 7], np.float32(1))
+    floats, float_size = kept_bytes(operator, sizes, other)
+    np.testing.assert_allclose(made, floats, rtol=1e-5, atol=2e-6)
+    saved = 3 * own["r"].size
+    assert 0.8 * saved < float_size - size < 1.2 * saved
+
+
+@pytest.mark.parametrize("bits", [9, 16])
+def test_steps_that_exceed_a_byte_stay_floats(bits: int) -> None:
+    sizes = (3, 1, 2, 64)
+    (_, wide), (_, narrow) = (
+        kept_bytes("GRU", sizes, in_steps("GRU", sizes, bits=count)) for count in (bits, 8)
+    )
+    assert wide > 2 * narrow
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_stay_floats(value: float) -> None:
+    sizes = (3, 1, 2, 16)
+    own = in_steps("RNN", sizes)
+    own["r"][0, 3, 5] = value
+    made, _ = kept_bytes("RNN", sizes, own)
+    assert np.isnan(made[2]).any() or np.abs(made[1, 0, 3]) == 1.0
+
+
+def test_a_matrix_of_zeros_is_whole_steps() -> None:
+    sizes = (2, 1, 2, 33)
+    own = in_steps("RNN", sizes)
+    own["r"][:] = 0.0
+    made, _ = kept_bytes("RNN", sizes, own)
+    x = feeds(sizes)["x"]
+    bias = own["b"][0, :33] + own["b"][0, 33:]
+    np.testing.assert_allclose(made[:, 0, 0], np.tanh(x[:, 0] @ own["w"][0].T + bias), rtol=1e-5)
+
+
 @pytest.mark.parametrize("reset", [False, True])
 def test_the_reset_of_a_gru_comes_before_or_behind_the_product(reset: bool) -> None:
     sizes = (6, 2, 5, 33)

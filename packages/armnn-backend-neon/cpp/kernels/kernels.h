@@ -213,16 +213,23 @@ struct SumsInSteps {
   int64_t n;
 };
 
-/* Rows times a packed matrix: y = x + bias + row * panel. The panel has for each of the depth numbers of a row
- * one row of columns, filled up to whole registers. A row's bits are the same beside any number of rows.
+/* Columns of a packed matrix: for each of the depth numbers of a row one row of columns, filled up to whole
+ * registers, of floats or of steps in bytes.
  */
+struct GemvPanel {
+  const float *numbers;
+  const int8_t *steps; /* instead of numbers; nullptr: none */
+  const float *scales; /* what a step of a column is */
+};
+
+/* Rows times a packed matrix: y = x + bias + row * panel. A row's bits are the same beside any number of rows. */
 struct GemvRows {
   const float *const *rows;
   const float *const *x; /* nullptr: none */
   float *const *y;
   int64_t count; /* of rows */
   int64_t depth;
-  const float *panel;
+  GemvPanel panel;
   const float *bias; /* nullptr: none */
   int64_t first; /* column of x, bias and y that the panel begins with */
   int64_t columns; /* of the panel, 1 .. gemv_columns */

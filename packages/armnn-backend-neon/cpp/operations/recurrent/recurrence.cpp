@@ -6,59 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-
 namespace cpuacc {
-namespace {
-
-constexpr int64_t kNumbersPerLine = 16; /* of a cache, or of two: Float64 */
-
-int64_t padded(int64_t numbers) { return ratio_up(numbers, kNumbersPerLine) * kNumbersPerLine; }
-
-template <typename T>
-size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
-
-/* What a weight takes in each step: few rows are multiplied, so all weights come from behind the first cache. */
-template <typename T>
-double weight_ns(const Frame &frame, int64_t rows) {
-  const double read = frame.ns_of(costs::cold_step) / static_cast<double>(frame.kernels.columns);
-  return frame.ns_of(costs::multiply_add) * static_cast<double>(rows) + read * sizeof(T) / sizeof(float);
-}
-
-}  // namespace
-
-template <typename T>
-size_t GemvMatrix<T>::bytes(const Rows<T> &rows) const {
-  const int64_t whole = ratio_up(columns, rows.lanes) * rows.lanes;
-  return bytes_of<T>(padded(whole * depth));
-}
-
-template <typename T>
-void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, T *packed) const {
-  for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
-    const int64_t width = std::min<int64_t>(rows.gemv_columns, columns - first);
-    const int64_t whole = ratio_up(width, rows.lanes) * rows.lanes;
-    for (int64_t k = 0; k < depth; ++k) {
-      for (int64_t j = 0; j < width; ++j) packed[j] = weights[(first + j) * depth + k];
-      std::fill(packed + width, packed + whole, T{});
-      packed += whole;
-    }
-  }
-}
-
-template <typename T>
-void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const T *packed) const {
-  const Rows<T> rows(frame.kernels);
-  const int64_t width = rows.gemv_columns;
-  const auto compute = [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i * width;
-      rows.gemv(all, depth, packed + first * depth, first, std::min(width, columns - first));
-    }
-  };
-  const int64_t panels = ratio_up(columns, width);
-  const double panel_ns = static_cast<double>(depth * width) * weight_ns<T>(frame, all.count);
-  is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
-}
 
 template <typename T>
 Recurrence<T>::Recurrence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, int64_t gates,
@@ -85,7 +33,7 @@ void Recurrence<T>::multiply(const Step &at, const GemvMatrix<T> &matrix, const 
     results[i++] = item.*y.of + y.first;
   }
   const GemvOperands<T> all{rows, x.of == nullptr ? nullptr : added, results, at.items.count(), bias};
-  matrix.multiply(at.frame, at.is_shared, all, reinterpret_cast<const T *>(packed));
+  matrix.multiply(at.frame, at.is_shared, all, packed);
 }
 
 template <typename T>
@@ -112,30 +60,54 @@ template <typename T>
 size_t Recurrence<T>::prepare(const Setup &setup) {
   const Rows<T> rows(setup.kernels);
   const Tensor &weights = setup[inputs[kWeights]];
-  way_bytes_ = 0;
   matrices_ = matrices();
-  for (const GemvMatrix<T> &matrix : matrices_) way_bytes_ += matrix.bytes(rows);
-  const auto ways = static_cast<size_t>(reading_.ways);
-  if (weights.constant != nullptr) {
+  const auto *constant = static_cast<const T *>(weights.constant);
+  if (constant != nullptr) {
     std::string recipe = std::string("recurrence ") + setup.kernels.name + " " + std::to_string(sizeof(T));
     for (const GemvMatrix<T> &matrix : matrices_) {
       recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
     }
-    packed_ = setup.packed.get(weights.constant, recipe, way_bytes_ * ways, [&](void *to) {
-      pack(static_cast<const T *>(weights.constant), rows, static_cast<std::byte *>(to));
-    });
+    const std::string in_steps = recipe + " steps";
+    const bool are_steps = setup.packed.is_packed_as(constant, in_steps, [&] { return fit_steps(constant); });
+    for (GemvMatrix<T> &matrix : matrices_) matrix.is_in_steps = are_steps;
+    way_bytes_ = way_bytes(rows);
+    const size_t all_bytes = way_bytes_ * static_cast<size_t>(reading_.ways);
+    packed_ = setup.packed.get(constant, are_steps ? in_steps : recipe, all_bytes,
+                               [&](void *to) { pack(constant, rows, static_cast<std::byte *>(to)); });
     inputs[kWeights] = kNone;
+  } else {
+    way_bytes_ = way_bytes(rows);
   }
   if (inputs[kLengths] != kNone) has_wide_lengths_ = setup[inputs[kLengths]].type == ARMNN_SIGNED64;
   const int64_t chains = thread_numbers() * setup.threads;
-  return bytes_of<T>(chains + bias_numbers() * reading_.ways) + (packed_ ? 0 : way_bytes_ * ways);
+  const size_t packed_bytes = packed_ ? 0 : way_bytes_ * static_cast<size_t>(reading_.ways);
+  return bytes_of<T>(chains + bias_numbers() * reading_.ways) + packed_bytes;
+}
+
+template <typename T>
+size_t Recurrence<T>::way_bytes(const Rows<T> &rows) const {
+  size_t bytes = 0;
+  for (const GemvMatrix<T> &matrix : matrices_) bytes += matrix.bytes(rows);
+  return bytes;
+}
+
+/* As weights are that were quantised and are floats again. */
+template <typename T>
+bool Recurrence<T>::fit_steps(const T *weights) const {
+  for (int64_t way = 0; way < reading_.ways; ++way) {
+    for (const GemvMatrix<T> &matrix : matrices_) {
+      if (!matrix.fits_steps(weights)) return false;
+      weights += matrix.columns * matrix.depth;
+    }
+  }
+  return true;
 }
 
 template <typename T>
 void Recurrence<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {
     for (const GemvMatrix<T> &matrix : matrices_) {
-      matrix.pack(weights, rows, reinterpret_cast<T *>(packed));
+      matrix.pack(weights, rows, packed);
       weights += matrix.columns * matrix.depth;
       packed += matrix.bytes(rows);
     }
@@ -169,11 +141,11 @@ void Recurrence<T>::run(const Frame &frame) const {
   add_biases(frame, biases);
   for (int64_t item = 0; item < reading_.batch; ++item) length_of(frame, item);
   const auto &[steps, batch, units, numbers, ways, is_backward, is_time_major] = reading_;
-  const int64_t blocks = std::min(batch, std::max(ratio_up(frame.pool.threads(), ways), ratio_up(batch, kItemsTogether)));
+  const int64_t least_blocks = std::max(ratio_up(frame.pool.threads(), ways), ratio_up(batch, kItemsTogether));
+  const int64_t blocks = std::min(batch, least_blocks);
   if (ways * blocks == 1) return run_chains(frame, 0, 0, batch, true, packed, biases, chains);
-  int64_t products = 0;
-  for (const GemvMatrix<T> &matrix : matrices_) products += matrix.columns * matrix.depth;
-  const double step_ns = static_cast<double>(products) * weight_ns<T>(frame, ratio_up(batch, blocks));
+  double step_ns = 0.0;
+  for (const GemvMatrix<T> &matrix : matrices_) step_ns += matrix.ns(frame, ratio_up(batch, blocks));
   frame.for_each(ways * blocks, static_cast<double>(steps) * step_ns, [&](int64_t i, int32_t thread) {
     const int64_t way = i / blocks;
     const int64_t block = i % blocks;
@@ -241,7 +213,9 @@ void Recurrence<T>::run_chains(const Frame &frame, int64_t way, int64_t first, i
   T *gates = frame.out<T>(inputs[kGates]) + way * steps * batch * columns;
   auto *all = frame.out<T>(outputs[0]);
   std::array<Item, kItemsTogether> states;
-  for (int64_t i = first; i < last; ++i) states[i - first] = begin(frame, way, i, memory + item_numbers() * (i - first));
+  for (int64_t i = first; i < last; ++i) {
+    states[i - first] = begin(frame, way, i, memory + item_numbers() * (i - first));
+  }
   for (int64_t t = 0; t < steps; ++t) {
     T *to[kItemsTogether];
     at.items.clear();
@@ -266,8 +240,6 @@ void Recurrence<T>::run_chains(const Frame &frame, int64_t way, int64_t first, i
   for (int64_t i = first; i < last; ++i) end(frame, way, i, states[i - first]);
 }
 
-template struct GemvMatrix<float>;
-template struct GemvMatrix<double>;
 template class Recurrence<float>;
 template class Recurrence<double>;
 

@@ -8,21 +8,9 @@
 
 #include "graph/ir.h"
 #include "graph/packed.h"
-#include "operations/recurrent/rows.h"
+#include "operations/recurrent/gemv_matrix.h"
 
 namespace cpuacc {
-
-/* A matrix [columns, depth] in panels that gemv reads. */
-template <typename T>
-struct GemvMatrix {
-  int64_t columns = 0;
-  int64_t depth = 0;
-
-  size_t bytes(const Rows<T> &rows) const;
-  void pack(const T *weights, const Rows<T> &rows, T *packed) const;
-  /* y = x + bias + row * matrix for each row, the columns shared by threads if there is no other work for them. */
-  void multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const T *packed) const;
-};
 
 /* How a layer reads its sequences. */
 struct Reading {
@@ -115,6 +103,8 @@ class Recurrence : public Operation {
   int64_t item_numbers() const;
   int64_t thread_numbers() const;
   int64_t bias_numbers() const;
+  size_t way_bytes(const Rows<T> &rows) const;
+  bool fit_steps(const T *weights) const;
   void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
   void add_biases(const Frame &frame, T *sums) const;
   /* Args: first, last: the items. */

@@ -20,6 +20,19 @@ struct GemvOperands {
   const T *bias; /* nullptr: none */
 };
 
+/* A panel of numbers that are computed in T; only floats may be in steps. */
+template <typename T>
+struct PanelOf {
+  const T *numbers;
+  const int8_t *steps;
+  const float *scales;
+};
+
+template <>
+struct PanelOf<float> : GemvPanel {
+  PanelOf(const float *numbers, const int8_t *steps, const float *scales) : GemvPanel{numbers, steps, scales} {}
+};
+
 /* Members have the meaning of those of Kernels. */
 template <typename T>
 class Rows;
@@ -30,7 +43,8 @@ class Rows<float> {
   explicit Rows(const Kernels &kernels)
       : lanes(kernels.lanes), gemv_columns(kernels.gemv_columns), kernels_(kernels) {}
 
-  void gemv(const GemvOperands<float> &all, int64_t depth, const float *panel, int64_t first, int64_t columns) const {
+  void gemv(const GemvOperands<float> &all, int64_t depth, const GemvPanel &panel, int64_t first,
+            int64_t columns) const {
     kernels_.gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
   }
   void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) const {
@@ -60,13 +74,13 @@ class Rows<double> {
  public:
   explicit Rows(const Kernels &) {}
 
-  void gemv(const GemvOperands<double> &all, int64_t depth, const double *panel, int64_t first,
+  void gemv(const GemvOperands<double> &all, int64_t depth, const PanelOf<double> &panel, int64_t first,
             int64_t columns) const {
     const int64_t stride = (columns + lanes - 1) / lanes * lanes;
     for (int64_t i = 0; i < all.count; ++i) {
       double sums[gemv_columns] = {};
       for (int64_t k = 0; k < depth; ++k) {
-        for (int64_t j = 0; j < columns; ++j) sums[j] += all.rows[i][k] * panel[k * stride + j];
+        for (int64_t j = 0; j < columns; ++j) sums[j] += all.rows[i][k] * panel.numbers[k * stride + j];
       }
       for (int64_t j = 0; j < columns; ++j) {
         const double x = all.x == nullptr ? 0.0 : all.x[i][first + j];

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/recurrent/gemv_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "costs/costs.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr float kLeastStep = -128.0f;
+constexpr float kMostStep = 127.0f;
+
+/* Whether each number is a whole step, to the last bit. */
+bool are_steps(const float *numbers, int64_t count, float step) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float steps = std::nearbyint(numbers[i] / step);
+    if (!(steps >= kLeastStep && steps <= kMostStep && steps * step == numbers[i])) return false;
+  }
+  return true;
+}
+
+/* A step of which all numbers are whole ones; 0 if there is none. */
+float step_of(const float *numbers, int64_t count) {
+  float smallest = 0.0f;
+  for (int64_t i = 0; i < count; ++i) {
+    const float size = std::fabs(numbers[i]);
+    if (size != 0.0f && !(smallest != 0.0f && size >= smallest)) smallest = size;
+  }
+  if (smallest == 0.0f) return 1.0f;
+  for (float steps = 1.0f; steps <= -kLeastStep; steps += 1.0f) {
+    const float nearest = smallest / steps;
+    for (const float step : {nearest, std::nextafter(nearest, 0.0f), std::nextafter(nearest, smallest)}) {
+      if (step >= std::numeric_limits<float>::min() && are_steps(numbers, count, step)) return step;
+    }
+  }
+  return 0.0f;
+}
+
+}  // namespace
+
+/* Few rows are multiplied, so all weights come from behind the first cache. */
+template <typename T>
+double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
+  const double read = frame.ns_of(costs::cold_step) / static_cast<double>(frame.kernels.columns);
+  const double bytes = is_in_steps ? 1.0 : sizeof(T);
+  return frame.ns_of(costs::multiply_add) * static_cast<double>(rows) + read * bytes / sizeof(float);
+}
+
+template <typename T>
+size_t GemvMatrix<T>::scale_bytes() const { return is_in_steps ? bytes_of<float>(padded(columns)) : 0; }
+
+template <typename T>
+size_t GemvMatrix<T>::bytes(const Rows<T> &rows) const {
+  const int64_t whole = ratio_up(columns, rows.lanes) * rows.lanes;
+  if (is_in_steps) return scale_bytes() + aligned_bytes(static_cast<size_t>(whole * depth));
+  return bytes_of<T>(padded(whole * depth));
+}
+
+template <typename T>
+bool GemvMatrix<T>::fits_steps(const T *weights) const {
+  if constexpr (std::is_same_v<T, float>) {
+    for (int64_t j = 0; j < columns; ++j) {
+      if (step_of(weights + j * depth, depth) == 0.0f) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+template <typename T>
+template <typename Number, typename Store>
+void GemvMatrix<T>::pack_panels(const T *weights, const Rows<T> &rows, Number *packed, const Store &store) const {
+  for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
+    const int64_t width = std::min<int64_t>(rows.gemv_columns, columns - first);
+    const int64_t whole = ratio_up(width, rows.lanes) * rows.lanes;
+    for (int64_t k = 0; k < depth; ++k) {
+      for (int64_t j = 0; j < width; ++j) packed[j] = store(weights[(first + j) * depth + k], first + j);
+      std::fill(packed + width, packed + whole, Number{});
+      packed += whole;
+    }
+  }
+}
+
+template <typename T>
+void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed) const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_in_steps) {
+      auto *scales = reinterpret_cast<float *>(packed);
+      for (int64_t j = 0; j < columns; ++j) scales[j] = step_of(weights + j * depth, depth);
+      std::fill(scales + columns, scales + padded(columns), 0.0f);
+      auto *steps = reinterpret_cast<int8_t *>(packed + scale_bytes());
+      return pack_panels(weights, rows, steps, [&](float number, int64_t column) {
+        return static_cast<int8_t>(std::nearbyint(number / scales[column]));
+      });
+    }
+  }
+  pack_panels(weights, rows, reinterpret_cast<T *>(packed), [](T number, int64_t) { return number; });
+}
+
+template <typename T>
+void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all,
+                             const std::byte *packed) const {
+  const Rows<T> rows(frame.kernels);
+  const int64_t width = rows.gemv_columns;
+  const auto *numbers = reinterpret_cast<const T *>(packed);
+  const auto *scales = reinterpret_cast<const float *>(packed);
+  const auto *steps = reinterpret_cast<const int8_t *>(packed + scale_bytes());
+  const auto compute = [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * width;
+      const PanelOf<T> panel = is_in_steps ? PanelOf<T>{nullptr, steps + first * depth, scales + first}
+                                           : PanelOf<T>{numbers + first * depth, nullptr, nullptr};
+      rows.gemv(all, depth, panel, first, std::min(width, columns - first));
+    }
+  };
+  const int64_t panels = ratio_up(columns, width);
+  const double panel_ns = static_cast<double>(depth * width) * weight_ns(frame, all.count);
+  is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
+}
+
+template struct GemvMatrix<float>;
+template struct GemvMatrix<double>;
+
+}  // namespace cpuacc
