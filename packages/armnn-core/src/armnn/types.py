@@ -207,7 +207,12 @@ class DataLayout(ArmnnEnum):
     @property
     def spatial_axes(self) -> tuple[int, ...]:
         """The axes of depth (if any), height and width."""
-        return tuple(self.name.index(axis) for axis in self.name if axis in "DHW")
+        return _spatial_axes(self.name)
+
+
+@functools.cache
+def _spatial_axes(layout: str) -> tuple[int, ...]:
+    return tuple(layout.index(axis) for axis in layout if axis in "DHW")
 
 
 class QuantizedArithmetic(ArmnnEnum):

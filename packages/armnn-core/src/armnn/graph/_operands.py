@@ -157,9 +157,8 @@ def spec_of(layer_type: object) -> LayerSpec:
         InvalidArgumentError: There is none.
     """
     if isinstance(layer_type, str):
-        spec = LAYERS.get(layer_type)
-        if spec is not None:
-            return spec
+        if layer_type in LAYERS:
+            return LAYERS[layer_type]
         from armnn._spelling import closest  # late: for a message only
 
         close = closest(layer_type, LAYERS, 0.6)

@@ -44,6 +44,9 @@ class Limits:
         Raises:
             InvalidArgumentError: It is not.
         """
+        is_bounded_below = self.at_least is not None and self.at_most is None and not self.one_of
+        if is_bounded_below and type(value) is int and value >= (self.at_least or 0):
+            return  # as most are
         expected = ""
         if self.one_of is not None and value not in self.one_of:
             expected = f"one of {', '.join(map(_spelled, self.one_of))}"

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import with_article
-from armnn._dataclasses import dataclass, fields
+from armnn._dataclasses import dataclass, field, fields
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
 from armnn.layers._families import FAMILY_OF
@@ -184,6 +184,9 @@ class LayerSpec:
         since: The Backend API version that introduced it.
         count_outputs: For a variadic output: how many the descriptor asks for.
         moves_data: Whether each element of an output is one of an input, copied without decoding.
+        is_variadic: Whether the last input takes any number of values.
+        has_filling: Whether an input's value may fill a field of the descriptor.
+        reads_data: Whether the value of an input may decide about shapes.
     """
 
     name: str
@@ -197,32 +200,21 @@ class LayerSpec:
     since: Version = (1, 0)
     count_outputs: Callable[[Any], int] | None = None
     moves_data: bool = False
+    is_variadic: bool = field(init=False, default=False)
+    has_filling: bool = field(init=False, default=False)
+    reads_data: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        """Note what is asked again and again of each layer."""
+        note = object.__setattr__
+        note(self, "is_variadic", bool(self.inputs) and self.inputs[-1].variadic)
+        note(self, "has_filling", any([each.fills is not None for each in self.inputs]))  # noqa: C419
+        note(self, "reads_data", any([each.shapes_output for each in self.inputs]))  # noqa: C419
 
     @property
     def family(self) -> str:
         """The family, named after the module that declares it."""
         return self.descriptor.__module__.rpartition(".")[2]
-
-    @property
-    def is_variadic(self) -> bool:
-        """Whether the last input takes any number of values."""
-        return bool(self.inputs) and self.inputs[-1].variadic
-
-    @property
-    def has_filling(self) -> bool:
-        """Whether an input's value may fill a descriptor field."""
-        for input_slot in self.inputs:  # noqa: SIM110  # a generator takes twice the time
-            if input_slot.fills is not None:
-                return True
-        return False
-
-    @property
-    def reads_data(self) -> bool:
-        """Whether the value of an input may decide about shapes."""
-        for input_slot in self.inputs:  # noqa: SIM110  # as above
-            if input_slot.shapes_output:
-                return True
-        return False
 
     def input_index(self, name: str) -> int:
         """Return the position of an input.

@@ -282,13 +282,14 @@ def _convolved(
         require_shape(inputs, "bias", (channels,))
     output = list(shape)
     output[layout.channel_axis] = channels
+    strides, dilations, padding = descriptor.strides, descriptor.dilations, descriptor.padding
     for index, axis in enumerate(layout.spatial_axes):
         output[axis] = window_positions(
             shape[axis],
             window[index],
-            stride=descriptor.strides[index],
-            dilation=descriptor.dilations[index],
-            padding=descriptor.padding[index],
+            stride=strides[index],
+            dilation=dilations[index],
+            padding=padding[index],
         )
     return tuple(output)
 
