@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
 from armnn._dataclasses import dataclass, field, fields
@@ -87,7 +88,7 @@ class Descriptor:
         return _made_again, (type(self), dict(zip(names, self._values(), strict=True)))
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return _getter_of(type(self))(self)
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
@@ -141,6 +142,21 @@ def descriptor(kind: type[_T]) -> type[_T]:
     which is half a millisecond of ``import armnn`` each; this way it compiles none.
     """
     return dataclass(init=False, repr=False, eq=False, slots=True)(kind)
+
+
+def _getter_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what gets the parameters of a descriptor."""
+    if kind not in _getters:
+        names = [field.name for field in fields(kind)]
+        _getters[kind] = (
+            attrgetter(*names)
+            if len(names) > 1
+            else lambda descriptor: tuple([getattr(descriptor, name) for name in names])
+        )
+    return _getters[kind]
+
+
+_getters: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {}
 
 
 def _made_again(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:

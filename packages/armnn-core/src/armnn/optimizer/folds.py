@@ -42,11 +42,11 @@ class FoldTrial:
             named: Further backends that hints may name.
         """
         self._ranks = Ranks(candidates, named)
-        self._come: set[Hashable] = set()
+        self._come: list[Hashable] = []  # hashing thousands of scales is for refusals only
 
     def __call__(self, stored: Network, _present: Present) -> Collection[Layer]:
         """Return all layers of ``stored``."""
-        self._come.update(_trait_of(each) for each in stored.layers)
+        self._come += [_trait_of(each) for each in stored.layers]
         return stored.layers
 
     def confirm(self, layers: Iterable[Layer], answers: NetworkAnswers) -> None:
@@ -66,7 +66,7 @@ class FoldTrial:
                 if not all(answers.of(candidate, layer) for candidate in first):
                     refused.add(_trait_of(layer))
         if refused:
-            raise FoldsRefused(refused if refused <= self._come else None)
+            raise FoldsRefused(refused if refused <= set(self._come) else None)
 
 
 class FoldPermission:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armnn.optimizer.passes._pattern import discard_unread, walk
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
+    from armnn.graph import Layer, Network, Value
 
 
 def squash_equal_siblings(network: Network) -> int:
@@ -20,24 +20,28 @@ def squash_equal_siblings(network: Network) -> int:
     Returns:
         How many layers went.
     """
-    first: dict[Any, Layer] = {}
+    first: dict[tuple[str, tuple[Value | None, ...]], list[Layer]] = {}
     changes = 0
     for layer in walk(network):
         if layer.type == "Debug":
             continue
-        key = (
-            layer.type,
-            layer.descriptor,
-            layer.inputs,
-            layer.output_infos,
-            layer.requested,
-            layer.backend_hint,
-        )
-        twin = first.setdefault(key, layer)
-        if twin is layer:
+        siblings = first.setdefault((layer.type, layer.inputs), [])
+        twin = next((each for each in siblings if _are_equal(each, layer)), None)
+        if twin is None:
+            siblings.append(layer)
             continue
         for ours, theirs in zip(layer.outputs, twin.outputs, strict=True):
             network.replace_uses(ours, theirs)
         discard_unread(network, layer.outputs)
         changes += 1
     return changes
+
+
+def _are_equal(one: Layer, other: Layer) -> bool:
+    """Return whether layers of one type and inputs are equal."""
+    return (
+        one.descriptor == other.descriptor
+        and one.output_infos == other.output_infos
+        and one.requested == other.requested
+        and one.backend_hint == other.backend_hint
+    )
