@@ -95,7 +95,9 @@ def _ask(
 ) -> dict[str, float]:
     given = json.dumps([runtime, str(model), shapes, None if cache is None else str(cache)])
     command = [sys.executable, "-m", "benchmarks.models.load_times", "--child", given]
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(code)}
+    # The threads of NumPy's BLAS wait busily after their start, which counts as processor time.
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    environment = {**os.environ, **threads, "PYTHONPYCACHEPREFIX": str(code)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
