@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from armnn._arguments import shown
 from armnn._lazy import np
 from armnn.errors import BackendError, ExecutionError
 from armnn.types import MemorySource
@@ -271,3 +272,28 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
 
     def __len__(self) -> int:
         return len(self._factories)
+
+
+def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.uint8]:
+    """Return working memory of a backend.
+
+    Raises:
+        BackendError: The allocator returned something else.
+    """
+    block: Any = allocator.allocate(size, ALIGNMENT)
+    is_array = isinstance(block, np.ndarray) and block.dtype == np.uint8 and block.shape == (size,)
+    if is_array and block.flags.writeable and (not size or address_of(block) % ALIGNMENT == 0):
+        return cast("NDArray[np.uint8]", block)
+    raise BackendError(
+        f"the allocator of backend {backend_id!r}, {type(allocator).__name__}, returned "
+        f"{shown(block)}: expected a writable array of uint8[{size}] at a multiple of {ALIGNMENT} "
+        "bytes"
+    )
+
+
+def handle_at(
+    arena: NDArray[np.uint8], offset: int, info: TensorInfo, source: MemorySource
+) -> ArrayHandle:
+    """Return the handle of a tensor in an arena."""
+    array: NDArray[Any] = np.ndarray(info.static_shape, info.data_type.numpy_dtype, arena, offset)
+    return ArrayHandle(info, array, source)

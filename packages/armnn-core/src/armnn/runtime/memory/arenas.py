@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass
+from armnn.backends.memory import handle_at
 from armnn.optimizer.assignment.boundaries import owner
-from armnn.runtime.memory.handles import handle_at
 from armnn.runtime.memory.planner import Block, Layout
 
 if TYPE_CHECKING:

@@ -4,47 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn._arguments import shown
 from armnn.backends.base import Workload
-from armnn.backends.memory import ALIGNMENT, ArrayHandle, TensorHandle, address_of
-from armnn.errors import BackendError, ExecutionError
+from armnn.backends.memory import ArrayHandle, TensorHandle
+from armnn.errors import ExecutionError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Allocator, Step
+    from armnn.backends import Step
     from armnn.graph import Value
-    from armnn.tensor import TensorInfo
-    from armnn.types import MemorySource
-
-
-def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.uint8]:
-    """Return working memory of a backend.
-
-    Raises:
-        BackendError: The allocator returned something else.
-    """
-    block: Any = allocator.allocate(size, ALIGNMENT)
-    is_array = isinstance(block, np.ndarray) and block.dtype == np.uint8 and block.shape == (size,)
-    if is_array and block.flags.writeable and (not size or address_of(block) % ALIGNMENT == 0):
-        return cast("NDArray[np.uint8]", block)
-    raise BackendError(
-        f"the allocator of backend {backend_id!r}, {type(allocator).__name__}, returned "
-        f"{shown(block)}: expected a writable array of uint8[{size}] at a multiple of {ALIGNMENT} "
-        "bytes"
-    )
-
-
-def handle_at(
-    arena: NDArray[np.uint8], offset: int, info: TensorInfo, source: MemorySource
-) -> ArrayHandle:
-    """Return the handle of a tensor in an arena."""
-    array: NDArray[Any] = np.ndarray(info.static_shape, info.data_type.numpy_dtype, arena, offset)
-    return ArrayHandle(info, array, source)
 
 
 def constant_handle(value: Value) -> ArrayHandle:

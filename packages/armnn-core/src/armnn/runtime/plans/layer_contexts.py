@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, HostAllocator
 from armnn.backends.footprint import footprint_of
+from armnn.backends.memory import allocated
 from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.arenas import plan_arenas
-from armnn.runtime.memory.handles import CopyWorkload, allocated
+from armnn.runtime.memory.handles import CopyWorkload
 from armnn.runtime.memory.lifetimes import lifetimes
 from armnn.runtime.memory.placing import TensorHandles
 from armnn.runtime.memory.strategies import MemoryStrategies

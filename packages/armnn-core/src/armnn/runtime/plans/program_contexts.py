@@ -12,9 +12,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from armnn.backends.footprint import program_footprint
-from armnn.backends.memory import ALIGNMENT
+from armnn.backends.memory import ALIGNMENT, allocated, handle_at
 from armnn.backends.named_frames import blamed
-from armnn.runtime.memory.handles import allocated, handle_at
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
 
 if TYPE_CHECKING:
