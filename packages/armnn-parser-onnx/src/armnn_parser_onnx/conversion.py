@@ -227,7 +227,8 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
 
         It may turn out to be a quantised one.
         """
-        return isinstance(self._graph.value(name).producer.compiled, DeferredOperator)
+        held = self._graph.value(name).producer.compiled  # None of nearly all
+        return held is not None and isinstance(held, DeferredOperator)
 
     def _operation(self, proto: messages.Node, schema: Schema) -> Operation:
         operation = Operation(proto, schema, self._graph, self._opset)

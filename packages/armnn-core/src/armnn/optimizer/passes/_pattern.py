@@ -88,7 +88,7 @@ def awaits_parameters(layer: Layer) -> bool:
 
     The descriptor alone is incomplete then.
     """
-    return any(
+    return layer.spec.has_filling and any(
         value is not None and layer.spec.input_slot(index).fills is not None
         for index, value in enumerate(layer.inputs)
     )

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def deferred_operator(layer: Layer) -> DeferredOperator | None:
     """Return a StandIn layer's operator, None for other layers."""
-    return layer.compiled if isinstance(layer.compiled, DeferredOperator) else None
+    held = layer.compiled  # None of nearly all, and to ask an abstract class takes long
+    return held if held is not None and isinstance(held, DeferredOperator) else None
 
 
 def awaited_values(layer: Layer) -> tuple[Value, ...]:
@@ -41,8 +42,10 @@ def resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
             that are stored in another way than declared.
     """
     operator = deferred_operator(layer)
+    if operator is None:
+        return ()
     inputs = [value for value in layer.inputs if value is not None]
-    if operator is None or awaited_values(layer) or not all(v.info.is_static for v in inputs):
+    if awaited_values(layer) or not all(value.info.is_static for value in inputs):
         return ()
     before = len(network)
     values = operator.resolve(network, inputs)

@@ -47,6 +47,7 @@ def value_inputs(network: Network) -> dict[str, int]:
     direct = [
         value
         for layer in network.layers
+        if layer.spec.reads_data
         for index, value in enumerate(layer.inputs)
         if value is not None and layer.spec.input_slot(index).shapes_output
     ]
@@ -145,10 +146,11 @@ def _is_special(layer: Layer, shapes: Mapping[str, Shape | None]) -> bool:
         return False
     if layer.inputs and all(value is None or value.constant is not None for value in layer.inputs):
         return False
-    slots = map(layer.spec.input_slot, range(len(layer.inputs)))
-    filled = zip(slots, layer.inputs, strict=True)
-    if any(slot.fills is not None and value is not None for slot, value in filled):
-        return False
+    if layer.spec.has_filling:
+        slots = map(layer.spec.input_slot, range(len(layer.inputs)))
+        filled = zip(slots, layer.inputs, strict=True)
+        if any(slot.fills is not None and value is not None for slot, value in filled):
+            return False
     if not all(value.info.is_static for value in layer.outputs):
         return False
     return layer.is_inferred or layer.infer_output_infos() == layer.output_infos
