@@ -17,7 +17,7 @@ from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.errors import ExecutionError
 from armnn.layers.plumbing import PreCompiledDescriptor
-from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
+from armnn.optimizer import Candidate, OptimizerOptions, Participants, Prepared, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.segments import Segments
 from armnn.runtime.memory.strategies import MemoryStrategies
@@ -169,6 +169,24 @@ def test_a_program_with_scratch_memory_is_planned_by_its_graph(parties) -> None:
     assert type(plan._contexts) is LayerContexts
     assert ran(plan) == EXPECTED
     assert plan.arena_bytes == 4 * 64 + 1024
+
+
+def test_workloads_of_a_derived_class_are_made_of_layers(parties) -> None:
+    made = []
+
+    class Derived(type(parties().all[0].backend)):
+        def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+            made.append(layer.name)
+            return super().create_workload(layer, model)
+
+    usual = parties()
+    single = read(stored(network(), usual), usual)
+    assert single is not None
+    single.candidate = Candidate(Derived(), single.candidate.model)
+    derived = Participants((single.candidate,), (), tuple, usual.factories)
+    plan = Plan(single, derived, {}, None)
+    assert type(plan._contexts) is LayerContexts
+    assert (ran(plan), made) == (EXPECTED, ["all"])
 
 
 def test_memory_of_a_backend_s_own_needs_the_graph(parties) -> None:

@@ -152,13 +152,22 @@ def _by_program(
 ) -> ProgramContexts | None:
     """Return a program's contexts, None if it needs more."""
     backend = single.candidate.backend
-    if not isinstance(backend, CachingBackend):
+    if not isinstance(backend, CachingBackend) or _has_own_workloads(type(backend)):
         return None
     infos = [single.ports.inputs[name] for name in single.ports.read]
     workload = backend.program_workload(single.layer.compiled, infos, single.ports.made)
     if workload.scratch_bytes:
         return None
     return ProgramContexts(single, workload, participants, by_layers)
+
+
+def _has_own_workloads(kind: type[CachingBackend]) -> bool:
+    """Return whether a plug-in's class makes workloads of layers otherwise.
+
+    It derives from a class that runs programs without layers, and may change what that makes.
+    """
+    makers = (vars(each).keys() & {"create_workload", "program_workload"} for each in kind.__mro__)
+    return next(filter(None, makers)) == {"create_workload"}
 
 
 class IdleMemory:
