@@ -36,28 +36,32 @@ class Steps {
  private:
   int64_t up_to(size_t most) { return static_cast<int64_t>(random_() % (most + 1)); }
 
+  enum class Change : uint32_t {
+    push, push_again, insert_number, insert_list, insert_range, erase, pop, resize, copy, move, exchange, assign, count
+  };
+
   void step() {
     const int64_t number = up_to(2), at = up_to(few_.size());
-    switch (random_() % 12) {
-      case 0:
-      case 1: few_.push_back(number), many_.push_back(number); break;
-      case 2: few_.insert(few_.begin() + at, number), many_.insert(many_.begin() + at, number); break;
-      case 3: few_.insert(few_.begin() + at, {5, 6}), many_.insert(many_.begin() + at, {5, 6}); break;
-      case 4:
+    switch (Change{static_cast<uint32_t>(random_()) % static_cast<uint32_t>(Change::count)}) {
+      case Change::push:
+      case Change::push_again: few_.push_back(number), many_.push_back(number); break;
+      case Change::insert_number: few_.insert(few_.begin() + at, number), many_.insert(many_.begin() + at, number); break;
+      case Change::insert_list: few_.insert(few_.begin() + at, {5, 6}), many_.insert(many_.begin() + at, {5, 6}); break;
+      case Change::insert_range:
         few_.insert(few_.begin() + at, other_few_.begin(), other_few_.end());
         many_.insert(many_.begin() + at, other_many_.begin(), other_many_.end());
         break;
-      case 5:
+      case Change::erase:
         few_.erase(few_.begin() + at / 2, few_.begin() + at);
         many_.erase(many_.begin() + at / 2, many_.begin() + at);
         break;
-      case 6:
+      case Change::pop:
         if (!many_.empty()) few_.pop_back(), many_.pop_back();
         break;
-      case 7: few_.resize(static_cast<size_t>(up_to(9)), 4), many_.resize(few_.size(), 4); break;
-      case 8: other_few_ = few_, other_many_ = many_; break;
-      case 9: few_ = std::move(other_few_), many_ = std::move(other_many_), other_many_.clear(); break;
-      case 10: std::swap(few_, other_few_), std::swap(many_, other_many_); break;
+      case Change::resize: few_.resize(static_cast<size_t>(up_to(9)), 4), many_.resize(few_.size(), 4); break;
+      case Change::copy: other_few_ = few_, other_many_ = many_; break;
+      case Change::move: few_ = std::move(other_few_), many_ = std::move(other_many_), other_many_.clear(); break;
+      case Change::exchange: std::swap(few_, other_few_), std::swap(many_, other_many_); break;
       default: few_ = Few(many_.begin(), many_.begin() + at), many_.resize(static_cast<size_t>(at)); break;
     }
     if (many_.size() > 40) few_.clear(), many_.clear();
