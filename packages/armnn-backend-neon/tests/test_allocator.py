@@ -91,3 +91,27 @@ def test_without_memory_a_run_fails_and_the_next_one_with_memory_works() -> None
         allocator.is_exhausted = False
         model.run({"x": DATA})
     assert not allocator.in_use
+
+
+def test_a_block_waits_for_larger_shapes_until_others_need_less_than_half() -> None:
+    allocator = Recorded()
+    options = CreationOptions(custom_allocators={"CpuAcc": allocator}, plan_limit=2)
+    net = Network("open")
+    value = net.add_input("x", TensorInfo(("n", 512)))
+    for _ in range(3):
+        value = net.add_softmax(value)
+    net.add_output("y", value)
+
+    def blocks(sizes: list[int]) -> list[int]:
+        """Return the rows of blocks for one intermediate tensor."""
+        return [size // 2048 for size in sizes if size % 2048 == 64]
+
+    with Runtime(options) as runtime:
+        model = runtime.load_model(net, backends=["CpuAcc"])
+        for rows in (16, 12, 10, 16, 9, 15):  # two at a time are kept
+            model.run({"x": DATA[:rows]})
+        assert blocks(allocator.sizes) == [16]
+        assert blocks([each.nbytes for each in allocator.in_use]) == [16]
+        for rows in (2, 3):
+            model.run({"x": DATA[:rows]})
+        assert all(rows < 16 for rows in blocks([each.nbytes for each in allocator.in_use]))

@@ -7,6 +7,12 @@
 namespace cpuacc {
 namespace {
 
+/* A block stays while it is at most so many times what the largest context left needs: where shapes come
+ * and go, the largest of those that are kept is now one and now another, and to get megabytes of new pages
+ * takes longer than many a run.
+ */
+constexpr size_t kSpare = 2;
+
 constexpr int64_t kCrowdNs = 20000000; /* a few times what a server takes from one call to the next */
 
 int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -27,7 +33,7 @@ void ArenaPool::leave(size_t bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   needs_.erase(std::find(needs_.begin(), needs_.end(), bytes));
   const size_t most = needs_.empty() ? 0 : *std::max_element(needs_.begin(), needs_.end());
-  const auto is_needed = [&](const Block &block) { return !needs_.empty() && block.bytes <= most; };
+  const auto is_needed = [&](const Block &block) { return !needs_.empty() && block.bytes <= kSpare * most; };
   const auto end = std::stable_partition(free_.begin(), free_.end(), is_needed);
   gone.assign(std::make_move_iterator(end), std::make_move_iterator(free_.end()));
   free_.erase(end, free_.end());

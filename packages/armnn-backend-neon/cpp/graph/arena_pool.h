@@ -19,8 +19,8 @@ struct Block {
   size_t bytes = 0;
 };
 
-/* As many blocks as calls run at once, each as large as the largest arena of a living context that
- * used it: programs of one network for several shapes need no more than the largest of them.
+/* As many blocks as calls run at once, each as large as the largest arena that used it, and at most twice
+ * that of a living context: programs of one network for several shapes share it.
  */
 class ArenaPool {
  public:
@@ -28,7 +28,7 @@ class ArenaPool {
 
   /* Makes a block of so many bytes available to a context; throws std::bad_alloc. */
   void enter(size_t bytes);
-  /* The context of so many bytes is gone: frees the blocks that are larger than any other needs. */
+  /* The context of so many bytes is gone: frees the blocks that are much larger than any other needs. */
   void leave(size_t bytes);
 
   /* Returns a block of at least so many bytes, the one used last if it can be; throws std::bad_alloc. */

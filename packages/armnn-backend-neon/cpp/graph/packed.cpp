@@ -11,6 +11,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "graph/ir.h"
+
 namespace cpuacc {
 namespace {
 
@@ -124,6 +126,12 @@ std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t by
   return memory;
 }
 
+bool PackedWeights::has(const std::string &key) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(key);
+  return found != entries_.end() && !found->second.memory.expired();
+}
+
 void ProgramWeights::add_source(const void *source, size_t value, std::string identity) {
   sources_[source] = {value, std::move(identity), false};
 }
@@ -173,8 +181,10 @@ std::shared_ptr<void> ProgramWeights::pack(const Fill &fill, size_t bytes) {
 bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,
                                   const std::function<bool()> &fits) const {
   const auto known = sources_.find(source);
-  if (known == sources_.end() || !known->second.is_left_out) return fits();
-  return stored_.count({known->second.value, recipe}) > 0;
+  if (known == sources_.end()) return fits();
+  const auto &[value, identity, is_left_out] = known->second;
+  if (is_left_out) return stored_.count({value, recipe}) > 0;
+  return (!identity.empty() && shared_.has(identity + " " + recipe)) || fits();
 }
 
 std::shared_ptr<const void> ProgramWeights::counted(std::shared_ptr<const void> memory, size_t bytes) {

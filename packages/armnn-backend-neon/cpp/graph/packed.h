@@ -64,6 +64,8 @@ class PackedWeights {
    * depends on.
    */
   std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Make &make);
+  /* Whether get would return what there is, if the size is the same. */
+  bool has(const std::string &key);
 
  private:
   struct Entry {
@@ -103,8 +105,8 @@ class ProgramWeights {
   std::shared_ptr<const void> get(const void *source, const std::string &recipe, size_t bytes,
                                   const Fill &fill);
 
-  /* Whether a constant is to be packed by a recipe: as it was, if only its packed forms are there,
-   * else if it fits.
+  /* Whether a constant is to be packed by a recipe: as it was, if only its packed forms are there or another
+   * program has it, else if it fits, which may take as long as packing.
    */
   bool is_packed_as(const void *source, const std::string &recipe, const std::function<bool()> &fits) const;
 

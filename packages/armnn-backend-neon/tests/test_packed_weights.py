@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""What programs of one backend know of packed weights."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+from armnn_backend_api import get_include
+
+TESTS = Path(__file__).parent
+SOURCES = TESTS.parent / "cpp"
+
+
+def test_whether_weights_fit_is_found_out_once(tmp_path: Path) -> None:
+    program = tmp_path / "packed"
+    parts = [TESTS / "packed.cpp", SOURCES / "graph" / "packed.cpp"]
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    folders = [f"-I{SOURCES}", f"-I{get_include()}"]
+    subprocess.run([*compiler, "-std=c++17", "-O1", *folders, *parts, "-o", program], check=True)
+    run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.split("\n") == ["1 1", "2 2", "5 5", ""]
