@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* gemv: rows times a packed matrix, and the fused multiply-add of recurrent cells. */
-#include <algorithm>
-
 #include "kernels/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -9,7 +7,8 @@ namespace {
 
 constexpr int kSums = 8; /* sums that run side by side hide the time that one addition takes */
 constexpr int kRowsTogether = 3; /* what is loaded of the matrix serves that many rows */
-constexpr int kSumsOfRow = std::min(kSums, kRows * kVectors / kRowsTogether); /* so that all are in registers */
+constexpr int kSumsInRegisters = kRows * kVectors / kRowsTogether;
+constexpr int kSumsOfRow = kSums < kSumsInRegisters ? kSums : kSumsInRegisters;
 
 inline Floats weights_at(const float *p) { return load(p); }
 
@@ -36,7 +35,8 @@ void gemv_part(const GemvRows &g, const Number *panel, int64_t row, int64_t vect
   }
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
     const int64_t column = (vector + v) * kLanes;
-    const int64_t n = std::min(kLanes, g.columns - column);
+    const int64_t left = g.columns - column;
+    const int64_t n = left < kLanes ? left : kLanes;
     const int64_t place = g.first + column;
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       if constexpr (sizeof(Number) == 1) sums[r][v] *= load_part(g.panel.scales + column, n);
@@ -60,7 +60,7 @@ template <int R, int kMost, typename Number>
 void gemv_of_rows(const GemvRows &g, const Number *panel, int64_t row) {
   const int64_t vectors = (g.columns + kLanes - 1) / kLanes;
   for (int64_t vector = 0; vector < vectors; vector += kMost) {
-    const int64_t count = std::min<int64_t>(kMost, vectors - vector);
+    const int64_t count = vectors - vector < kMost ? vectors - vector : kMost;
     part_of<R, Number>(count, std::make_integer_sequence<int, kMost>{})(g, panel, row, vector);
   }
 }
