@@ -130,6 +130,7 @@ void Recurrence<T>::add_biases(const Frame &frame, T *sums) const {
 
 template <typename T>
 void Recurrence<T>::run(const Frame &frame) const {
+  if (reading_.batch == 0) return;
   auto *chains = reinterpret_cast<T *>(frame.scratch());
   T *biases = chains + thread_numbers() * frame.pool.threads();
   const auto *packed = static_cast<const std::byte *>(packed_.get());

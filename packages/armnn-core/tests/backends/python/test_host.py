@@ -94,6 +94,7 @@ def test_its_wishes_come_through(library: NativeLibrary, monkeypatch: pytest.Mon
 def test_a_layer_that_it_cannot_read_back_is_refused(library: NativeLibrary) -> None:
     layer = network().find("add")
     layer.spec = dataclasses.replace(layer.spec, name="UnknownToAll")
+    layer.type = layer.spec.name
     answer = NativeBackend(library).supports(layer, ModelContext({}))
     assert answer == Support.no("the layer type 'UnknownToAll' is not known here")
 
