@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends.ffi import values
-from armnn.backends.native.programs import graph
+from armnn.backends.native.programs import packing
 from armnn.layers import LAYERS
 
 RANDOM = np.random.default_rng(5)
@@ -43,23 +42,20 @@ LAYERS_AND_SHAPES: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
 
 def leave_out_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the host say only what is not the default."""
-    whole = values.attributes_of
+    whole = packing.RowMemory.attributes
 
-    def said(descriptor: Any, version: Any, arena: Any) -> Any:
-        rows = whole(descriptor, version, arena)
-        fields = dataclasses.fields(descriptor)
-        kept = [
+    def said(memory: Any, descriptor: Any) -> tuple[int, int]:
+        first = len(memory._attributes)
+        place, _ = whole(memory, descriptor)
+        rows = memory._attributes[first:]
+        memory._attributes[first:] = [
             row
-            for row, field in zip(rows, fields, strict=True)
+            for row, field in zip(rows, dataclasses.fields(descriptor), strict=True)
             if getattr(descriptor, field.name) != field.default
         ]
-        made = arena.structs(values.abi.Attribute, len(kept))
-        for new, row in zip(made, kept, strict=True):
-            for name in ("name", "since_minor", "type", "count", "data"):
-                setattr(new, name, getattr(row, name))
-        return made
+        return place, len(memory._attributes) - first
 
-    monkeypatch.setattr(graph, "attributes_of", said)
+    monkeypatch.setattr(packing.RowMemory, "attributes", said)
 
 
 def results(layer: str, backend: str, feeds: list[Any]) -> list[Any]:
