@@ -362,6 +362,7 @@ def _started(recipe: Recipe, undo: contextlib.ExitStack) -> tuple[Child, Transpo
             child, ends = _started_elsewhere(recipe.command, undo)
         else:
             ours, theirs = socket.socketpair()
+            undo.enter_context(ours)  # if it is not detached, as no process can be started
             with theirs:
                 number = theirs.fileno()
                 child = undo.enter_context(
