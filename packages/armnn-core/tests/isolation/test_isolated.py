@@ -31,7 +31,6 @@ from armnn.errors import (
     UnknownBackendError,
     WorkerLostError,
 )
-from armnn.isolation import link
 from armnn.isolation.link import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
 
@@ -285,20 +284,6 @@ def test_an_exception_in_a_worker_is_raised_here(
     with pytest.raises(ExecutionError, match=message):
         model.run(fed(fault))
     np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
-
-
-def test_a_process_that_cannot_be_started_leaves_no_socket(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def child(*_: object, **__: object) -> None:
-        raise OSError("none today")
-
-    monkeypatch.setattr(link, "Child", child)
-    with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
-        before = set(os.listdir("/proc/self/fd"))
-        with pytest.raises(BackendUnavailableError, match="no process can be started: none today"):
-            runtime.load_model(rectifier(), ["Hostile"])
-        assert set(os.listdir("/proc/self/fd")) == before
 
 
 def test_memory_is_bounded() -> None:
