@@ -208,8 +208,8 @@ class LayerSpec:
         """Note what is asked again and again of each layer."""
         note = object.__setattr__
         note(self, "is_variadic", bool(self.inputs) and self.inputs[-1].variadic)
-        note(self, "has_filling", any([each.fills is not None for each in self.inputs]))  # noqa: C419
-        note(self, "reads_data", any([each.shapes_output for each in self.inputs]))  # noqa: C419
+        note(self, "has_filling", any(each.fills is not None for each in self.inputs))
+        note(self, "reads_data", any(each.shapes_output for each in self.inputs))
 
     @property
     def family(self) -> str:
