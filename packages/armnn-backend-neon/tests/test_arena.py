@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from armnn import DataType, Network, Runtime, TensorInfo
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 from armnn.types import ActivationFunction, UnaryOperation
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 
 SAID = {"arena_bytes": 4096, "scratch_bytes": 0, "weight_bytes": 12}
 

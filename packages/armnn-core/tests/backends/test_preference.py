@@ -12,7 +12,7 @@ import pytest
 
 import armnn
 from armnn.backends import BackendRegistry, CreationOptions, Support
-from armnn.backends.preference import SkippedBackend, preferences
+from armnn.backends.selection import SkippedBackend, preferences
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_conformance import backend_plugin, installed
 

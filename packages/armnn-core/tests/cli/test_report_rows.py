@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 from armnn.cli.measuring import Latency
 from armnn.cli.report_rows import all_rows, folded_rows
 from armnn.cli.run_result import RunResult, SetResult

@@ -24,7 +24,7 @@ SOURCE = """\
 import numpy as np
 from armnn import Network, TensorInfo
 from armnn.backends import SUPPORTED, OptimizationViews, Substitution, Support, Workload
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 from armnn.graph import Operator
 from armnn.layers.convolution import Convolution2dDescriptor
 from armnn_conformance.fakes import NullBackend

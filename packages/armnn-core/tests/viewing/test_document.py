@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from armnn import DataType, Network, TensorInfo
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 from armnn.optimizer import Report, ReportRow
 from armnn.profiling import LayerTime
 from armnn.viewing import described

@@ -17,8 +17,7 @@ from armnn.backends.entries import BackendEntry, BackendState, none_usable, unkn
 from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
 from armnn.backends.places import is_placed, own_id
-from armnn.backends.preference import SkippedBackend, all_skipped, preferences
-from armnn.backends.selection import Selection
+from armnn.backends.selection import Selection, SkippedBackend, all_skipped, preferences
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 

@@ -26,9 +26,8 @@ from armnn.backends.discovery import CONTRACT
 from armnn.backends.entries import GROUP as BACKENDS_GROUP
 from armnn.backends.entries import UNREMARKABLE_STAGES
 from armnn.backends.journal import lost_workers
-from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import MORE_IN_DOCTOR
-from armnn.backends.selection import asked_by
+from armnn.backends.selection import SkippedBackend, asked_by, preferences
 from armnn.backends.sources import (
     SearchedFolder,
     find_source,

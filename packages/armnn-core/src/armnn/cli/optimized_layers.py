@@ -10,7 +10,7 @@ from armnn._dataclasses import dataclass, field
 from armnn.cli.output import print_table
 
 if TYPE_CHECKING:
-    from armnn.backends.footprint import Footprint
+    from armnn.backends.cache import Footprint
     from armnn.graph import Network
     from armnn.optimizer import Report
     from armnn.optimizer.prepared import Segments

@@ -339,7 +339,7 @@ def _named(rows: Iterable[Sequence[Value]]) -> Iterable[tuple[str, Value]]:
 
 
 def _input_row(name: str, info: TensorInfo) -> Document:
-    from armnn.storage.infos import encoded_info
+    from armnn.storage.descriptions import encoded_info
 
     return {
         "type": "Input",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import SubgraphView
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 from armnn.errors import BackendError
 from armnn.isolation import codec
 from armnn.isolation.constants import given_to

@@ -11,7 +11,7 @@ from armnn._dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
-    from armnn.backends.preference import SkippedBackend
+    from armnn.backends.selection import SkippedBackend
     from armnn.graph import Layer
     from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.folds import FoldPermission, FoldTrial

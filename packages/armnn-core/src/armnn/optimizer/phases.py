@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._dataclasses import replace
 from armnn._load_times import phase
 from armnn._process_memory import trim_memory
-from armnn.backends.footprint import footprint_of
+from armnn.backends.cache import footprint_of
 from armnn.errors import GraphError
 from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends

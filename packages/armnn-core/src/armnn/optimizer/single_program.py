@@ -91,7 +91,7 @@ class SingleProgram:
             candidate: The backend of the program.
             make_report: Returns the report.
             make_whole: Makes the prepared network around the program; is called once, if ever.
-            is_derived: Whether it was made from that of other shapes.
+            is_derived: Whether it was made from that of other shapes, or read: nothing was freed.
         """
         self.name = name
         self.layer = layer

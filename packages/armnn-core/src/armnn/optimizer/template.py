@@ -15,8 +15,7 @@ from armnn._dataclasses import replace
 from armnn._load_times import phase
 from armnn._symbolic import settled
 from armnn.backends.base import Backend
-from armnn.backends.cache import Replannable
-from armnn.backends.footprint import footprint_of
+from armnn.backends.cache import Replannable, footprint_of
 from armnn.backends.replanning import Changes
 from armnn.graph import Network
 from armnn.optimizer.assignment.assign import UNASSIGNED

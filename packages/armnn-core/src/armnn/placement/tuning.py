@@ -18,8 +18,8 @@ from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.backends.entries import BackendState, unknown_backend
-from armnn.backends.preference import preferences
 from armnn.backends.registry import BackendRegistry
+from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
 from armnn.optimizer import OptimizerOptions
 from armnn.placement.cuts import LEAST_MICROSECONDS, cut_trial, leading_backends

@@ -15,8 +15,8 @@ from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.named_frames import blamed
 from armnn.backends.options import ANY_BACKEND
 from armnn.backends.places import Opening, is_placed, own_id
-from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import BackendRegistry, first_entry
+from armnn.backends.selection import SkippedBackend, preferences
 from armnn.errors import (
     ArmnnError,
     BackendError,

@@ -1,23 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""The checked arguments of ``optimize`` and ``load_model``."""
+"""The checked arguments of ``optimize`` and ``load_model``, and their needs.
+
+A request needs backends, a cache, memory strategies and sinks beside the network.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os.path import splitext
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from armnn._arguments import file_path, texts
 from armnn._dataclasses import dataclass, replace
 from armnn._installing import REFERENCE
+from armnn._load_times import phase
+from armnn.backends.options import DEFAULT_STRATEGY
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.runtime.calls.properties import check_profiler
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, OptionValue, ProfilingSink
+    from armnn.backends.registry import BackendRegistry
+    from armnn.graph import Network
     from armnn.parsing import ParserOptions
     from armnn.runtime.calls.inputs import InputShapes
     from armnn.runtime.calls.properties import NetworkProperties
+    from armnn.runtime.memory.strategies import MemoryStrategies
+    from armnn.runtime.plans.observed import TensorSink
+    from armnn.storage.folder import CacheFolder
     from armnn.storage.stamps import ModelSource
 
 
@@ -154,3 +165,75 @@ def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
         return backends
     ids = texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
     return AUTO if ids == (AUTO,) else ids
+
+
+PREPARED: Final = ".armnn-prepared"
+"""The suffix of models that :meth:`armnn.Runtime.compile_network` wrote."""
+
+
+def with_backends(
+    request: OptimizationRequest,
+    model: str | Network,
+    registry: BackendRegistry,
+    creation_options: CreationOptions,
+    profiler: ProfilingSink | None,
+    parser_options: ParserOptions | None = None,
+) -> OptimizationRequest:
+    """Return a request with backends in place of "auto".
+
+    Args:
+        request: How a caller wants the model prepared.
+        model: Its file, or the network.
+        registry: The backends of the runtime.
+        creation_options: Those of the runtime.
+        profiler: Where the phase is recorded, if anywhere.
+        parser_options: Those of the file.
+
+    Raises:
+        PlacementError: See :func:`armnn.verdicts.auto.choose`.
+    """
+    if not request.is_automatic:
+        return request
+    if isinstance(model, str) and splitext(model)[1] == PREPARED:
+        return replace(request, backends=None)  # they were chosen when it was written
+    from pathlib import Path
+
+    from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
+
+    with phase(profiler, "choose backends"):
+        file = Path(model) if isinstance(model, str) else model
+        found = choose(file, request.options, registry, creation_options, parser_options)
+    return replace(request, backends=found.backends, options=found.options, choice=found.text)
+
+
+def tensor_sink(options: OptimizerOptions) -> TensorSink | None:
+    """Return what gets intermediate tensors, if they are shown."""
+    if not options.shows_tensors:
+        return None
+    from armnn.runtime.plans.observed import TensorSink  # late: few networks are debugged
+
+    return TensorSink(options)
+
+
+def cache_folder(
+    request: OptimizationRequest, profiler: ProfilingSink | None
+) -> CacheFolder | None:
+    """Return the cache of a request, if it has one."""
+    if request.cache_dir is None:
+        return None
+    from armnn.storage.folder import CacheFolder  # late: few networks have a cache
+
+    return CacheFolder(request.cache_dir, profiler)
+
+
+def memory_strategies(options: CreationOptions) -> MemoryStrategies | None:
+    """Return the memory strategies, None for the default.
+
+    Raises:
+        InvalidArgumentError: There is none of a name, or one cannot be imported.
+    """
+    if options.memory_strategy == DEFAULT_STRATEGY and not options.memory_strategies:
+        return None
+    from armnn.runtime.memory.strategies import MemoryStrategies  # late: few runtimes name one
+
+    return MemoryStrategies(options.memory_strategy, options.memory_strategies)

@@ -26,14 +26,16 @@ from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing, Gate
 from armnn.runtime.plans.plan import IdleMemory, Plan
-from armnn.runtime.preparing import (
+from armnn.runtime.request import (
     PREPARED,
+    LoadRequest,
     cache_folder,
+    checked_request,
     memory_strategies,
+    profiler_of,
     tensor_sink,
     with_backends,
 )
-from armnn.runtime.request import LoadRequest, checked_request, profiler_of
 from armnn.storage.stamps import ModelSource
 
 if TYPE_CHECKING:
@@ -173,7 +175,7 @@ class Runtime(NetworkOwner):
             backends, options, keywords, backend_options, None, self.compile_network
         )
         profiler = profiler_of(profiler, request.options)
-        request = with_backends(request, network, self._backends, self.options, profiler)
+        request = with_backends(request, network, self.registry, self.options, profiler)
         with self._gate:
             return write_artefact(network.clone(), path, request, self._backends, profiler)
 
@@ -332,7 +334,7 @@ class Runtime(NetworkOwner):
         from armnn.isolation.supervised import supervisors_of
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
-        request = with_backends(request, network, self._backends, self.options, profiler)
+        request = with_backends(request, network, self.registry, self.options, profiler)
         cache = cache_folder(request, profiler)
         with self._gate:
             options = request.options
@@ -353,7 +355,7 @@ class Runtime(NetworkOwner):
     ) -> LoadedNetwork:
         optimized: OptimizedNetwork | StoredNetwork
         request = with_backends(
-            origin.request, file, self._backends, self.options, profiler, origin.parser_options
+            origin.request, file, self.registry, self.options, profiler, origin.parser_options
         )
         origin = replace(origin, request=request)
         cache = cache_folder(request, profiler)
@@ -465,8 +467,7 @@ class Runtime(NetworkOwner):
                 return load_optimized(self._optimized(source[0], request, None))
             if origin is None or splitext(origin.source.path)[1] == PREPARED:
                 return None
-            file = origin.source.path
-            return self._load_file(file, replace(origin, request=request), None)
+            return self._load_file(origin.source.path, replace(origin, request=request), None)
 
         return elsewhere_for(network.participants, load)
 

@@ -11,7 +11,7 @@ from armnn._dataclasses import fields
 from armnn.backends.cache import StaleEntryError
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
-from armnn.storage.infos import decoded_info, encoded_info, member_of
+from armnn.storage.descriptions import decoded_info, encoded_info, member_of
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from armnn._aliases import Aliases
 from armnn._dataclasses import dataclass, fields
 from armnn.backends.cache import StaleEntryError
 from armnn.storage.container import VERSION
-from armnn.storage.infos import decoded_info, encoded_info, member_of
-from armnn.storage.single_program import single_program
+from armnn.storage.descriptions import decoded_info, encoded_info, member_of
+from armnn.storage.programs import single_program
 from armnn.tensor import format_shape
 from armnn.types import QuantizedArithmetic
 

@@ -14,9 +14,9 @@ from armnn.errors import ArmnnError
 from armnn.graph.layer_graph import LayerGraph
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.prepared import Prepared, Segments
+from armnn.storage.descriptions import check_report, decoded_report
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
-from armnn.storage.reports import check_report, decoded_report
-from armnn.storage.single_program import program_of
+from armnn.storage.programs import program_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

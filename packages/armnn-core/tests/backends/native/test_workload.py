@@ -16,8 +16,8 @@ import pytest
 
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, Step, TensorHandle
+from armnn.backends.cache import Footprint
 from armnn.backends.ffi.calls import compile_details, note_compiled
-from armnn.backends.footprint import Footprint
 from armnn.backends.memory import ComputedHandle
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.errors import (

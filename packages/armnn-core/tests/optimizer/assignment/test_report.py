@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from armnn.backends.footprint import Footprint
+from armnn.backends.cache import Footprint
 from armnn.optimizer import CompiledPart, Report, ReportRow
 
 SMALL, LARGE = Footprint(64, 0, 8), Footprint(640, 64, 80)

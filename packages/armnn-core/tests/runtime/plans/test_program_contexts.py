@@ -26,7 +26,7 @@ from armnn.runtime.plans.layer_contexts import LayerContexts
 from armnn.runtime.plans.plan import Plan
 from armnn.runtime.plans.program_contexts import ProgramContexts
 from armnn.storage.prepared import decoded, encoded
-from armnn.storage.single_program import single_program
+from armnn.storage.programs import single_program
 from armnn.types import DataType
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from armnn.backends.ffi.values import attributes_of, tensor_of
 
 if TYPE_CHECKING:
     from armnn.backends.native.backend import NativeBackend
-    from armnn.backends.native.devices import NativeDevice
+    from armnn.backends.native.contexts import NativeDevice
     from armnn.backends.native.host import host_extension
     from armnn.backends.native.library import NativeLibrary
     from armnn.backends.native.programs.graph import NativeGraph
@@ -21,7 +21,7 @@ else:
         __name__,
         {
             "backend": "NativeBackend",
-            "devices": "NativeDevice",
+            "contexts": "NativeDevice",
             "programs.graph": "NativeGraph",
             "host": "host_extension",
             "library": "NativeLibrary",

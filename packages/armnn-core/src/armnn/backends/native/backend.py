@@ -14,15 +14,13 @@ from armnn.backends.ffi.errors import attempt, call
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
 from armnn.backends.memory import HOST_FACTORY_ID
-from armnn.backends.native.context import (
+from armnn.backends.native.contexts import (
+    DEVICE_OPTION,
     NativeAllocator,
     NativeBackendContext,
-    NotifiedBackendContext,
-)
-from armnn.backends.native.devices import (
-    DEVICE_OPTION,
     NativeDevice,
     NativeModelContext,
+    NotifiedBackendContext,
     read_capabilities,
     read_devices,
 )

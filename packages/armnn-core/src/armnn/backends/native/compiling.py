@@ -14,11 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._load_times import count_packing
+from armnn.backends.cache import Footprint
 from armnn.backends.ffi.calls import compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
 from armnn.backends.ffi.errors import Failure, attempt, call
-from armnn.backends.footprint import Footprint
-from armnn.backends.native.devices import (
+from armnn.backends.native.contexts import (
     NativeDevice,
     NativeModelContext,
     device_pointer,

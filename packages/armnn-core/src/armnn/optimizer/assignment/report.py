@@ -10,8 +10,8 @@ from armnn._dataclasses import dataclass, field
 from armnn.graph.text import sections_text, tensors_text
 
 if TYPE_CHECKING:
-    from armnn.backends.footprint import Footprint
-    from armnn.backends.preference import SkippedBackend
+    from armnn.backends.cache import Footprint
+    from armnn.backends.selection import SkippedBackend
     from armnn.optimizer.assignment.parts import Part
     from armnn.tensor import TensorInfo
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, HostAllocator
-from armnn.backends.footprint import footprint_of
+from armnn.backends.cache import footprint_of
 from armnn.backends.memory import allocated
 from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError

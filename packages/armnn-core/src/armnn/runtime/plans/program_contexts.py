@@ -11,7 +11,7 @@ import threading
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from armnn.backends.footprint import program_footprint
+from armnn.backends.cache import program_footprint
 from armnn.backends.memory import ALIGNMENT, allocated, handle_at
 from armnn.backends.named_frames import blamed
 from armnn.runtime.plans.context import ExecutionContext, memory_managers

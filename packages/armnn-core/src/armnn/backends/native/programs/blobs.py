@@ -17,14 +17,12 @@ import numpy as np
 from armnn._dataclasses import dataclass, fields
 from armnn._digest import sha256
 from armnn._load_times import stage
-from armnn.backends.cache import StaleEntryError
+from armnn.backends.cache import Footprint, StaleEntryError
 from armnn.backends.ffi.calls import compile_details, guarded
 from armnn.backends.ffi.errors import attempt
 from armnn.backends.ffi.values import spelling_of
-from armnn.backends.footprint import Footprint
-from armnn.backends.native.devices import device_pointer, read_devices
-from armnn.backends.native.programs.lending import GIVE_BACK, lend
-from armnn.backends.native.programs.program import NativeProgram
+from armnn.backends.native.contexts import device_pointer, read_devices
+from armnn.backends.native.programs.program import GIVE_BACK, NativeProgram, lend
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from armnn.backends.cache import Entry, ProgramCache
-    from armnn.backends.native.devices import NativeModelContext
+    from armnn.backends.native.contexts import NativeModelContext
     from armnn.backends.native.lifetimes import NativeObject
     from armnn.backends.native.programs.graph import NativeGraph
     from armnn.backends.options import OptionValue

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+import itertools
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.cache import CachedProgram, Replannable
 from armnn.backends.ffi.calls import is_late, raise_stored
@@ -17,11 +18,35 @@ from armnn_backend_api.structs import reset_error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from armnn.backends.cache import Footprint
     from armnn.backends.ffi.library import Library
-    from armnn.backends.footprint import Footprint
     from armnn.backends.native.programs.replanning import KeptGraph
     from armnn.backends.replanning import Changes
     from armnn.graph import Layer, Value
+
+
+_lent: Final[dict[int, object]] = {}
+_numbers: Final = itertools.count(1)
+
+
+def lend(memory: object) -> int:
+    """Keep an object until :data:`GIVE_BACK` is called with the number."""
+    number = next(_numbers)
+    _lent[number] = memory
+    return number
+
+
+def count_lent() -> int:
+    """Return how many objects backends have."""
+    return len(_lent)
+
+
+def _give_back(number: int | None) -> None:
+    _lent.pop(number or 0, None)
+
+
+GIVE_BACK: Final = abi.ReleaseFn(_give_back)
+"""Lets go what was lent; any thread may call it."""
 
 
 class NativeProgram(NativeObject, CachedProgram, Replannable):

@@ -1,19 +1,50 @@
 # SPDX-License-Identifier: MIT
-"""The stored report of a prepared network.
+"""Descriptions in prepared files: tensors, enumerations, the report.
 
-It is checked when the network is loaded, and decoded when it is asked for.
+The report is checked when a network is loaded, and decoded when it is asked for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.cache import StaleEntryError
+from armnn.backends.cache import Footprint, StaleEntryError
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from armnn.types import ArmnnEnum
+
+    _E = TypeVar("_E", bound=ArmnnEnum)
     from collections.abc import Sequence
 
     from armnn.optimizer import Part, Report, ReportRow
+
+
+def member_of(kind: type[_E], number: int) -> _E:
+    """Return the member of an enumeration that has a number.
+
+    Raises:
+        StaleEntryError: None has.
+    """
+    for member in kind:
+        if member == number:
+            return member
+    raise StaleEntryError(f"{kind.__name__} has no {number!r}")
+
+
+def encoded_info(info: TensorInfo) -> list[Any]:
+    """Return a tensor info as JSON."""
+    return [info.shape, int(info.data_type), info.scales, info.zero_points, info.axis]
+
+
+def decoded_info(stored: list[Any]) -> TensorInfo:
+    """Return the tensor info of :func:`encoded_info`."""
+    shape, data_type, scales, zero_points, axis = stored
+    return TensorInfo(shape, member_of(DataType, data_type), scales, zero_points, axis)
+
 
 _ROW: Final = {
     "layer",
@@ -56,7 +87,6 @@ def decoded_report(rows: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any
 
 
 def _decoded_row(row: dict[str, Any]) -> ReportRow:
-    from armnn.backends.footprint import Footprint
     from armnn.optimizer import Refusal, ReportRow
 
     refusals = tuple(Refusal(**each) for each in row["refusals"])
