@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Float16 weights stay narrow and give float32's bits."""
+"""Weights in float16 or 8-bit steps give float32's bits."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,6 +31,25 @@ def halves(*shape: int) -> Array:
     rng = np.random.default_rng(len(shape))
     sizes = np.exp2(rng.integers(-18, 2, shape))
     return (rng.standard_normal(shape) * sizes).astype(np.float16).astype(np.float32)
+
+
+def steps(*shape: int) -> Array:
+    """Return numbers that are steps, of one size per column.
+
+    Of several columns the smallest number of the second has two of them, and the third one is empty.
+    """
+    rng = np.random.default_rng(len(shape))
+    weights = rng.integers(-128, 128, shape).astype(np.float32)
+    columns = of_columns(weights)
+    columns[1:2] = rng.choice(np.float32([-3, 2]), columns[1:2].shape)
+    columns[2:3] = 0
+    columns *= rng.uniform(0.01, 0.1, (len(columns), *[1] * (columns.ndim - 1))).astype(np.float32)
+    return weights
+
+
+def of_columns(weights: Array) -> Array:
+    """Return a view with the columns as the first axis."""
+    return np.moveaxis(weights, -1, 0) if weights.ndim == 3 else weights
 
 
 def fully_connected(weights: Array) -> Network:
@@ -113,36 +134,126 @@ def without_halves(weights: Array) -> Array:
     return result
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.usefixtures("level")
-def test_columns_are_the_same_bits_beside_one_that_float16_cannot_hold(
-    name: str, threads: int
-) -> None:
-    build, shape = CASES[name]
-    weights = halves(*shape)
-    network = build(weights)
-    x = input_of(network)
-    small, _, _ = run(network, x, threads)
-    large, _, _ = run(build(without_halves(weights)), x, threads)
-    unequal = np.flatnonzero((small != large).any(axis=tuple(range(small.ndim - 1))))
-    assert unequal.tolist() == [0]
+def without_steps(weights: Array) -> Array:
+    """Return weights with a broken step in column 0."""
+    result = weights.copy()
+    result.flat[0] = np.float32(math.pi / 1000)
+    return result
 
 
 def has_halves(level: str) -> bool:
     return level != "sse2"
 
 
+@dataclass(frozen=True)
+class Narrow:
+    """Weights that need less than 32 bits.
+
+    Args: make: such weights; spoil: makes one of the first column a number that needs 32.
+    """
+
+    make: Callable[..., Array]
+    spoil: Callable[[Array], Array]
+
+
+NARROW = {"float16": Narrow(halves, without_halves), "steps": Narrow(steps, without_steps)}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", NARROW)
 @pytest.mark.parametrize("name", CASES)
-def test_weights_in_float16_take_half_the_memory(name: str, level: str) -> None:
+@pytest.mark.usefixtures("level")
+def test_columns_are_the_same_bits_beside_one_that_needs_float32(
+    name: str, kind: str, threads: int
+) -> None:
     build, shape = CASES[name]
-    network = build(halves(*shape))
+    weights = NARROW[kind].make(*shape)
+    network = build(weights)
+    x = input_of(network)
+    small, _, _ = run(network, x, threads)
+    large, _, _ = run(build(NARROW[kind].spoil(weights)), x, threads)
+    unequal = np.flatnonzero((small != large).any(axis=tuple(range(small.ndim - 1))))
+    assert unequal.tolist() == [0]
+
+
+def sizes(name: str, kind: str) -> tuple[int, int]:
+    """Return the bytes of narrow weights and of others."""
+    build, shape = CASES[name]
+    network = build(NARROW[kind].make(*shape))
     x = input_of(network)
     _, small, _ = run(network, x)
-    _, large, _ = run(build(without_halves(halves(*shape))), x)
+    _, large, _ = run(build(NARROW[kind].spoil(NARROW[kind].make(*shape))), x)
     bias = 4 * shape[0] if build is fully_connected else 0
+    return small - bias, large - bias
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_weights_in_float16_take_half_the_memory(name: str, level: str) -> None:
+    small, large = sizes(name, "float16")
     share = 2 if has_halves(level) else 1
-    assert abs((small - bias) * share - (large - bias)) <= 64 * share * shape[0]
+    assert abs(small * share - large) <= 64 * share * CASES[name][1][0]
+
+
+# One number takes less without a step of its own.
+@pytest.mark.parametrize("name", [name for name in CASES if name != "one number per column"])
+@pytest.mark.usefixtures("level")
+def test_weights_in_steps_take_a_quarter_of_the_memory(name: str) -> None:
+    small, large = sizes(name, "steps")
+    build, shape = CASES[name]
+    numbers = large // 4
+    columns = numbers // (shape[1] if build is matrices else math.prod(shape[1:]))
+    expected = numbers + 4 * columns
+    assert expected <= small <= expected + 64 * (columns // 8)
+
+
+@pytest.mark.usefixtures("level")
+def test_few_numbers_per_column_are_not_stored_in_steps() -> None:
+    _, small, _ = run(fully_connected(steps(COLUMNS, 7)), np.ones((ROWS, 7), np.float32))
+    _, large, _ = run(fully_connected(steps(COLUMNS, 8)), np.ones((ROWS, 8), np.float32))
+    bias = 4 * COLUMNS
+    assert small - bias == COLUMNS * 7 * 4
+    assert 0 <= large - bias - COLUMNS * (8 + 4) <= 64 * COLUMNS // 8
+
+
+# Beside -100 and 1 of it.
+STEP = np.float32(0.013)
+IN_STEPS: Mapping[str, float] = {
+    "the lowest": -128 * STEP,
+    "the highest": 127 * STEP,
+    "nothing": 0.0,
+    "minus zero": -0.0,
+}
+NOT_IN_STEPS: Mapping[str, float] = {
+    "above the highest": 128 * STEP,
+    "below the lowest": -129 * STEP,
+    "half a step": 0.5 * STEP,
+    "beside a step": np.nextafter(5 * STEP, np.float32(1)),
+    "infinity": np.inf,
+    "no number": np.nan,
+}
+
+
+@pytest.mark.parametrize("number", [*IN_STEPS, *NOT_IN_STEPS])
+@pytest.mark.usefixtures("level")
+def test_only_whole_steps_are_stored_as_such(number: str) -> None:
+    weights = np.full((COLUMNS, 32), -100 * STEP, np.float32)
+    weights[:, 0] = STEP
+    x = np.zeros((ROWS, 32), np.float32)
+    _, expected, _ = run(fully_connected(weights), x)
+    weights[-1, 31] = {**IN_STEPS, **NOT_IN_STEPS}[number]
+    x[:, 31] = 1
+    made, weight_bytes, _ = run(fully_connected(weights), x)
+    assert (weight_bytes == expected) == (number in IN_STEPS)
+    np.testing.assert_array_equal(made, np.tile(weights[:, 31] + halves(COLUMNS), (ROWS, 1)))
+
+
+@pytest.mark.parametrize(("rows", "share"), [(15, 4), (16, 1)])
+def test_steps_need_some_rows(rows: int, share: int) -> None:
+    net = Network("some rows")
+    x = net.add_input("x", TensorInfo((rows, 64)))
+    net.add_output("y", net.add_fully_connected(x, steps(COLUMNS, 64), transpose_weight_matrix=True))
+    _, weight_bytes, _ = run(net, input_of(net))
+    assert weight_bytes // (64 * COLUMNS) == share
 
 
 SPECIAL: Mapping[str, float] = {
@@ -195,8 +306,11 @@ def test_few_rows_read_float32() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_stored_program_keeps_float16(tmp_path: Path, threads: int, level: str) -> None:
-    network = crowded(halves(COLUMNS, 1, 1, 256))
+@pytest.mark.parametrize("kind", NARROW)
+def test_a_stored_program_keeps_narrow_weights(
+    kind: str, tmp_path: Path, threads: int, level: str
+) -> None:
+    network = crowded(NARROW[kind].make(COLUMNS, 1, 1, 256))
     x = input_of(network)
     first = run(network, x, threads, tmp_path)
     again = run(network, x, threads, tmp_path)
@@ -205,16 +319,19 @@ def test_a_stored_program_keeps_float16(tmp_path: Path, threads: int, level: str
     np.testing.assert_array_equal(first[0], again[0])
     (path,) = tmp_path.glob(f"*{SUFFIX}")
     assert first[1] <= path.stat().st_size < first[1] + 4096
-    if threads == 1 and has_halves(level):
+    if kind == "steps":
+        assert 0 <= first[1] - COLUMNS * (256 + 4) <= 64 * COLUMNS // 8
+    elif threads == 1 and has_halves(level):
         assert first[1] == COLUMNS * 256 * 2
 
 
 @pytest.mark.parametrize("numbers", [("1", "3"), ("3", "1")])
+@pytest.mark.parametrize("kind", NARROW)
 @pytest.mark.usefixtures("level")
 def test_a_stored_program_runs_with_another_number_of_threads(
-    tmp_path: Path, numbers: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, numbers: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = crowded(halves(128, 1, 1, 256))
+    network = crowded(NARROW[kind].make(128, 1, 1, 256))
     x = input_of(network)
     made = []
     for number in numbers:

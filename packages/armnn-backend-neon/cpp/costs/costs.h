@@ -75,6 +75,11 @@ constexpr double kFloatsPerLine = 16.0;
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
 constexpr int64_t kLeastFloat16Tasks = 8;
 constexpr int64_t kLeastFloat16Rows = 160;
+/* The same from steps: a quarter of the memory for 10 to 20 % of a gemm of 16 rows, 4 % of one of 48, 1 % of one of
+ * 96; columns of so many numbers that their steps count little.
+ */
+constexpr int64_t kLeastStepsRows = 16;
+constexpr int64_t kLeastStepsDepth = 8;
 /* What a tile register holds: rows, bytes of a row, and columns of the right side. */
 constexpr int64_t kTileRegisterRows = 16;
 constexpr int64_t kTileRegisterBytes = 64;

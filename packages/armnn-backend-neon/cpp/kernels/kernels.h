@@ -288,6 +288,8 @@ struct Kernels {
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
+  /* Rows of columns numbers, as a panel has them, each times the step of its column. */
+  void (*steps_to_float32)(const int8_t *x, const float *steps, float *y, int64_t rows);
   void (*add_in_steps)(const SumsInSteps &sums);
   /* Quantises to unsigned bytes, ties rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);

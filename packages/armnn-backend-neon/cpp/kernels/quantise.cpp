@@ -42,6 +42,18 @@ void dequantize(const void *from, float *y, int64_t n, float scale, int32_t zero
   for (; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero_point) * scale;
 }
 
+void steps_to_float32(const int8_t *x, const float *steps, float *y, int64_t rows) {
+  Floats of_column[kVectors];
+  CPUACC_UNROLL for (int v = 0; v < kVectors; ++v) of_column[v] = load(steps + v * kLanes);
+  for (int64_t i = 0; i < rows; ++i) {
+    CPUACC_UNROLL for (int v = 0; v < kVectors; ++v) {
+      store(y, __builtin_convertvector(load_stored(x), Floats) * of_column[v]);
+      x += kLanes;
+      y += kLanes;
+    }
+  }
+}
+
 /* To the nearest whole number, ties away from zero: what is added is the largest number below 0.5,
  * so that only ties and what is above them reach the next one.
  */
@@ -128,6 +140,7 @@ void add_in_steps(const SumsInSteps &s) {
 }  // namespace
 
 void fill_quantise(Kernels &table) {
+  table.steps_to_float32 = steps_to_float32;
   table.dequantize[static_cast<int>(Integer::unsigned8)] = dequantize<uint8_t>;
   table.dequantize[static_cast<int>(Integer::signed8)] = dequantize<int8_t>;
   table.dequantize[static_cast<int>(Integer::signed16)] = dequantize<int16_t>;

@@ -38,7 +38,8 @@ class IndirectConvolution final : public WithEpilogue {
     }
     const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
     panels_ = is_rounded_ ? rounded_panels(setup, tiling_)
-                          : panel_storage(setup, setup[inputs[1]], recipe, most_rows, tiling_);
+                          : panel_storage(setup, setup[inputs[1]], {layout_, groups_, group_stride_}, recipe, most_rows,
+                                          tiling_);
     if (is_rounded_) {
       image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }

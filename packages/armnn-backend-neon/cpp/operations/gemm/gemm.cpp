@@ -154,20 +154,21 @@ class Gemm final : public WithEpilogue {
     const WeightLayout &layout = shape_.layout;
     const Tensor &right = setup[inputs[1]];
     tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
+    const int64_t numbers = layout.depth * layout.columns;
+    const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
     const std::string recipe = layout.recipe() + " " + setup.kernels.name;
     const bool is_rounded = setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout);
     panels_ = is_rounded ? rounded_panels(setup, tiling_)
-                         : panel_storage(setup, right, recipe, shape_.rows + setup.kernels.rows, tiling_);
+                         : panel_storage(setup, right, {layout, matrices, numbers}, recipe,
+                                         shape_.rows + setup.kernels.rows, tiling_);
     thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
     if (panels_ == PanelStorage::bfloat16) {
       rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
     }
-    const int64_t numbers = layout.depth * layout.columns;
     work = scaled(panels_ == PanelStorage::bfloat16 ? rounded_gemm_work(shape_.rows, layout, shape_.rows, setup.kernels)
                                                     : gemm_work(shape_.rows, layout, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
     kernel = "gemm" + recipe_of(panels_);
-    const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
     packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }

@@ -105,9 +105,17 @@ struct GemmTask {
   float *c;
   int64_t c_stride;
   Epilogue epilogue;
-  const uint16_t *float16_panels = nullptr; /* instead of packed, if its panels are in float16 */
+  /* Instead of packed, if its panels are in float16 or in steps, which follow those of their columns. */
+  const uint16_t *float16_panels = nullptr;
+  const std::byte *panels_in_steps = nullptr;
   float *float32_panel = nullptr; /* memory for one of those in float32 */
 };
+
+/* Of a panel in steps, a multiple of 64. */
+inline int64_t panel_step_bytes(int64_t rows, const Kernels &kernels) {
+  constexpr int64_t kLine = 64;
+  return ratio_up(kernels.columns * static_cast<int64_t>(sizeof(float)) + rows * kernels.columns, kLine) * kLine;
+}
 
 /* The panel that begins with a column. */
 template <typename Number>
@@ -117,6 +125,13 @@ const Number *panel_of(const GemmTask<Number> &gemm, int64_t column, const Kerne
     if (gemm.float16_panels != nullptr) {
       kernels.half_to_float32[static_cast<int>(HalfFormat::float16)](
           gemm.float16_panels + column * column_numbers, gemm.float32_panel, kernels.columns * column_numbers);
+      return gemm.float32_panel;
+    }
+    if (gemm.panels_in_steps != nullptr) {
+      const std::byte *panel = gemm.panels_in_steps + column / kernels.columns * panel_step_bytes(column_numbers, kernels);
+      const auto *steps = reinterpret_cast<const float *>(panel);
+      kernels.steps_to_float32(reinterpret_cast<const int8_t *>(steps + kernels.columns), steps, gemm.float32_panel,
+                               column_numbers);
       return gemm.float32_panel;
     }
   }

@@ -8,6 +8,7 @@
 #include "costs/costs.h"
 #include "operations/gemm/work.h"
 #include "operations/storage/formats.h"
+#include "operations/storage/steps.h"
 
 namespace cpuacc {
 namespace {
@@ -16,6 +17,31 @@ constexpr int kFloat16 = static_cast<int>(HalfFormat::float16);
 
 int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
   return layout.taps * layout.depth * kernels.columns;
+}
+
+/* Calls visit(panel) for the panels of a matrix, each packed in float32 in the same memory, until one returns false. */
+template <typename Visit>
+bool visit_panels(const float *weights, const WeightLayout &layout, const Kernels &kernels, const Visit &visit) {
+  std::vector<float> panel(static_cast<size_t>(numbers_of_panel(layout, kernels)));
+  WeightLayout some = layout;
+  for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
+    some.columns = std::min<int64_t>(kernels.columns, layout.columns - first);
+    pack_weights(weights + first * layout.column_stride, some, kernels, panel.data());
+    if (!visit(panel.data())) return false;
+  }
+  return true;
+}
+
+bool fit_steps(const float *weights, const WeightMatrices &matrices, const Kernels &kernels) {
+  const int64_t rows = matrices.layout.taps * matrices.layout.depth;
+  std::vector<float> steps(static_cast<size_t>(kernels.columns));
+  for (int64_t i = 0; i < matrices.count; ++i) {
+    const bool fits = visit_panels(weights + i * matrices.stride, matrices.layout, kernels, [&](const float *panel) {
+      return find_steps(panel, rows, kernels.columns, steps.data());
+    });
+    if (!fits) return false;
+  }
+  return true;
 }
 
 /* To the last bit, NaN and the sign of zeros included. */
@@ -33,7 +59,7 @@ bool fit_float16(const float *numbers, int64_t count, const Kernels &kernels) {
 }
 
 /* Tasks of enough rows, and of fewer columns for that, unless threads would have too few of them. */
-Tiling tiling_for_float16(const Tiling &tiling, const Setup &setup, int64_t most_rows) {
+Tiling tiling_for_conversion(const Tiling &tiling, const Setup &setup, int64_t most_rows) {
   const int64_t row_tasks = std::max<int64_t>(1, tiling.rows / costs::kLeastFloat16Rows);
   const int64_t height = setup.kernels.rows;
   const int64_t tiles = ratio_up(ratio_up(tiling.rows, row_tasks), height);
@@ -52,13 +78,26 @@ Tiling tiling_for_float16(const Tiling &tiling, const Setup &setup, int64_t most
 void pack_float16(const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   uint16_t *packed) {
   const int64_t numbers = numbers_of_panel(layout, kernels);
-  std::vector<float> wide(static_cast<size_t>(numbers));
-  WeightLayout panel = layout;
-  for (int64_t first = 0; first < layout.columns; first += kernels.columns, packed += numbers) {
-    panel.columns = std::min<int64_t>(kernels.columns, layout.columns - first);
-    pack_weights(weights + first * layout.column_stride, panel, kernels, wide.data());
-    kernels.float32_to_half[kFloat16](wide.data(), packed, numbers);
-  }
+  visit_panels(weights, layout, kernels, [&](const float *panel) {
+    kernels.float32_to_half[kFloat16](panel, packed, numbers);
+    packed += numbers;
+    return true;
+  });
+}
+
+void pack_steps(const float *weights, const WeightLayout &layout, const Kernels &kernels, std::byte *packed) {
+  const int64_t width = kernels.columns;
+  const int64_t rows = layout.taps * layout.depth;
+  visit_panels(weights, layout, kernels, [&](const float *panel) {
+    auto *steps = reinterpret_cast<float *>(packed);
+    find_steps(panel, rows, width, steps);
+    auto *bytes = reinterpret_cast<int8_t *>(steps + width);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < width; ++j) *bytes++ = in_steps(panel[i * width + j], steps[j]);
+    }
+    packed += panel_step_bytes(rows, kernels);
+    return true;
+  });
 }
 
 }  // namespace
@@ -115,26 +154,35 @@ PanelStorage rounded_panels(const Setup &setup, Tiling &tiling) {
   return PanelStorage::bfloat16;
 }
 
-PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const std::string &recipe, int64_t most_rows,
-                           Tiling &tiling) {
+PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightMatrices &matrices,
+                           const std::string &recipe, int64_t most_rows, Tiling &tiling) {
   if (weights.constant == nullptr) return PanelStorage::float32;
-  const Tiling wide = tiling_for_float16(tiling, setup, most_rows);
-  const bool gains =
-      setup.kernels.converts_float16 && std::min(wide.rows_per_task, tiling.rows) >= costs::kLeastFloat16Rows;
-  const auto fits = [&] {
-    const auto *numbers = static_cast<const float *>(weights.constant);
-    return gains && fit_float16(numbers, weights.count(), setup.kernels);
+  const auto *numbers = static_cast<const float *>(weights.constant);
+  const Tiling wide = tiling_for_conversion(tiling, setup, most_rows);
+  const int64_t rows = std::min(wide.rows_per_task, tiling.rows);
+  const auto are_packed_as = [&](PanelStorage panels, bool gains, const auto &fit) {
+    /* What was stored may be for another number of threads. */
+    const std::string full = recipe + recipe_of(panels);
+    if (!setup.packed.is_packed_as(weights.constant, full, [&] { return gains && fit(); })) return false;
+    if (gains) tiling = wide;
+    return true;
   };
-  /* What was stored may be for another number of threads. */
-  const std::string full = recipe + recipe_of(PanelStorage::float16);
-  if (!setup.packed.is_packed_as(weights.constant, full, fits)) return PanelStorage::float32;
-  if (gains) tiling = wide;
-  return PanelStorage::float16;
+  const bool has_depth = matrices.layout.taps * matrices.layout.depth >= costs::kLeastStepsDepth;
+  if (are_packed_as(PanelStorage::steps, has_depth && rows >= costs::kLeastStepsRows,
+                    [&] { return fit_steps(numbers, matrices, setup.kernels); })) {
+    return PanelStorage::steps;
+  }
+  if (are_packed_as(PanelStorage::float16, setup.kernels.converts_float16 && rows >= costs::kLeastFloat16Rows,
+                    [&] { return fit_float16(numbers, weights.count(), setup.kernels); })) {
+    return PanelStorage::float16;
+  }
+  return PanelStorage::float32;
 }
 
 std::string recipe_of(PanelStorage panels) {
   switch (panels) {
     case PanelStorage::float16: return " float16";
+    case PanelStorage::steps: return " steps";
     case PanelStorage::bfloat16: return " bfloat16";
     default: return "";
   }
@@ -145,6 +193,9 @@ namespace {
 size_t exact_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
   switch (panels) {
     case PanelStorage::float16: return packed_bytes(layout, kernels) / sizeof(float) * sizeof(uint16_t);
+    case PanelStorage::steps:
+      return static_cast<size_t>(ratio_up(layout.columns, kernels.columns) *
+                                 panel_step_bytes(layout.taps * layout.depth, kernels));
     case PanelStorage::bfloat16: return packed_bfloat16_bytes(layout, kernels);
     default: return packed_bytes(layout, kernels);
   }
@@ -161,6 +212,7 @@ void pack_weights(PanelStorage panels, const float *weights, const WeightLayout 
   switch (panels) {
     case PanelStorage::float16:
       return pack_float16(weights, layout, kernels, reinterpret_cast<uint16_t *>(packed));
+    case PanelStorage::steps: return pack_steps(weights, layout, kernels, packed);
     case PanelStorage::bfloat16:
       return pack_weights(weights, layout, kernels, reinterpret_cast<Bfloat16 *>(packed));
     default: return pack_weights(weights, layout, kernels, reinterpret_cast<float *>(packed));
@@ -219,7 +271,7 @@ const std::byte *PackedMatrices::packed(const Frame &frame, TensorId weights, st
 }
 
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
-  if (panels != PanelStorage::float16) return 0;
+  if (panels != PanelStorage::float16 && panels != PanelStorage::steps) return 0;
   return aligned_bytes(static_cast<size_t>(numbers_of_panel(layout, kernels)) * sizeof(float));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How packed weights are stored: float32, or 16 bits where that gains. */
+/* How packed weights are stored: float32, or fewer bits where that gains. */
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,29 @@ size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels)
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, Bfloat16 *packed);
 
-/* bfloat16 numbers are multiplied as they are; a task converts a float16 panel to float32 in
- * memory of its own.
+/* bfloat16 numbers are multiplied as they are; a task converts a panel in float16 or in steps, which are
+ * bytes and a factor for each column, to float32 in memory of its own.
  */
-enum class PanelStorage { float32, float16, bfloat16 };
+enum class PanelStorage { float32, float16, steps, bfloat16 };
+
+/* Where matrices of weights are. */
+struct WeightMatrices {
+  WeightLayout layout; /* of one */
+  int64_t count;
+  int64_t stride; /* from one to the next one */
+};
 
 /* Weights in bfloat16, for tasks of whole tiles of it. */
 PanelStorage rounded_panels(const Setup &setup, Tiling &tiling);
 
-/* As what other weights are packed: float16 only if it holds each of them to the last bit and a task has so
- * many rows that the conversion takes next to no time.
+/* As what other weights are packed: steps or float16 only if they hold each of them to the last bit and a task has
+ * so many rows that the conversion takes next to no time, or a little for a quarter of the memory.
  *
  * Args: recipe: of the packed weights, but for what they are packed as; most_rows: that a task may be
  * given for that.
  */
-PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const std::string &recipe, int64_t most_rows,
-                           Tiling &tiling);
+PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightMatrices &matrices,
+                           const std::string &recipe, int64_t most_rows, Tiling &tiling);
 
 /* What the recipe of packed weights ends with. */
 std::string recipe_of(PanelStorage panels);
@@ -77,10 +84,9 @@ template <typename Number>
 GemmTask<Number> panel_task(PanelStorage panels, const WeightLayout &layout, const std::byte *packed, std::byte *panel,
                             float *c, int64_t c_stride, const Epilogue &epilogue) {
   GemmTask<Number> gemm{layout, reinterpret_cast<const Number *>(packed), c, c_stride, epilogue};
-  if (panels == PanelStorage::float16) {
-    gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
-    gemm.float32_panel = reinterpret_cast<float *>(panel);
-  }
+  if (panels == PanelStorage::float16) gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
+  if (panels == PanelStorage::steps) gemm.panels_in_steps = packed;
+  gemm.float32_panel = reinterpret_cast<float *>(panel);
   return gemm;
 }
 

@@ -2,46 +2,12 @@
 #include "operations/recurrent/gemv_matrix.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "costs/costs.h"
+#include "operations/storage/steps.h"
 
 namespace cpuacc {
-namespace {
-
-constexpr float kLeastStep = -128.0f;
-constexpr float kMostStep = 127.0f;
-
-/* Whether each number is a whole step, to the last bit. */
-bool are_steps(const float *numbers, int64_t count, float step) {
-  for (int64_t i = 0; i < count; ++i) {
-    const float steps = std::nearbyint(numbers[i] / step);
-    if (!(steps >= kLeastStep && steps <= kMostStep && steps * step == numbers[i])) return false;
-  }
-  return true;
-}
-
-/* A step of which all numbers are whole ones; 0 if there is none. */
-float step_of(const float *numbers, int64_t count) {
-  float smallest = 0.0f;
-  for (int64_t i = 0; i < count; ++i) {
-    const float size = std::fabs(numbers[i]);
-    if (size != 0.0f && !(smallest != 0.0f && size >= smallest)) smallest = size;
-  }
-  if (smallest == 0.0f) return 1.0f;
-  for (float steps = 1.0f; steps <= -kLeastStep; steps += 1.0f) {
-    const float nearest = smallest / steps;
-    for (const float step : {nearest, std::nextafter(nearest, 0.0f), std::nextafter(nearest, smallest)}) {
-      if (step >= std::numeric_limits<float>::min() && are_steps(numbers, count, step)) return step;
-    }
-  }
-  return 0.0f;
-}
-
-}  // namespace
-
 /* Few rows are multiplied, so all weights come from behind the first cache. */
 template <typename T>
 double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
@@ -64,7 +30,7 @@ template <typename T>
 bool GemvMatrix<T>::fits_steps(const T *weights) const {
   if constexpr (std::is_same_v<T, float>) {
     for (int64_t j = 0; j < columns; ++j) {
-      if (step_of(weights + j * depth, depth) == 0.0f) return false;
+      if (step_of(weights + j * depth, depth, 1) == 0.0f) return false;
     }
     return true;
   }
@@ -90,11 +56,11 @@ void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packe
   if constexpr (std::is_same_v<T, float>) {
     if (is_in_steps) {
       auto *scales = reinterpret_cast<float *>(packed);
-      for (int64_t j = 0; j < columns; ++j) scales[j] = step_of(weights + j * depth, depth);
+      for (int64_t j = 0; j < columns; ++j) scales[j] = step_of(weights + j * depth, depth, 1);
       std::fill(scales + columns, scales + padded(columns), 0.0f);
       auto *steps = reinterpret_cast<int8_t *>(packed + scale_bytes());
       return pack_panels(weights, rows, steps, [&](float number, int64_t column) {
-        return static_cast<int8_t>(std::nearbyint(number / scales[column]));
+        return in_steps(number, scales[column]);
       });
     }
   }
