@@ -251,7 +251,9 @@ def test_only_whole_steps_are_stored_as_such(number: str) -> None:
 def test_steps_need_some_rows(rows: int, share: int) -> None:
     net = Network("some rows")
     x = net.add_input("x", TensorInfo((rows, 64)))
-    net.add_output("y", net.add_fully_connected(x, steps(COLUMNS, 64), transpose_weight_matrix=True))
+    net.add_output(
+        "y", net.add_fully_connected(x, steps(COLUMNS, 64), transpose_weight_matrix=True)
+    )
     _, weight_bytes, _ = run(net, input_of(net))
     assert weight_bytes // (64 * COLUMNS) == share
 

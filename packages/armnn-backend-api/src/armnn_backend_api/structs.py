@@ -58,8 +58,8 @@ class Arena:
     def filled(self, kind: type[Any], elements: Iterable[Any]) -> Any:
         """Return an array of numbers."""
         numbers = tuple(elements)
-        made = self.array(kind, len(numbers))
-        made[: len(numbers)] = numbers
+        made = (kind * max(len(numbers), 1))(*numbers)
+        self._held.append(made)
         return made
 
     def structs(self, kind: type[_S], count: int) -> Any:
@@ -100,15 +100,15 @@ _words = Arena()
 
 def struct(kind: type[_S]) -> _S:
     """Return a growable struct with its header set, else zero."""
-    made = kind()
-    made.header = abi.Header(ctypes.sizeof(kind), abi.STRUCT_IDS[kind], None)
-    return made
+    return kind.from_buffer_copy(_blank(kind))
 
 
 @functools.cache
 def _blank(kind: type[ctypes.Structure]) -> bytes:
     """Return a growable struct's bytes, header set, else zero."""
-    return bytes(struct(kind))
+    made: Any = kind()
+    made.header = abi.Header(ctypes.sizeof(kind), abi.STRUCT_IDS[kind], None)
+    return bytes(made)
 
 
 def end_of(kind: type[ctypes.Structure], field: str) -> int:
@@ -139,17 +139,20 @@ def elements_of(attribute: abi.Attribute) -> list[Any]:
 
 def new_error() -> abi.Error:
     """Return an error struct for a callee to fill."""
-    error = abi.Error()
-    reset_error(error)
-    return error
+    return abi.Error.from_buffer_copy(_blank_error())
 
 
 def reset_error(error: abi.Error) -> None:
     """Prepare a filled error struct for the next call."""
-    ctypes.memset(ctypes.addressof(error), 0, ctypes.sizeof(error))
-    error.header.struct_size = ctypes.sizeof(error)
-    error.header.struct_id = abi.STRUCT_IDS[abi.Error]
-    error.node_id = -1
+    ctypes.memmove(ctypes.addressof(error), _blank_error(), ctypes.sizeof(error))
+
+
+@functools.cache
+def _blank_error() -> bytes:
+    """Return the bytes of an error without nodes."""
+    made = struct(abi.Error)
+    made.node_id = -1
+    return bytes(made)
 
 
 def text_of(text: abi.String) -> str:

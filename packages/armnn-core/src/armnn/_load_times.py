@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
@@ -134,11 +134,32 @@ def count_packing(nanoseconds: object, began: float) -> None:
     load.seconds["compile"] -= seconds
 
 
-@contextmanager
-def phase(sink: _Sink | None, name: str) -> Iterator[None]:
+def phase(sink: _Sink | None, name: str) -> _Phase:
     """Record a phase, also as a stage of the load."""
-    start = time.perf_counter_ns()
-    with stage(_STAGES.get(name, REST)):
-        yield
-    if sink is not None:
-        sink.event(name, start, time.perf_counter_ns(), category="phase")
+    return _Phase(sink, name)
+
+
+class _Phase:
+    """A phase while it lasts.
+
+    Each new shape has two, and few have a sink or a load.
+    """
+
+    __slots__ = ("_name", "_sink", "_stage", "_start")
+
+    def __init__(self, sink: _Sink | None, name: str) -> None:
+        self._sink, self._name = sink, name
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter_ns()
+        load = _current.get()
+        self._stage = None if load is None else load.count(_STAGES.get(self._name, REST))
+        if self._stage is not None:
+            self._stage.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self._stage is not None:
+            self._stage.__exit__(kind, error, traceback)
+        if self._sink is not None and kind is None:
+            end = time.perf_counter_ns()
+            self._sink.event(self._name, self._start, end, category="phase")

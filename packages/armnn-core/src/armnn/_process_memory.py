@@ -6,8 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 
 _lock = threading.Lock()
 _waiting = 0
@@ -15,8 +14,7 @@ _was_enabled = False
 _modules = 0
 
 
-@contextmanager
-def collection_waits() -> Iterator[None]:
+def collection_waits() -> _Pause:
     """Suspend the garbage collector; several threads may do so.
 
     Preparing a model makes tens of thousands of objects that stay, with no large garbage in cycles
@@ -25,21 +23,31 @@ def collection_waits() -> Iterator[None]:
     process, the objects made so far count as old afterwards: looking at each of them once would
     take a fifth of a first load from a cache.
     """
-    global _waiting, _was_enabled, _modules
-    with _lock:
-        if not _waiting:
-            _was_enabled, _modules = gc.isenabled(), len(sys.modules)
-            gc.disable()
-        _waiting += 1
-    try:
-        yield
-    finally:
+    return _pause
+
+
+class _Pause(ContextDecorator):
+    """Makes the collector wait, for all threads together."""
+
+    def __enter__(self) -> None:
+        global _waiting, _was_enabled, _modules
+        with _lock:
+            if not _waiting:
+                _was_enabled, _modules = gc.isenabled(), len(sys.modules)
+                gc.disable()
+            _waiting += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _waiting
         with _lock:
             _waiting -= 1
             if not _waiting and _was_enabled:
                 if len(sys.modules) > _modules:
                     _count_as_old()
                 gc.enable()
+
+
+_pause = _Pause()
 
 
 def _count_as_old() -> None:

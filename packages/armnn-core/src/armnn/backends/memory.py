@@ -146,6 +146,18 @@ class ArrayHandle(TensorHandle):
         return self._array
 
 
+class PlacedHandle(ArrayHandle):
+    """A tensor in an arena of host memory.
+
+    Attributes:
+        address: Where it begins, at a multiple of :data:`ALIGNMENT`.
+    """
+
+    __slots__ = ("address",)
+
+    address: int
+
+
 class ComputedHandle(TensorHandle):
     """A tensor whose shape its producer computes."""
 
@@ -281,6 +293,8 @@ def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.ui
         BackendError: The allocator returned something else.
     """
     block: Any = allocator.allocate(size, ALIGNMENT)
+    if type(allocator) is HostAllocator:
+        return cast("NDArray[np.uint8]", block)
     is_array = isinstance(block, np.ndarray) and block.dtype == np.uint8 and block.shape == (size,)
     if is_array and block.flags.writeable and (not size or address_of(block) % ALIGNMENT == 0):
         return cast("NDArray[np.uint8]", block)
@@ -292,8 +306,22 @@ def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.ui
 
 
 def handle_at(
-    arena: NDArray[np.uint8], offset: int, info: TensorInfo, source: MemorySource
-) -> ArrayHandle:
-    """Return the handle of a tensor in an arena."""
+    arena: NDArray[np.uint8],
+    offset: int,
+    info: TensorInfo,
+    source: MemorySource,
+    start: int,
+) -> PlacedHandle:
+    """Return the handle of a tensor in an arena.
+
+    Args:
+        arena: The arena, from :func:`allocated`.
+        offset: Where the tensor begins in it.
+        info: What the tensor is.
+        source: The kind of memory.
+        start: The address of the arena.
+    """
     array: NDArray[Any] = np.ndarray(info.static_shape, info.data_type.numpy_dtype, arena, offset)
-    return ArrayHandle(info, array, source)
+    made = PlacedHandle(info, array, source)
+    made.address = start + offset
+    return made

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Changes:
     """What is different for other shapes; all else stays.
 
@@ -30,7 +27,14 @@ class Changes:
         constants: The data of constant values.
     """
 
-    numbers: Sequence[Any]
-    infos: Mapping[Value, TensorInfo]
-    descriptors: Mapping[Layer, Descriptor]
-    constants: Mapping[Value, NDArray[Any]]
+    __slots__ = ("constants", "descriptors", "infos", "numbers")
+
+    def __init__(
+        self,
+        numbers: Sequence[Any],
+        infos: Mapping[Value, TensorInfo],
+        descriptors: Mapping[Layer, Descriptor],
+        constants: Mapping[Value, NDArray[Any]],
+    ) -> None:
+        self.numbers, self.infos, self.descriptors = numbers, infos, descriptors
+        self.constants = constants

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armnn.backends.cache import CachedProgram
 from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
+from armnn.optimizer.symbolic.recipes import SymbolicInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.symbolic.recipes import Numbers
     from armnn.tensor import TensorInfo
 
 
@@ -25,18 +27,26 @@ class ProgramFrame:
     else that the host does for it.
     """
 
-    def __init__(self, prepared: Prepared, part: Layer, candidate: Candidate) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        part: Layer,
+        candidate: Candidate,
+        infos: Mapping[Value, TensorInfo],
+    ) -> None:
         """Keep what does not depend on the shapes.
 
         Args:
             prepared: The specialisation for the first shapes.
             part: Its only layer but inputs and outputs.
             candidate: The backend of that.
+            infos: Those of its values, symbolic where shapes decide.
         """
         network = prepared.network
         self._name, self._part, self._candidate = network.name, part, candidate
-        self._inputs = [(layer.name, layer.output) for layer in network.inputs]
-        names = {value: name for name, value in self._inputs}
+        names = {layer.output: layer.name for layer in network.inputs}
+        self._inputs = {name: SymbolicInfo(infos[value]) for value, name in names.items()}
+        self._made = [SymbolicInfo(infos[value]) for value in part.outputs]
         self._read = tuple([names[value] for value in part.inputs if value is not None])
         self._outputs = {
             layer.name: names[value] if value in names else part.outputs.index(value)
@@ -47,24 +57,23 @@ class ProgramFrame:
 
     def program(
         self,
-        infos: Mapping[Value, TensorInfo],
-        compiled: Mapping[Layer, object],
+        numbers: Numbers,
+        compiled: Mapping[Layer, Any],
         whole: Callable[[], Prepared],
     ) -> SingleProgram:
         """Return the specialisation for other shapes.
 
         Args:
-            infos: Those of the values of the first shapes.
+            numbers: The numbers for these shapes.
             compiled: What the layers of the first shapes hold.
             whole: Makes the network.
         """
         part, program = self._part, compiled[self._part]
-        assert isinstance(program, CachedProgram)  # as the first one
         ports = ProgramPorts(
-            {name: infos[value] for name, value in self._inputs},
+            {name: info.settled(numbers) for name, info in self._inputs.items()},
             self._read,
             self._outputs,
-            tuple([infos[value] for value in part.outputs]),
+            tuple([info.settled(numbers) for info in self._made]),
         )
         return SingleProgram(
             self._name,
@@ -77,8 +86,16 @@ class ProgramFrame:
         )
 
 
-def program_frame(prepared: Prepared, participants: Participants) -> ProgramFrame | None:
-    """Return a network's frame, None if it has more layers."""
+def program_frame(
+    prepared: Prepared, participants: Participants, infos: Mapping[Value, TensorInfo]
+) -> ProgramFrame | None:
+    """Return a network's frame, None if it has more layers.
+
+    Args:
+        prepared: The specialisation for the first shapes.
+        participants: The backends.
+        infos: Those of its values, symbolic where shapes decide.
+    """
     network = prepared.network
     ends = {*network.inputs, *network.outputs}
     parts = [layer for layer in network.layers if layer not in ends]
@@ -96,4 +113,4 @@ def program_frame(prepared: Prepared, participants: Participants) -> ProgramFram
     )
     if candidate is None or candidate.backend.handle_factory_preferences or not is_plain:
         return None
-    return ProgramFrame(prepared, part, candidate)
+    return ProgramFrame(prepared, part, candidate, infos)

@@ -217,7 +217,7 @@ class OptimizedNetwork:
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
     ) -> Prepared | SingleProgram | None:
         """Return a specialisation like an earlier one, if possible."""
-        for template in self._templates.get(_key(values), ()):
+        for template in self._templates.get(_key(values) if values else (), ()):
             found = template.specialise(shapes, _label(shapes, values))
             if found is not None:
                 return found
@@ -288,7 +288,7 @@ def _label(
     shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
 ) -> Callable[[], str]:
     """Return what describes shapes later; the values may change."""
-    kept = {name: value.copy() for name, value in values.items()}
+    kept = {name: value.copy() for name, value in values.items()} if values else values
     return partial(describe, shapes, kept)
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -20,9 +18,10 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ProgramLayer:
     """A program's layer, as far as runs need it.
+
+    No data class, as ProgramPorts: each new shape makes one.
 
     Attributes:
         name: Its name.
@@ -31,13 +30,14 @@ class ProgramLayer:
         type: Its type.
     """
 
-    name: str
-    backend: str
-    compiled: CachedProgram
-    type: str = "PreCompiled"
+    __slots__ = ("backend", "compiled", "name")
+
+    type = "PreCompiled"
+
+    def __init__(self, name: str, backend: str, compiled: CachedProgram) -> None:
+        self.name, self.backend, self.compiled = name, backend, compiled
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ProgramPorts:
     """Inputs and outputs of a network that is one program.
 
@@ -49,10 +49,16 @@ class ProgramPorts:
         made: The outputs of the program.
     """
 
-    inputs: dict[str, TensorInfo]
-    read: tuple[str, ...]
-    outputs: Mapping[str, int | str]
-    made: tuple[TensorInfo, ...]
+    __slots__ = ("inputs", "made", "outputs", "read")
+
+    def __init__(
+        self,
+        inputs: dict[str, TensorInfo],
+        read: tuple[str, ...],
+        outputs: Mapping[str, int | str],
+        made: tuple[TensorInfo, ...],
+    ) -> None:
+        self.inputs, self.read, self.outputs, self.made = inputs, read, outputs, made
 
 
 class SingleProgram:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from armnn._dataclasses import replace
 from armnn._load_times import phase
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from armnn.optimizer.symbolic.recipes import Numbers
     from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import TensorInfo
+
+
+_T = TypeVar("_T")
 
 
 class Template:
@@ -66,7 +69,7 @@ class Template:
             for layer in self._layers
             if isinstance(layer.compiled, Replannable)
         ]
-        self._frame = program_frame(prepared, participants)
+        self._frame = program_frame(prepared, participants, self._infos)
 
     def _infos_of(self, layer: Layer) -> dict[Value, TensorInfo]:
         if layer.type != "PreCompiled":
@@ -123,9 +126,8 @@ class Template:
         changes: Changes,
         label: Callable[[], str],
     ) -> SingleProgram:
-        infos = {value: settled_info(info, changes.numbers) for value, info in self._infos.items()}
-        whole = functools.cache(functools.partial(self._whole, compiled, changes, label))
-        return frame.program(infos, compiled, whole)
+        whole = _Once(functools.partial(self._whole, compiled, changes, label))
+        return frame.program(changes.numbers, compiled, whole)
 
     def _whole(
         self, compiled: Mapping[Layer, object], changes: Changes, label: Callable[[], str]
@@ -200,12 +202,30 @@ class Template:
 
     def _changes(self, numbers: Numbers, shapes: Mapping[str, tuple[int, ...]]) -> Changes:
         trace = self._trace
-        larger = functools.cache(functools.partial(trace.larger_numbers, shapes))
+        larger = _Once(functools.partial(trace.larger_numbers, shapes))
         constants = {
             layer.output: self._constants.data(source, layer.output.info, numbers, larger)
             for layer, source in trace.sources.items()
         }
         return Changes(numbers, trace.infos, trace.descriptors, constants)
+
+
+class _Once(Generic[_T]):
+    """A function whose result is kept.
+
+    ``functools.cache`` takes ten times as long to make.
+    """
+
+    __slots__ = ("_found", "_function")
+
+    def __init__(self, function: Callable[[], _T]) -> None:
+        self._function = function
+        self._found: tuple[_T] | None = None
+
+    def __call__(self) -> _T:
+        if self._found is None:
+            self._found = (self._function(),)
+        return self._found[0]
 
 
 def _leaves_layers(backend: Backend) -> bool:

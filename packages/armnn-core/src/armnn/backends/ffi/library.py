@@ -125,6 +125,15 @@ class Library:
         return table
 
     @functools.cached_property
+    def takes_any_host_memory(self) -> bool:
+        """Whether programs have no wishes about the memory of tensors.
+
+        Raises:
+            BackendError: See :attr:`device_memory`.
+        """
+        return self.device_memory is None and self.function("io_requirement") is None
+
+    @functools.cached_property
     def deserialize_mapped(self) -> Callable[..., int] | None:
         """The function for programs in mapped files, if any.
 

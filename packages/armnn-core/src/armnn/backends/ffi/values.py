@@ -132,7 +132,7 @@ def option_array(options: Mapping[str, OptionValue], arena: Arena) -> Any:
     )
 
 
-def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
+def tensor_of(array: NDArray[Any], arena: Arena, address: int | None = None) -> abi.Tensor:
     """Return an array's description.
 
     The array must be contiguous and stay in place. DLPack says how elements are stored: a type of
@@ -141,7 +141,8 @@ def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
     """
     code, bits = _code_of(array.dtype)
     shape = arena.filled(ctypes.c_int64, array.shape)
-    return abi.Tensor(address_of(array), abi.DEVICE_CPU, 0, array.ndim, code, bits, 1, shape)
+    start = address_of(array) if address is None else address
+    return abi.Tensor(start, abi.DEVICE_CPU, 0, array.ndim, code, bits, 1, shape)
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from armnn.backends.ffi.library import Library
@@ -27,7 +27,7 @@ class NativeObject:
         is_running: Whether a thread is inside of a call that cannot be interrupted.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "_held", "is_running", "library", "pointer")
+    __slots__ = ("__weakref__", "_guard", "_held", "is_running", "library", "pointer")
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class NativeObject:
         self.pointer = pointer
         self.is_running = False
         self._held: list[object] = []
-        self._finalizer = _keeper.add(self, destroy, parent, self._held)
+        self._guard = _keeper.add(self, destroy, parent, self._held)
 
     def hold(self, thing: object) -> None:
         """Keep a host object alive until this one is destroyed."""
@@ -59,7 +59,24 @@ class NativeObject:
 
         It must not be used afterwards.
         """
-        self._finalizer()
+        _keeper.destroy(self._guard)
+
+
+class _Guard(weakref.ref["NativeObject"]):
+    """A reference with all that the object's end needs.
+
+    It holds the parent, so that even a garbage cycle is taken down in order. Each new shape has two
+    of them: ``weakref.finalize`` takes three times as long.
+    """
+
+    __slots__ = ("destroy", "held", "library", "number", "parent", "pointer")
+
+    destroy: Callable[[int], object]
+    held: list[object]
+    library: Library
+    number: int
+    parent: NativeObject | None
+    pointer: int
 
 
 class _Keeper:
@@ -67,7 +84,7 @@ class _Keeper:
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
-        self._finalizers: dict[int, tuple[weakref.finalize[Any, Any], weakref.ref[Any]]] = {}
+        self._guards: dict[int, _Guard] = {}
         self._libraries: dict[Library, None] = {}
         self._lock = threading.RLock()
 
@@ -77,18 +94,22 @@ class _Keeper:
         destroy: Callable[[int], object],
         parent: NativeObject | None,
         held: list[object],
-    ) -> weakref.finalize[Any, Any]:
-        number = next(self._numbers)
-        # The finalizer holds the parent, so that even a garbage cycle is taken down in order.
-        finalizer = weakref.finalize(
-            made, self._destroy, number, made.library, destroy, made.pointer, parent, held
-        )
-        finalizer.atexit = False
-        self._finalizers[number] = finalizer, weakref.ref(made)
-        return finalizer
+    ) -> _Guard:
+        guard = _Guard(made, self.destroy)
+        guard.library, guard.pointer, guard.destroy = made.library, made.pointer, destroy
+        guard.parent, guard.held = parent, held
+        guard.number = number = next(self._numbers)
+        self._guards[number] = guard
+        return guard
 
     def add_library(self, library: Library) -> None:
         self._libraries[library] = None
+
+    def destroy(self, guard: _Guard) -> None:
+        """Destroy a guarded object, if that was not done."""
+        known = self._guards.pop(guard.number, None)
+        if known is not None and not guard.library.has_ended:
+            guard.destroy(guard.pointer)
 
     def end(self) -> None:
         """Destroy the rest, youngest first, then shut files down."""
@@ -96,41 +117,19 @@ class _Keeper:
         with self._lock:
             for library in self._libraries:
                 library.has_ended = True
-            for _, reference in tuple(self._finalizers.values()):
-                made = reference()
+            for guard in tuple(self._guards.values()):
+                made = guard()
                 if made is not None and made.is_running:
                     # A daemon thread is in there: its memory must stay until the process is gone.
                     running[made.library] = None
-            for number in sorted(self._finalizers, reverse=True):
-                finalizer, _ = self._finalizers.get(number, (None, None))
-                if finalizer is not None:
-                    self._end_one(finalizer, running)
+            for number in sorted(self._guards, reverse=True):
+                last = self._guards.pop(number, None)
+                if last is not None and last.library not in running:
+                    last.destroy(last.pointer)
             for library in self._libraries:
                 shutdown = library.function("shutdown")
                 if shutdown is not None and library not in running:
                     shutdown()
-
-    def _end_one(self, finalizer: weakref.finalize[Any, Any], running: dict[Library, None]) -> None:
-        alive = finalizer.detach()
-        if alive is None:
-            return
-        _, _, (number, library, destroy, pointer, *_), _ = alive
-        self._finalizers.pop(number, None)
-        if library not in running:
-            destroy(pointer)
-
-    def _destroy(
-        self,
-        number: int,
-        library: Library,
-        destroy: Callable[[int], object],
-        pointer: int,
-        _parent: NativeObject | None,
-        _held: list[object],
-    ) -> None:
-        self._finalizers.pop(number, None)
-        if not library.has_ended:
-            destroy(pointer)
 
 
 _keeper: Final = _Keeper()

@@ -18,7 +18,7 @@ from armnn.backends.control import RunControl, current_control
 from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import ArrayHandle, address_of
+from armnn.backends.memory import ArrayHandle, PlacedHandle, address_of
 from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
@@ -243,8 +243,14 @@ class _BoundProgram:
         raise_stored()
 
     def _tensors(self, handles: Sequence[TensorHandle], *, is_output: bool) -> tuple[Any, int]:
-        pointers = self._arena.array(ctypes.POINTER(abi.Tensor), len(handles))
+        pointers = self._arena.array(_TENSOR_POINTER, len(handles))
+        takes_any = self.library.takes_any_host_memory
         for index, handle in enumerate(handles):
+            if takes_any and type(handle) is PlacedHandle:
+                self._arena.hold(handle)
+                tensor = tensor_of(handle.map(), self._arena, handle.address)
+                pointers[index] = ctypes.pointer(tensor)
+                continue
             own = _own_handle(handle, self._program)
             if own is not None:
                 pointers[index] = ctypes.pointer(own.describe(self._arena))
@@ -291,6 +297,7 @@ class _BoundProgram:
         return need
 
 
+_TENSOR_POINTER: Final = ctypes.POINTER(abi.Tensor)
 _NO_REQUIREMENT: Final = struct(abi.IoRequirement)
 ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
 _PADDING_LIMIT: Final = 1 << 21

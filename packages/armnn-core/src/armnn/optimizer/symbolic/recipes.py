@@ -267,11 +267,44 @@ def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
     """Return an info with plain numbers."""
     if info.shape is None or not is_symbolic(info.shape):
         return info
-    made, assign = object.__new__(TensorInfo), object.__setattr__  # all of it has been checked
-    assign(made, "shape", settled(info.shape, numbers))
-    for name in ("data_type", "scales", "zero_points", "axis"):
-        assign(made, name, getattr(info, name))
+    return _with_shape(info, settled(info.shape, numbers))
+
+
+def _with_shape(info: TensorInfo, shape: tuple[int, ...]) -> TensorInfo:
+    """Return an info with another shape, unchecked."""
+    made, assign = object.__new__(TensorInfo), object.__setattr__
+    assign(made, "shape", shape)
+    assign(made, "data_type", info.data_type)
+    assign(made, "scales", info.scales)
+    assign(made, "zero_points", info.zero_points)
+    assign(made, "axis", info.axis)
     return made
+
+
+class SymbolicInfo:
+    """An info whose symbols are found once.
+
+    Args:
+        info: The info, whose rank is known.
+    """
+
+    __slots__ = ("_dims", "_info", "_symbols")
+
+    def __init__(self, info: TensorInfo) -> None:
+        self._info = info
+        self._dims: list[Any] = list(info.shape or ())
+        self._symbols = [
+            (axis, dim.position) for axis, dim in enumerate(self._dims) if type(dim) is Symbolic
+        ]
+
+    def settled(self, numbers: Numbers) -> TensorInfo:
+        """Return the info with plain numbers."""
+        if not self._symbols:
+            return self._info
+        dims = self._dims.copy()
+        for axis, position in self._symbols:
+            dims[axis] = numbers[position]
+        return _with_shape(self._info, tuple(dims))
 
 
 def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:

@@ -60,6 +60,10 @@ class Trace:
                 size if isinstance(dim, int) else self.tape.input(size)
                 for dim, size in zip(declared, given, strict=True)
             )
+        self._expected = [
+            (name, [None if is_symbolic(dim) else dim for dim in dims])
+            for name, dims in self.shapes.items()
+        ]
         self.infos: dict[Value, TensorInfo] = {}
         self.descriptors: dict[Layer, Descriptor] = {}
         self.sources: dict[Layer, Source] = {}
@@ -72,12 +76,12 @@ class Trace:
     def numbers(self, shapes: Mapping[str, tuple[int, ...]]) -> Numbers | None:
         """Return the numbers for other shapes, None if decisions differ."""
         inputs: list[int] = []
-        for name, dims in self.shapes.items():
+        for name, dims in self._expected:
             given = shapes[name]
             if len(given) != len(dims):
                 return None
             for dim, size in zip(dims, given, strict=True):
-                if is_symbolic(dim):
+                if dim is None:
                     inputs.append(size)
                 elif dim != size:
                     return None

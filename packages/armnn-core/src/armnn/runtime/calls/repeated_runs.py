@@ -7,7 +7,6 @@ plan and take a context each time.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ class RepeatedRuns:
         self._gate = gate
         self._plans = plans
         self._waiting: deque[Reservation] = deque()  # its methods are atomic: they need no lock
-        self._places = threading.Semaphore(POOL_LIMIT)
+        self._places = deque((None,) * POOL_LIMIT)  # those left; likewise
         self._has_ended = False
 
     def run_again(
@@ -84,7 +83,7 @@ class RepeatedRuns:
             reservation = self._plans.reserve(inputs)
             try:
                 outputs = reservation.run(inputs, control, targets)
-                is_kept = reservation.is_repeatable and self._places.acquire(blocking=False)
+                is_kept = reservation.is_repeatable and self._takes_place()
             finally:
                 if not is_kept:
                     reservation.release()
@@ -96,6 +95,14 @@ class RepeatedRuns:
             if self._has_ended:
                 self.release()
         return outputs
+
+    def _takes_place(self) -> bool:
+        """Take one of the places, if any is left."""
+        try:
+            self._places.pop()
+        except IndexError:
+            return False
+        return True
 
     def release(self) -> None:
         """Give back what waits for a next run."""
@@ -115,5 +122,5 @@ class RepeatedRuns:
         try:
             reservation.release()
         finally:
-            self._places.release()
+            self._places.append(None)
             self._gate.leave()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass
-from armnn.backends.memory import handle_at
+from armnn.backends.memory import address_of, handle_at
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.planner import Block, Layout
 
@@ -44,9 +44,10 @@ class Arena:
     ) -> None:
         """Add the handles and the scratch memory in one block."""
         source = self.allocator.memory_source
+        start = address_of(memory)
         offsets = iter(self.layout.offsets)  # of the tensors, then of the scratch memory
         for value, offset in zip(self.values, offsets, strict=False):
-            handles[value] = handle_at(memory, offset, value.info, source)
+            handles[value] = handle_at(memory, offset, value.info, source, start)
         for (layer, size), offset in zip(self.scratch, offsets, strict=True):
             scratch[layer] = memory[offset : offset + size]
 

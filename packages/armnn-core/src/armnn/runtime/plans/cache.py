@@ -167,12 +167,14 @@ class NetworkPlans:
         closing.end()
 
     def _key(self, inputs: Sequence[NDArray[Any]]) -> tuple[Hashable, dict[str, NDArray[Any]]]:
+        shapes = tuple([array.shape for array in inputs])
+        if not self._value_limits:
+            return shapes, {}
         values = {
             self._names[index]: inputs[index]
             for index, most in self._value_limits
             if inputs[index].size <= most
         }
-        shapes = tuple(array.shape for array in inputs)
         return (shapes, *(value.tobytes() for value in values.values())), values
 
     def _enter(self, inputs: Sequence[NDArray[Any]]) -> _Entry:
@@ -200,12 +202,12 @@ class NetworkPlans:
 
     def _evict(self) -> None:
         """Drop plans until the limit holds; needs the lock."""
-        for key, entry in tuple(self._entries.items()):
-            if len(self._entries) <= self._limit:
+        while len(self._entries) > self._limit:
+            idle = (k for k, each in self._entries.items() if not each.users and each.plan)
+            key = next(idle, None)  # the first one, nearly always
+            if key is None:
                 return
-            if entry.users == 0 and entry.plan is not None:
-                del self._entries[key]
-                entry.close()
+            self._entries.pop(key).close()
 
     def _fill(
         self, entry: _Entry, inputs: Sequence[NDArray[Any]], values: Mapping[str, NDArray[Any]]
@@ -270,7 +272,7 @@ class Reservation:
     ) -> dict[str, NDArray[Any]]:
         """Run the network once, for the first time; see ExecutionContext.run."""
         try:
-            watched = with_layer_types(control, self._plan.prepared)
+            watched = control and with_layer_types(control, self._plan.prepared)
             outputs = self._context.run(inputs, watched, targets)
         except BaseException:
             self.spoil()

@@ -54,28 +54,24 @@ class ExecutionContext:
         submit: Callable[[int | None], Task] | None = None,
     ) -> None:
         self.submit = submit
-        self._inputs = tuple(handle for _, handle in inputs)
+        self._inputs = tuple([handle for _, handle in inputs])
         # The arrays of host memory stay the same; other memory is mapped anew for each run.
-        self._arrays = tuple(h.map() if isinstance(h, ArrayHandle) else None for h in self._inputs)
-        self._outputs = tuple(
+        self._arrays = [h.map() if isinstance(h, ArrayHandle) else None for h in self._inputs]
+        self._outputs = [
             (name, handle, handle.map() if isinstance(handle, ArrayHandle) else None)
             for name, handle in outputs
             if handle is not None
-        )
-        self._shapes = {
-            name: handle.info.static_shape
-            for name, handle, _ in self._outputs
-            if handle.info.is_static
-        }
+        ]
+        self._shapes: dict[str, tuple[int, ...]] | None = None
         # The same once more, as it takes the least time; see repeat().
-        self._expected = tuple(
+        self._expected = [
             (name, array.dtype, array.shape, array)
             for (name, _), array in zip(inputs, self._arrays, strict=True)
             if array is not None
-        )
-        self._copies = tuple((n, array.copy) for n, _, array in self._outputs if array is not None)
-        self._layers = tuple(layer for layer, _ in steps)
-        self._steps = tuple(step for _, step in steps)
+        ]
+        self._copies = [(n, array.copy) for n, _, array in self._outputs if array is not None]
+        self._layers = [layer for layer, _ in steps]
+        self._steps = [step for _, step in steps]
         self._managers = tuple(managers)
         self._memory = list(memory)
         ports = len(inputs) + len(self._outputs)
@@ -104,17 +100,27 @@ class ExecutionContext:
             InvalidArgumentError: An array of the caller's has another shape than the output.
         """
         if targets:
-            check_shapes(targets, self._shapes)
+            check_shapes(targets, self._output_shapes())
+        if not self._managers:
+            return self._run_on(inputs, control, targets or {})
         with ExitStack() as stack:
             for manager in self._managers:
                 stack.enter_context(manager)
-            for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
-                if array is None:
-                    handle.copy_from(source)
-                else:
-                    array[...] = source
+            return self._run_on(inputs, control, targets or {})
+
+    def _run_on(
+        self, inputs: Sequence[NDArray[Any]], control: RunControl | None, targets: Targets
+    ) -> dict[str, NDArray[Any]]:
+        for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
+            if array is None:
+                handle.copy_from(source)
+            else:
+                array[...] = source
+        if control is None:
+            self._run_steps()
+        else:
             self._run_with(control)
-            return self._collected(targets or {})
+        return self._collected(targets)
 
     def run_bound(self, control: RunControl | None) -> None:
         """Run all steps on bound arrays.
@@ -161,7 +167,7 @@ class ExecutionContext:
             return None
         if targets or control is not None:
             if targets:
-                check_shapes(targets, self._shapes)
+                check_shapes(targets, self._output_shapes())
             self._run_with(control)
             return self._collected(targets or {})
         self._run_steps()
@@ -183,13 +189,24 @@ class ExecutionContext:
     def close(self) -> None:
         """Give the working memory back."""
         self.submit = None
-        self._steps = self._inputs = self._arrays = self._outputs = ()
-        self._expected = self._copies = ()
+        self._inputs = ()
+        self._arrays, self._outputs = [], []
+        self._expected, self._copies, self._steps = [], [], []
         closing = Closing("an execution context")
         while self._memory:
             allocator, block = self._memory.pop()
             closing.step(allocator.free, block)
         closing.end()
+
+    def _output_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the outputs that are known."""
+        if self._shapes is None:
+            self._shapes = {
+                name: handle.info.static_shape
+                for name, handle, _ in self._outputs
+                if handle.info.is_static
+            }
+        return self._shapes
 
     def _collected(self, targets: Targets) -> dict[str, NDArray[Any]]:
         """Return each output, in the caller's array if any."""

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import CachingBackend
@@ -96,11 +96,13 @@ class Plan:
 
     def acquire(self) -> ExecutionContext:
         """Return a context for one run, pooled or new."""
-        try:
-            return self._pool.pop()  # the last one used: its memory is still in the cache
-        except IndexError:
-            self._idle_memory.make_room(self, self.arena_bytes)
-            return self._contexts.make()
+        if self._pool:
+            try:
+                return self._pool.pop()  # the last one used: its memory is still in the cache
+            except IndexError:
+                pass  # another thread was faster
+        self._idle_memory.make_room(self, self.arena_bytes)
+        return self._contexts.make()
 
     def bound(self, binding: Binding) -> tuple[ExecutionContext, tuple[str, ...]]:
         """Return a context that stands on a caller's arrays.
@@ -141,9 +143,12 @@ class Plan:
             ClosingError: Memory could not be given back; the contexts are dropped nevertheless.
         """
         closing = Closing(f"the plan of the network {self.prepared.name!r}")
-        with suppress(IndexError):  # another thread may take the last one
-            while self._pool:
-                closing.step(self._pool.pop().close)
+        while self._pool:
+            try:
+                context = self._pool.pop()
+            except IndexError:  # another thread took the last one
+                break
+            closing.step(context.close)
         closing.end()
 
 
@@ -161,6 +166,7 @@ def _by_program(
     return ProgramContexts(single, workload, participants, by_layers)
 
 
+@functools.cache
 def _has_own_workloads(kind: type[CachingBackend]) -> bool:
     """Return whether a plug-in's class makes workloads of layers otherwise.
 
@@ -180,7 +186,8 @@ class IdleMemory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._plans: OrderedDict[Plan, None] = OrderedDict()
+        self._plans: OrderedDict[Plan, int] = OrderedDict()  # with their idle bytes, or more
+        self._bytes = 0  # of all
 
     def make_room(self, plan: Plan, further: int = 0) -> None:
         """Bound the memory for a plan's returned or new context.
@@ -190,13 +197,16 @@ class IdleMemory:
             further: The memory of the context that it makes.
         """
         with self._lock:
-            self._plans[plan] = None
-            self._plans.move_to_end(plan)
-            if len(self._plans) == 1:
-                return
+            kept = plan.idle_bytes
+            self._bytes += kept - self._plans.pop(plan, 0)
+            self._plans[plan] = kept
+            if self._bytes + further - SLACK_BYTES <= plan.arena_bytes or len(self._plans) == 1:
+                return  # nearly always: no other plan is looked at
             idle = [each.idle_bytes for each in self._plans]
+            self._plans.update(zip(self._plans, idle, strict=True))
+            self._bytes = sum(idle)
             most = max([each.arena_bytes for each in self._plans])
-            excess = sum(idle) + further - SLACK_BYTES - most
+            excess = self._bytes + further - SLACK_BYTES - most
             if excess <= 0:
                 return
             plans = zip(self._plans, idle, strict=True)
@@ -210,4 +220,4 @@ class IdleMemory:
     def forget(self, plan: Plan) -> None:
         """Count a plan no longer."""
         with self._lock:
-            self._plans.pop(plan, None)
+            self._bytes -= self._plans.pop(plan, 0)

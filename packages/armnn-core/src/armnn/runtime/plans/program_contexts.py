@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from armnn.backends.cache import program_footprint
-from armnn.backends.memory import ALIGNMENT, allocated, handle_at
+from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
 from armnn.backends.named_frames import blamed
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
 
@@ -57,7 +57,7 @@ class ProgramContexts:
         self._lock = threading.Lock()
         ports = single.ports
         infos = (*ports.inputs.values(), *ports.made)
-        sizes = (-(-info.size_bytes // ALIGNMENT) * ALIGNMENT for info in infos)
+        sizes = [-(-info.size_bytes // ALIGNMENT) * ALIGNMENT for info in infos]
         *starts, self.arena_bytes = accumulate(sizes, initial=0)
         self._places = tuple(zip(starts, infos, strict=True))
 
@@ -80,8 +80,8 @@ class ProgramContexts:
         managers = memory_managers(self._participants)
         allocator = candidate.backend.default_allocator()
         block = allocated(candidate.id, allocator, self.arena_bytes)
-        source = allocator.memory_source
-        handles = [handle_at(block, start, info, source) for start, info in self._places]
+        source, begin = allocator.memory_source, address_of(block)
+        handles = [handle_at(block, start, info, source, begin) for start, info in self._places]
         inputs = dict(zip(ports.inputs, handles, strict=False))
         made = handles[len(inputs) :]
         bind = blamed(self._workload.bind, candidate.id, layer.name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.cache import CachedProgram, Replannable
 from armnn.backends.ffi.calls import is_late, raise_stored
-from armnn.backends.ffi.errors import Failure, call
+from armnn.backends.ffi.errors import Failure, attempt
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
@@ -130,17 +130,18 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
         Raises:
             ArmnnError: The backend made none.
         """
-        check_open(self.library)
-        pointer = ctypes.c_void_p()
-        action = f"make an execution context for {self.title}"
-        call(self.library, "context_create", action, self.pointer, ctypes.byref(pointer))
-        if pointer.value is None:
+        library, pointer = self.library, ctypes.c_void_p()
+        check_open(library)
+        failure = attempt(library.required("context_create"), self.pointer, ctypes.byref(pointer))
+        if failure is not None or pointer.value is None:
+            action = f"make an execution context for {self.title}"
+            if failure is not None:
+                raise failure.exception(library, action)
             raise BackendError(
-                f"backend {self.library.id!r} ({self.library.path}) failed to {action}: it "
-                "returned neither a context nor an error"
+                f"backend {library.id!r} ({library.path}) failed to {action}: it returned neither "
+                "a context nor an error"
             )
-        destroy = self.library.required("context_destroy")
-        return NativeObject(self.library, pointer.value, destroy, self)
+        return NativeObject(library, pointer.value, library.required("context_destroy"), self)
 
     def failure(self, code: int, error: abi.Error) -> ArmnnError:
         """Return a failed execute's exception; reset the error."""
