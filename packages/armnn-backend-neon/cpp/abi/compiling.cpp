@@ -65,7 +65,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   const FastMath fast_math{is_fast, is_fast && backend.kernels.gemm_tile_bfloat16 != nullptr};
   Graph lowered = lower_all(imported, backend.kernels, fast_math);
   has_packed ? imported.let_go_unread() : imported.keep_constants();
-  run_passes(lowered, backend.kernels);
+  run_passes(lowered, backend.kernels, fast_math.has_bfloat16);
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);

@@ -100,6 +100,7 @@ struct Setup {
   int32_t threads_for(double ns) const { return ns < least_ns ? 1 : threads; }
 
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+  bool is_bfloat16(TensorId id) const { return (*this)[id].type == ARMNN_BFLOAT16; }
   const costs::Machine &machine() const { return costs::machine(kernels.lanes); }
 };
 
@@ -114,6 +115,13 @@ struct CopiedRange {
 /* Tensors of an operation with one of each. */
 struct Ends {
   TensorId from, to;
+};
+
+/* What an operation can do with a tensor of float32 that is stored in bfloat16 instead. */
+enum class Bfloat16Use {
+  none,
+  rounds, /* it rounds what it reads anyway: nothing changes */
+  converts, /* it computes in float32, and converts as it reads or stores */
 };
 
 /* A computation. Immutable once it is prepared: any number of threads may run it. */
@@ -142,6 +150,10 @@ class Operation {
    * Known once it is prepared.
    */
   virtual std::vector<CopiedRange> copied_ranges() const { return {}; }
+
+  /* Of an input, and of the outputs; whether a tensor is stored so is known when it is prepared. */
+  virtual Bfloat16Use reads_bfloat16(const Kernels &, size_t) const { return Bfloat16Use::none; }
+  virtual Bfloat16Use stores_bfloat16(const Kernels &) const { return Bfloat16Use::none; }
 
   /* What it computes, as far as a rule of passes/ asks. */
   virtual Description describe() const { return {}; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The epilogue of a float32 gemm tile: bias, residual and function, then to memory. */
+/* The epilogue of a gemm tile summed in float32: bias, residual and function, then to memory. */
 #pragma once
 
 #include "kernels/functions.h"
@@ -14,48 +14,55 @@ CPUACC_INLINE void each_vector(const Last &last, const Visit &visit) {
   visit(V - 1, last);
 }
 
-template <int R, int V, typename Last>
-CPUACC_INLINE void add_bias_and_residual(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
-  if (tile.bias != nullptr) {
+/* Where a tile is stored and its residual is, by the type of a number. */
+CPUACC_INLINE float *output_of(const TileOutput &tile, const float *) { return tile.c; }
+[[maybe_unused]] CPUACC_INLINE Bfloat16 *output_of(const TileOutput &tile, const Bfloat16 *) { return tile.rounded_c; }
+CPUACC_INLINE const float *residual_of(const TileOutput &tile, const float *) { return tile.residual; }
+[[maybe_unused]] CPUACC_INLINE const Bfloat16 *residual_of(const TileOutput &tile, const Bfloat16 *) {
+  return tile.rounded_residual;
+}
+
+template <typename Number, int R, int V, typename Last>
+CPUACC_INLINE void add_residual(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    const Number *residual = residual_of(tile, static_cast<const Number *>(nullptr)) + r * tile.residual_stride;
     each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
-      const Floats bias = lanes.get(tile.bias + v * kLanes);
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
+      sums[r][v] += get(lanes, residual + v * kLanes);
     });
-  }
-  if (tile.residual != nullptr) {
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      const float *residual = tile.residual + r * tile.residual_stride;
-      each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
-        sums[r][v] += lanes.get(residual + v * kLanes);
-      });
-    }
   }
 }
 
-template <int R, int V, typename Last, typename F>
+template <int R, int V, typename Last>
+CPUACC_INLINE void add_bias(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
+  each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
+    const Floats bias = lanes.get(tile.bias + v * kLanes);
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
+  });
+}
+
+template <typename Number, int R, int V, typename Last, typename F>
 CPUACC_INLINE void store_all(const TileOutput &tile, const Last &last, const Floats (&sums)[R][V],
                              const F &function) {
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    float *row = tile.c + r * tile.c_stride;
+    Number *row = output_of(tile, static_cast<const Number *>(nullptr)) + r * tile.c_stride;
     each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
-      lanes.put(row + v * kLanes, function(sums[r][v]));
+      put(lanes, row + v * kLanes, function(sums[r][v]));
     });
   }
 }
 
 /* The functions that most networks use stay in registers, the others go through memory. */
-template <int R, int V, typename Last>
-CPUACC_INLINE void finish_lanes(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
-  add_bias_and_residual<R, V>(tile, last, sums);
+template <typename Number, int R, int V, typename Last>
+CPUACC_INLINE void store_function(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
   const Elementwise &f = tile.function;
   if (!f.is_scaled()) {
     switch (f.function) {
       case Function::identity:
-        return store_all<R, V>(tile, last, sums, Known<Function::identity>{f.a, f.b});
-      case Function::clamp: return store_all<R, V>(tile, last, sums, Known<Function::clamp>{f.a, f.b});
-      case Function::linear: return store_all<R, V>(tile, last, sums, Known<Function::linear>{f.a, f.b});
+        return store_all<Number>(tile, last, sums, Known<Function::identity>{f.a, f.b});
+      case Function::clamp: return store_all<Number>(tile, last, sums, Known<Function::clamp>{f.a, f.b});
+      case Function::linear: return store_all<Number>(tile, last, sums, Known<Function::linear>{f.a, f.b});
       case Function::hard_swish:
-        return store_all<R, V>(tile, last, sums, Known<Function::hard_swish>{f.a, f.b});
+        return store_all<Number>(tile, last, sums, Known<Function::hard_swish>{f.a, f.b});
       default: break;
     }
   }
@@ -64,21 +71,33 @@ CPUACC_INLINE void finish_lanes(const TileOutput &tile, const Last &last, Floats
     CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
   }
   apply_all(f, &spilled[0][0], R * V);
-  store_all<R, V>(tile, last, spilled, Known<Function::linear>{f.scale, f.shift});
+  store_all<Number>(tile, last, spilled, Known<Function::linear>{f.scale, f.shift});
 }
 
-template <int R, int V>
+template <typename Number, bool kHasBfloat16, int R, int V, typename Last>
+CPUACC_INLINE void finish_lanes(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
+  if (tile.bias != nullptr) add_bias(tile, last, sums);
+  if (tile.residual != nullptr) add_residual<float>(tile, last, sums);
+  if constexpr (kHasBfloat16) {
+    if (tile.rounded_residual != nullptr) add_residual<Bfloat16>(tile, last, sums);
+  }
+  store_function<Number>(tile, last, sums);
+}
+
+/* Args: Number: what is stored; kHasBfloat16: whether the residual may be in bfloat16. */
+template <int R, int V, typename Number = float, bool kHasBfloat16 = false>
 CPUACC_INLINE void finish(const TileOutput &tile, Floats (&sums)[R][V]) {
-  if (tile.column_count == V * kLanes) return finish_lanes<R, V>(tile, All{}, sums);
-  finish_lanes<R, V>(tile, First{tile.column_count - (V - 1) * kLanes}, sums);
+  if (tile.column_count == V * kLanes) return finish_lanes<Number, kHasBfloat16>(tile, All{}, sums);
+  finish_lanes<Number, kHasBfloat16>(tile, First{tile.column_count - (V - 1) * kLanes}, sums);
 }
 
 /* Brings what finish() writes to, and adds, into the nearest cache. */
-template <int R>
+template <int R, typename Number = float>
 inline void prefetch_output(const TileOutput &tile) {
+  constexpr const Number *kType = nullptr;
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    __builtin_prefetch(tile.c + r * tile.c_stride, 1);
-    if (tile.residual != nullptr) __builtin_prefetch(tile.residual + r * tile.residual_stride);
+    __builtin_prefetch(output_of(tile, kType) + r * tile.c_stride, 1);
+    if (residual_of(tile, kType) != nullptr) __builtin_prefetch(residual_of(tile, kType) + r * tile.residual_stride);
   }
 }
 

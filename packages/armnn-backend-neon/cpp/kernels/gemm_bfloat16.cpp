@@ -2,8 +2,7 @@
 /* The bfloat16 gemm tile, summed in float32. Only for levels whose instructions multiply
  * them: vdpbf16ps of AVX-512 BF16, bfdot of Arm's BF16.
  */
-#include CPUACC_DOT_HEADER /* isa/dot_<instruction set>.h, by levels.toml */
-
+#include "kernels/bfloat16.h"
 #include "kernels/epilogue.h"
 #include "kernels/tile_shape.h"
 
@@ -36,13 +35,14 @@ inline void add_pair(Floats (&sums)[R][V], const Bfloat16 *b, const PairOf &pair
   }
 }
 
-template <int R, int V>
+/* Args: Number: what is stored. */
+template <typename Number, int R, int V>
 void gemm(const GemmTileBfloat16 &tile) {
   Floats sums[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
   }
-  prefetch_output<R>(tile);
+  prefetch_output<R, Number>(tile);
   const Bfloat16 *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const Bfloat16 *const *rows = tile.rows + t * tile.rows_stride;
@@ -58,28 +58,33 @@ void gemm(const GemmTileBfloat16 &tile) {
       b += 2 * kColumns;
     }
   }
-  finish<R, V>(tile, sums);
+  finish<R, V, Number, true>(tile, sums);
 }
 
 using Gemm = void (*)(const GemmTileBfloat16 &);
 
-template <int V, int... R>
+template <typename Number, int V, int... R>
 Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
-  static constexpr Gemm kOfRows[] = {gemm<R + 1, V>...};
+  static constexpr Gemm kOfRows[] = {gemm<Number, R + 1, V>...};
   return kOfRows[rows - 1];
 }
 
-template <int V>
+template <typename Number, int V>
 Gemm gemm_of(int rows) {
-  return gemm_of<V>(rows, std::make_integer_sequence<int, kRows>{});
+  return gemm_of<Number, V>(rows, std::make_integer_sequence<int, kRows>{});
+}
+
+template <typename Number>
+Gemm gemm_for(const GemmTileBfloat16 &tile) {
+  /* All of its vectors but the last one are whole. */
+  const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
+  return vectors == 1   ? gemm_of<Number, 1>(tile.row_count)
+         : vectors == 2 ? gemm_of<Number, 2>(tile.row_count)
+                        : gemm_of<Number, kVectors>(tile.row_count);
 }
 
 void gemm_tile_bfloat16(const GemmTileBfloat16 &tile) {
-  /* All of its vectors but the last one are whole. */
-  const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
-  const Gemm compute = vectors == 1   ? gemm_of<1>(tile.row_count)
-                          : vectors == 2 ? gemm_of<2>(tile.row_count)
-                                         : gemm_of<kVectors>(tile.row_count);
+  const Gemm compute = tile.rounded_c == nullptr ? gemm_for<float>(tile) : gemm_for<Bfloat16>(tile);
   compute(tile);
 }
 

@@ -17,12 +17,17 @@ static_assert(kColumns == kBlockColumns, "panels are those of the other kernels"
 /* Of the level that this one adds to: for gemms of few rows. */
 void (*gemm_in_vectors)(const GemmTileBfloat16 &tile);
 int32_t rows_in_vectors;
+/* And to convert rows, as a row of a tile is finished in float32. */
+void (*round_row)(const float *x, Bfloat16 *y, int64_t n);
+void (*widen_row)(const uint16_t *x, float *y, int64_t n);
 
 GemmTileBfloat16 rows_from(const GemmTileBfloat16 &tile, int32_t first, int32_t count) {
   GemmTileBfloat16 some = tile;
   some.rows += first;
-  some.c += first * tile.c_stride;
+  if (some.c != nullptr) some.c += first * tile.c_stride;
+  if (some.rounded_c != nullptr) some.rounded_c += first * tile.c_stride;
   if (some.residual != nullptr) some.residual += first * tile.residual_stride;
+  if (some.rounded_residual != nullptr) some.rounded_residual += first * tile.residual_stride;
   some.row_count = count;
   return some;
 }
@@ -31,7 +36,15 @@ template <int V>
 void finish_row(const GemmTileBfloat16 &tile, const float *sums) {
   Floats row[1][V];
   for (int v = 0; v < V; ++v) row[0][v] = load(sums + v * kLanes);
-  finish<1, V>(tile, row);
+  alignas(64) float residual[kBlockColumns], made[kBlockColumns];
+  TileOutput wide = tile;
+  if (tile.rounded_residual != nullptr) {
+    widen_row(reinterpret_cast<const uint16_t *>(tile.rounded_residual), residual, tile.column_count);
+    wide.residual = residual;
+  }
+  if (tile.rounded_c != nullptr) wide.c = made;
+  finish<1, V>(wide, row);
+  if (tile.rounded_c != nullptr) round_row(made, tile.rounded_c, tile.column_count);
 }
 
 /* Each row is computed alike beside any number of others, so that its bits do not depend on the tasks: how many
@@ -63,6 +76,8 @@ void begin_tiles_bfloat16(TileState &kept, int64_t depth) { begin_tiles(kept, 2 
 void fill_gemm_bfloat16_tile_registers(Kernels &table) {
   gemm_in_vectors = table.gemm_tile_bfloat16;
   rows_in_vectors = table.rows_bfloat16;
+  round_row = table.round_to_bfloat16;
+  widen_row = table.half_to_float32[static_cast<int>(HalfFormat::bfloat16)];
   table.gemm_tile_bfloat16 = gemm_tile_bfloat16;
   table.rows_bfloat16 = kBlockRows;
   table.begin_tiles_bfloat16 = begin_tiles_bfloat16;

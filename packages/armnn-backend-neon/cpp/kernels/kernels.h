@@ -73,25 +73,37 @@ struct Elementwise {
   __attribute__((always_inline)) bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
 };
 
+/* The upper half of a float32. */
+struct Bfloat16 {
+  uint16_t bits;
+};
+
+/* Where floats are stored, in memory of either format. Only kernels that multiply bfloat16 look at what is rounded. */
+struct Stored {
+  float *exact;
+  Bfloat16 *rounded = nullptr; /* in place of it; nullptr: none */
+
+  __attribute__((always_inline)) Stored operator+(int64_t place) const {
+    return rounded == nullptr ? Stored{exact + place, nullptr} : Stored{nullptr, rounded + place};
+  }
+};
+
 /* What follows a sum: function(sum + bias + residual). */
 struct Epilogue {
   const float *bias; /* of the first column; nullptr: none */
   const float *residual; /* as what is stored; nullptr: none */
   Elementwise function;
+  const Bfloat16 *rounded_residual = nullptr; /* in place of residual; nullptr: none */
 };
 
 /* Where a gemm tile is stored, and its epilogue. */
 struct TileOutput : Epilogue {
   float *c;
+  Bfloat16 *rounded_c; /* in place of c, which gets the results rounded; nullptr: none */
   int64_t c_stride;
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
   int64_t residual_stride;
-};
-
-/* The upper half of a float32. */
-struct Bfloat16 {
-  uint16_t bits;
 };
 
 /* A gemm tile: rows x columns of sums over taps and depth of A * B.
@@ -129,16 +141,18 @@ struct DirectRow : TileOutput {
 };
 
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */
-struct DepthwiseRows : DepthwiseShape {
-  const float *input; /* the image: [height, width, channels] */
+template <typename In>
+struct DepthwiseRowsOf : DepthwiseShape {
+  const In *input; /* the image: [height, width, channels] */
   const float *weights; /* [window_height, window_width, channels] */
   const float *bias; /* nullptr: none */
-  float *output; /* [count, output_width, channels] */
+  Stored output; /* [count, output_width, channels] */
   int64_t count, output_width;
   int64_t top; /* input row of the first window row of the first output; may be outside */
   int64_t left; /* input column of the first window column of the first output */
   Elementwise function;
 };
+using DepthwiseRows = DepthwiseRowsOf<float>;
 
 /* A tile of an image as Winograd's minimal filtering F(m x m, 3 x 3) reads it, [H, W, channels] from
  * (top, left) on, zero outside: (m + 2)^2 transformed elements of channels numbers each, at multiples
@@ -251,6 +265,8 @@ struct Kernels {
   /* To the nearest, ties to even; NaN stays NaN. */
   void (*round_to_bfloat16)(const float *x, Bfloat16 *y, int64_t n);
   void (*depthwise_rows)(const DepthwiseRows &rows);
+  /* Computed in float32 all the same; nullptr where gemm_tile_bfloat16 is. */
+  void (*depthwise_rows_of_bfloat16)(const DepthwiseRowsOf<Bfloat16> &rows);
   void (*pooling_row)(const PoolingRow &row);
   /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
   void (*winograd_2d_input[3])(const Winograd2dInput &tile);

@@ -47,17 +47,25 @@ template <int Width = static_cast<int>(kLanes) / 2, typename F>
   return folded(x, [](Floats a, Floats b) { return a + b; });
 }
 
-/* The memory of a vector: all lanes, or the first n. */
+/* The memory of a vector: all lanes, or the first n. Numbers in bfloat16 are in bfloat16.h. */
 struct All {
+  int64_t count() const { return kLanes; }
   Floats get(const float *p) const { return load(p); }
   void put(float *p, Floats x) const { store(p, x); }
 };
 
 struct First {
   int64_t n;
+  int64_t count() const { return n; }
   Floats get(const float *p) const { return load_part(p, n); }
   void put(float *p, Floats x) const { store_part(p, x, n); }
 };
+
+template <typename Lanes>
+CPUACC_INLINE Floats get(const Lanes &lanes, const float *p) { return lanes.get(p); }
+
+template <typename Lanes>
+CPUACC_INLINE void put(const Lanes &lanes, float *p, Floats x) { lanes.put(p, x); }
 
 /* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
  * each element in a general register, and moves that to a vector.

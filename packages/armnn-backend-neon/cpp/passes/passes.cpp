@@ -3,10 +3,11 @@
 
 namespace cpuacc {
 
-void run_passes(Graph &graph, const Kernels &kernels) {
+void run_passes(Graph &graph, const Kernels &kernels, bool in_bfloat16) {
   fuse(graph, kernels);
   compute_in_float16(graph, kernels);
   chain(graph);
+  if (in_bfloat16) store_in_bfloat16(graph, kernels);
 }
 
 }  // namespace cpuacc

@@ -6,8 +6,8 @@
 
 namespace cpuacc {
 
-/* All of them, in order. */
-void run_passes(Graph &graph, const Kernels &kernels);
+/* All of them, in order. Args: in_bfloat16: whether the kernels multiply in it, and may. */
+void run_passes(Graph &graph, const Kernels &kernels, bool in_bfloat16);
 
 /* Removes operations whose outputs have no reader. */
 void drop_unread(Graph &graph);
@@ -17,5 +17,7 @@ void fuse(Graph &graph, const Kernels &kernels);
 void compute_in_float16(Graph &graph, const Kernels &kernels);
 /* Joins pointwise operations that read each other's outputs into one loop over memory. */
 void chain(Graph &graph);
+/* Stores tensors in bfloat16 that would be rounded to it anyway. */
+void store_in_bfloat16(Graph &graph, const Kernels &kernels);
 
 }  // namespace cpuacc

@@ -106,7 +106,7 @@ class Attention final : public Operation {
   void multiply_as(const Frame &frame, const WeightLayout &layout, int64_t count, const Number *left,
                    const std::byte *packed, float *to, std::byte *memory) const {
     const Epilogue nothing{nullptr, nullptr, {Function::identity, 0.0f, 0.0f}};
-    const GemmTask<Number> task{layout, reinterpret_cast<const Number *>(packed), to, layout.columns, nothing};
+    const GemmTask<Number> task{layout, reinterpret_cast<const Number *>(packed), {to}, layout.columns, nothing};
     run_gemm_task(task, tiling(count, layout.columns, frame.kernels), 0, frame.kernels,
                   reinterpret_cast<const Number **>(memory),
                   [&](int64_t row, const Number **pointer, int64_t) { *pointer = left + row * layout.depth; });

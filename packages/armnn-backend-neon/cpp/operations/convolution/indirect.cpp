@@ -26,7 +26,18 @@ class IndirectConvolution final : public WithEpilogue {
 
   int64_t bias_count() const override { return groups_ * layout_.columns; }
 
+  Bfloat16Use reads_bfloat16(const Kernels &, size_t input) const override {
+    if (!is_rounded_) return Bfloat16Use::none;
+    if (input == 0) return Bfloat16Use::rounds;
+    return is_residual(input) ? Bfloat16Use::converts : Bfloat16Use::none;
+  }
+  Bfloat16Use stores_bfloat16(const Kernels &) const override {
+    return is_rounded_ ? Bfloat16Use::converts : Bfloat16Use::none;
+  }
+
   size_t prepare(const Setup &setup) override {
+    note_storage(setup);
+    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
     copies_rows_ = !is_rounded_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;
@@ -40,7 +51,9 @@ class IndirectConvolution final : public WithEpilogue {
     panels_ = is_rounded_ ? rounded_panels(setup, tiling_)
                           : panel_storage(setup, setup[inputs[1]], {layout_, groups_, group_stride_}, recipe, most_rows,
                                           tiling_);
-    if (is_rounded_) {
+    if (is_image_rounded_) {
+      work.counts[costs::rounded] = 0.0;
+    } else if (is_rounded_) {
       image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
     float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
@@ -50,9 +63,10 @@ class IndirectConvolution final : public WithEpilogue {
   }
 
   void run(const Frame &frame) const override {
-    const float *image = frame.in<float>(inputs[0]);
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes());
     const std::byte *packed = packed_.packed(frame, inputs[1], memory + aligned_bytes(image_.bytes()));
+    if (is_image_rounded_) return run_all(frame, windows_, frame.in<Bfloat16>(inputs[0]), packed);
+    const float *image = frame.in<float>(inputs[0]);
     if (!is_rounded_) return run_all(frame, windows_, image, packed);
     auto *to = reinterpret_cast<Bfloat16 *>(memory);
     image_.round(frame, image, to);
@@ -83,7 +97,7 @@ class IndirectConvolution final : public WithEpilogue {
                const Number **table, int64_t group, int64_t task) const {
     const int64_t first = group * layout_.columns;
     std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_);
-    const auto gemm = panel_task<Number>(panels_, layout_, packed, behind, frame.out<float>(outputs[0]) + first,
+    const auto gemm = panel_task<Number>(panels_, layout_, packed, behind, stored(frame) + first,
                                          groups_ * layout_.columns, epilogue(frame, first, first));
     image += group * layout_.depth;
     if (are_pixels(windows) && !copies_rows_) {
@@ -102,6 +116,7 @@ class IndirectConvolution final : public WithEpilogue {
   Windows windows_;
   WeightLayout layout_;
   bool is_rounded_;
+  bool is_image_rounded_ = false; /* it is stored so */
   int64_t groups_;
   int64_t group_stride_;
   Tiling tiling_{};

@@ -152,7 +152,7 @@ class TransposedConvolution final : public WithEpilogue {
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
     const GemmTask<float> gemm{part.layout,
                                packed,
-                               block,
+                               {block},
                                part.layout.columns,
                                {frame.in<float>(inputs[2]), nullptr, early}};
     const float *input = frame.in<float>(inputs[0]);

@@ -14,7 +14,14 @@ class Depthwise final : public WithEpilogue {
   Depthwise(const WeightedTensors &tensors, const Windows &windows)
       : WithEpilogue(tensors), windows_(column_as_row(windows)) {}
 
+  Bfloat16Use reads_bfloat16(const Kernels &, size_t input) const override {
+    return input == 0 ? Bfloat16Use::converts : Bfloat16Use::none;
+  }
+  Bfloat16Use stores_bfloat16(const Kernels &) const override { return Bfloat16Use::converts; }
+
   size_t prepare(const Setup &setup) override {
+    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
+    note_storage(setup);
     const int64_t rows = windows_.batch * windows_.output_height;
     const int32_t threads = setup.threads_for(outputs_ns(rows * windows_.output_width, setup.machine()));
     const int64_t wanted = threads == 1 ? 1 : 4 * threads;
@@ -30,15 +37,21 @@ class Depthwise final : public WithEpilogue {
   }
 
   void run(const Frame &frame) const override {
-    DepthwiseRows shared{};
-    shared.weights = frame.in<float>(inputs[1]);
-    shared.bias = frame.in<float>(inputs[2]);
-    shared.function = function_;
-    for_each_band(frame, windows_, band_, piece_, part_ns_, frame.in<float>(inputs[0]), frame.out<float>(outputs[0]),
-                  shared, [&](const DepthwiseRows &rows, int32_t) { frame.kernels.depthwise_rows(rows); });
+    if (is_image_rounded_) return run_by(frame, frame.kernels.depthwise_rows_of_bfloat16);
+    run_by(frame, frame.kernels.depthwise_rows);
   }
 
  private:
+  template <typename In>
+  void run_by(const Frame &frame, void (*kernel)(const DepthwiseRowsOf<In> &)) const {
+    DepthwiseRowsOf<In> shared{};
+    shared.weights = frame.in<float>(inputs[1]);
+    shared.bias = frame.in<float>(inputs[2]);
+    shared.function = function_;
+    for_each_band(frame, windows_, band_, piece_, part_ns_, frame.in<In>(inputs[0]), stored(frame),
+                  shared, [&](const DepthwiseRowsOf<In> &rows, int32_t) { kernel(rows); });
+  }
+
   costs::Work work_of(int64_t count) const {
     const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
     const auto numbers = static_cast<double>(count * windows_.channels);
@@ -48,6 +61,7 @@ class Depthwise final : public WithEpilogue {
   double outputs_ns(int64_t count, const costs::Machine &machine) const { return machine.ns_of(work_of(count)); }
 
   Windows windows_;
+  bool is_image_rounded_ = false; /* it is stored in bfloat16 */
   double part_ns_ = 0.0;
   int64_t band_ = 1; /* output rows at a time */
   int64_t piece_ = 1; /* outputs of a row at a time: all unless there is one row */

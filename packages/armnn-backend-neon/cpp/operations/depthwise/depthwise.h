@@ -16,9 +16,9 @@ OperationPtr depthwise_convolution(const WeightedTensors &tensors, const Windows
 /* Calls compute(rows, thread) for bands of rows of the output, in pieces of so many columns, by threads; compute
  * gets shared rows with their place. Args: ns: what a piece of a band takes.
  */
-template <typename Rows, typename T, typename Compute>
-void for_each_band(const Frame &frame, const Windows &w, int64_t band, int64_t piece, double ns, const T *input,
-                   T *output, const Rows &shared, const Compute &compute) {
+template <typename Rows, typename In, typename To, typename Compute>
+void for_each_band(const Frame &frame, const Windows &w, int64_t band, int64_t piece, double ns, const In *input,
+                   const To &output, const Rows &shared, const Compute &compute) {
   const int64_t bands = ratio_up(w.output_height, band);
   const int64_t pieces = ratio_up(w.output_width, piece);
   frame.for_each(w.batch * bands * pieces, ns, [&](int64_t i, int32_t thread) {

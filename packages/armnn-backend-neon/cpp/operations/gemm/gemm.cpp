@@ -137,8 +137,23 @@ EpilogueSlots WithEpilogue::epilogue_slots() {
 }
 
 Epilogue WithEpilogue::epilogue(const Frame &frame, int64_t column, int64_t place) const {
-  return {inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column,
-          has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr, function_};
+  Epilogue epilogue{inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column, nullptr, function_};
+  if (has_rounded_residual_) {
+    epilogue.rounded_residual = frame.in<Bfloat16>(inputs.back()) + place;
+  } else if (has_residual_) {
+    epilogue.residual = frame.in<float>(inputs.back()) + place;
+  }
+  return epilogue;
+}
+
+void WithEpilogue::note_storage(const Setup &setup) {
+  has_rounded_residual_ = has_residual_ && setup.is_bfloat16(inputs.back());
+  is_stored_rounded_ = setup.is_bfloat16(outputs[0]);
+}
+
+Stored WithEpilogue::stored(const Frame &frame) const {
+  if (is_stored_rounded_) return {nullptr, frame.out<Bfloat16>(outputs[0])};
+  return {frame.out<float>(outputs[0]), nullptr};
 }
 
 namespace {
@@ -150,23 +165,35 @@ class Gemm final : public WithEpilogue {
 
   int64_t bias_count() const override { return shape_.layout.columns; }
 
+  Bfloat16Use reads_bfloat16(const Kernels &kernels, size_t input) const override {
+    if (!gains(kernels)) return Bfloat16Use::none;
+    if (input == 0) return Bfloat16Use::rounds;
+    return is_residual(input) ? Bfloat16Use::converts : Bfloat16Use::none;
+  }
+  Bfloat16Use stores_bfloat16(const Kernels &kernels) const override {
+    return gains(kernels) ? Bfloat16Use::converts : Bfloat16Use::none;
+  }
+
   size_t prepare(const Setup &setup) override {
+    note_storage(setup);
     const WeightLayout &layout = shape_.layout;
     const Tensor &right = setup[inputs[1]];
     tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     const int64_t numbers = layout.depth * layout.columns;
     const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
     const std::string recipe = layout.recipe() + " " + setup.kernels.name;
-    const bool is_rounded = setup.multiplies_bfloat16 && gains_by_bfloat16(setup.machine(), setup.kernels, layout);
+    const bool is_rounded = setup.multiplies_bfloat16 && gains(setup.kernels);
     panels_ = is_rounded ? rounded_panels(setup, tiling_)
                          : panel_storage(setup, right, {layout, matrices, numbers}, recipe,
                                          shape_.rows + setup.kernels.rows, tiling_);
     thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
-    if (panels_ == PanelStorage::bfloat16) {
+    is_left_rounded_ = setup.is_bfloat16(inputs[0]);
+    if (is_rounded && !is_left_rounded_) {
       rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
     }
-    work = scaled(panels_ == PanelStorage::bfloat16 ? rounded_gemm_work(shape_.rows, layout, shape_.rows, setup.kernels)
-                                                    : gemm_work(shape_.rows, layout, setup.kernels),
+    const int64_t rounded_rows = is_left_rounded_ ? 0 : shape_.rows;
+    work = scaled(is_rounded ? rounded_gemm_work(shape_.rows, layout, rounded_rows, setup.kernels)
+                             : gemm_work(shape_.rows, layout, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
     kernel = "gemm" + recipe_of(panels_);
     packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe);
@@ -176,17 +203,20 @@ class Gemm final : public WithEpilogue {
   void run(const Frame &frame) const override {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
     const std::byte *packed = packed_.packed(frame, inputs[1], memory);
+    const int64_t depth = shape_.layout.depth;
+    if (is_left_rounded_) return run_all(frame, frame.in<Bfloat16>(inputs[0]), depth, packed);
     const float *left = frame.in<float>(inputs[0]);
-    if (panels_ == PanelStorage::bfloat16) {
-      auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
-      rounded_.round(frame, left, rows);
-      run_all(frame, rows, rounded_.stride, packed);
-    } else {
-      run_all(frame, left, shape_.layout.depth, packed);
-    }
+    if (panels_ != PanelStorage::bfloat16) return run_all(frame, left, depth, packed);
+    auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
+    rounded_.round(frame, left, rows);
+    run_all(frame, rows, rounded_.stride, packed);
   }
 
  private:
+  bool gains(const Kernels &kernels) const {
+    return gains_by_bfloat16(costs::machine(kernels.lanes), kernels, shape_.layout);
+  }
+
   /* Args: stride: from one row of the left side to the next one. */
   template <typename Number>
   void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
@@ -200,7 +230,7 @@ class Gemm final : public WithEpilogue {
       const GemmTask<Number> gemm =
           panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * packed_.bytes(),
                              reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),
-                             frame.out<float>(outputs[0]) + place, layout.columns, epilogue(frame, 0, place));
+                             stored(frame) + place, layout.columns, epilogue(frame, 0, place));
       run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table,
                     [&](int64_t row, const Number **pointers, int64_t) { *pointers = rows + row * stride; });
     });
@@ -210,6 +240,7 @@ class Gemm final : public WithEpilogue {
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
   RoundedRows rounded_; /* the left side, in bfloat16 */
+  bool is_left_rounded_ = false; /* it is stored so */
   size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
   size_t packed_bytes_ = 0; /* of a right side that is packed while running */
   PackedMatrices packed_;

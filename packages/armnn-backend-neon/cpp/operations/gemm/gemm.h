@@ -102,7 +102,7 @@ template <typename Number>
 struct GemmTask {
   const WeightLayout &layout;
   const Number *packed;
-  float *c;
+  Stored to;
   int64_t c_stride;
   Epilogue epilogue;
   /* Instead of packed, if its panels are in float16 or in steps, which follow those of their columns. */
@@ -212,8 +212,12 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
       const int64_t place = row * gemm.c_stride + column;
       tile.rows = pointers + (row - first_row) / height * taps * height;
       tile.row_count = static_cast<int32_t>(std::min(height, last_row - row));
-      tile.c = gemm.c + place;
-      tile.residual = gemm.epilogue.residual == nullptr ? nullptr : gemm.epilogue.residual + place;
+      const Stored to = gemm.to + place;
+      tile.c = to.exact;
+      tile.rounded_c = to.rounded;
+      const auto at_place = [&](const auto *rows) { return rows == nullptr ? nullptr : rows + place; };
+      tile.residual = at_place(gemm.epilogue.residual);
+      tile.rounded_residual = at_place(gemm.epilogue.rounded_residual);
       run_tile(kernels, tile);
     }
   }
@@ -239,9 +243,13 @@ class WithEpilogue : public Operation {
   explicit WithEpilogue(const WeightedTensors &t) : Operation({t.input, t.weights, t.bias}, {t.out}) {}
   EpilogueSlots epilogue_slots() override;
   /* A tile reads the residual at the places that it then writes. */
-  bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
+  bool may_overwrite(size_t input) const override { return is_residual(input); }
 
  protected:
+  bool is_residual(size_t input) const { return has_residual_ && input + 1 == inputs.size(); }
+  /* Sees in which format the residual and the output are stored. */
+  void note_storage(const Setup &setup);
+  Stored stored(const Frame &frame) const;
   /* Numbers of its bias; kNone: it absorbs neither a bias nor a residual. */
   virtual int64_t bias_count() const { return kNone; }
   /* Args: column: of the bias; place: of the residual. */
@@ -249,6 +257,10 @@ class WithEpilogue : public Operation {
 
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   bool has_residual_ = false; /* it is the last input then */
+
+ private:
+  bool has_rounded_residual_ = false;
+  bool is_stored_rounded_ = false;
 };
 
 }  // namespace cpuacc

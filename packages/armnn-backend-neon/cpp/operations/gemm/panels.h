@@ -82,8 +82,8 @@ size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, cons
 /* A gemm with a packed matrix. Args: panel: memory of the thread for a panel in float32. */
 template <typename Number>
 GemmTask<Number> panel_task(PanelStorage panels, const WeightLayout &layout, const std::byte *packed, std::byte *panel,
-                            float *c, int64_t c_stride, const Epilogue &epilogue) {
-  GemmTask<Number> gemm{layout, reinterpret_cast<const Number *>(packed), c, c_stride, epilogue};
+                            const Stored &to, int64_t c_stride, const Epilogue &epilogue) {
+  GemmTask<Number> gemm{layout, reinterpret_cast<const Number *>(packed), to, c_stride, epilogue};
   if (panels == PanelStorage::float16) gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
   if (panels == PanelStorage::steps) gemm.panels_in_steps = packed;
   gemm.float32_panel = reinterpret_cast<float *>(panel);

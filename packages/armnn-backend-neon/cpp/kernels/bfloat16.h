@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of a vector of bfloat16 numbers, which are float32 in registers. */
+#pragma once
+
+#include CPUACC_DOT_HEADER /* isa/dot_<instruction set>.h, by levels.toml */
+
+namespace cpuacc::CPUACC_LEVEL {
+namespace {
+
+template <typename Lanes>
+CPUACC_INLINE Floats get(const Lanes &lanes, const Bfloat16 *p) { return load_rounded(p, lanes.count()); }
+
+template <typename Lanes>
+CPUACC_INLINE void put(const Lanes &lanes, Bfloat16 *p, Floats x) { store_rounded(p, x, lanes.count()); }
+
+}  // namespace
+}  // namespace cpuacc::CPUACC_LEVEL
