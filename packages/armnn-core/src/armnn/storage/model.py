@@ -113,7 +113,8 @@ class ModelStore:
     """The files of one model in a cache.
 
     A model of one set of input shapes has one file: the facts, the prepared network, the programs
-    and the constants. One of several has a file of facts, and one per set that was met.
+    and the constants. One of several has a file of facts, and one for each set that was prepared
+    without an earlier one.
 
     Args:
         cache: The cache.
@@ -334,7 +335,8 @@ class StoredNetwork:
         if found is not None:
             return found
         prepared = self._optimized().specialise(shapes, values)
-        self._store.keep(shapes, values, prepared.whole, self.facts)
+        if not prepared.is_derived:  # that takes milliseconds again; a file has all weights
+            self._store.keep(shapes, values, prepared.whole, self.facts)
         return prepared
 
     def _optimized(self) -> OptimizedNetwork:

@@ -24,7 +24,7 @@ from armnn.backends.native.contexts import (
     device_pointer,
     read_capabilities,
 )
-from armnn.backends.native.programs.blobs import cached_program, store_replanned
+from armnn.backends.native.programs.blobs import cached_program
 from armnn.backends.native.programs.graph import NativeGraph
 from armnn.backends.native.programs.packing import packer
 from armnn.backends.native.programs.program import NativeProgram
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from armnn.backends.native.lifetimes import NativeObject
-    from armnn.backends.replanning import Changes
     from armnn.backends.views import SubgraphView
     from armnn.graph import Layer, Network, Value
     from armnn_backend_api import BackendVersion
@@ -184,19 +183,15 @@ def _kept_program(
 ) -> NativeProgram | Failure:
     """Return the program, with its graph if wanted."""
 
-    def compile_again(
-        graph: NativeGraph, program: NativeProgram, changes: Changes
-    ) -> NativeProgram | None:
+    def compile_again(graph: NativeGraph, program: NativeProgram) -> NativeProgram | None:
         graph.struct.fingerprint = _NO_TEXT
         replan = backend.library.replan
         if replan is None and not _is_taken(backend, graph, model):
             return None
         try:
-            made = _compile(backend, graph, model, replan and partial(replan, program.pointer))
+            return _compile(backend, graph, model, replan and partial(replan, program.pointer))
         except _RefusedError:
             return None
-        store_replanned(made, program, changes.numbers, model)
-        return made
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(graph)

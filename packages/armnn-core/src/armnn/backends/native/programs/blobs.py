@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn._dataclasses import dataclass, fields
-from armnn._digest import sha256
 from armnn._load_times import stage
 from armnn.backends.cache import Footprint, StaleEntryError
 from armnn.backends.ffi.calls import compile_details, guarded
@@ -27,7 +26,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from armnn.backends.cache import Entry, ProgramCache
     from armnn.backends.native.contexts import NativeModelContext
@@ -138,33 +137,6 @@ def cached_program(
         program.fingerprint = envelope.graph_fingerprint
     cache.note(library.id, graph.title, outcome, start)
     return program
-
-
-def store_replanned(
-    program: NativeProgram,
-    earlier: NativeProgram,
-    numbers: Sequence[Any],
-    model: NativeModelContext,
-) -> None:
-    """Store a program for further shapes, if possible.
-
-    Args:
-        program: The program.
-        earlier: What it was compiled after; with the numbers it determines the program.
-        numbers: Those of the graph.
-        model: What the backend knows of the network.
-    """
-    cache = model.cache
-    if cache is None or not earlier.fingerprint:
-        return
-    start = time.perf_counter_ns()
-    text = f"{earlier.fingerprint} with {list(numbers)}"
-    envelope = _envelope_of(program.backend, sha256(text.encode()).hexdigest(), model)
-    reason = _store(program, envelope, cache)
-    if not reason:
-        program.fingerprint = envelope.graph_fingerprint
-    outcome = f"compiled, not stored: {reason}" if reason else "compiled and stored"
-    cache.note(program.library.id, program.title, outcome, start)
 
 
 def stored_program(

@@ -41,7 +41,7 @@ class KeptGraph(Generic[_P]):
         self,
         graph: NativeGraph,
         version: BackendVersion,
-        compile_now: Callable[[NativeGraph, _P, Changes], _P | None],
+        compile_now: Callable[[NativeGraph, _P], _P | None],
     ) -> None:
         """Keep a graph, which is not left.
 
@@ -75,7 +75,7 @@ class KeptGraph(Generic[_P]):
             lent: list[int] = []
             try:
                 self._lend(changes.constants, lent)
-                return self._compile(self.graph, earlier, changes)
+                return self._compile(self.graph, earlier)
             finally:
                 take_back_all(lent)
 
