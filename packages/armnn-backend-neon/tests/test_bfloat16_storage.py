@@ -200,6 +200,46 @@ def test_what_all_readers_round_is_rounded_where_it_is_made(
         np.testing.assert_array_equal(made.y, slow.y)
 
 
+def added(layer: Layer) -> Layer:
+    """Return a layer that adds its input to its result."""
+
+    def add(network: Network, x: Value) -> Value:
+        total = network.add_addition(layer(network, x), x)
+        return network.add_activation(total, function=armnn.ActivationFunction.RELU)
+
+    return add
+
+
+CONVERTED: dict[str, Case] = {
+    "depthwise": Case(random(1, 9, 7, 16), pointwise(16, 40), depthwise(40)),
+    "depthwise with a stride": Case(random(2, 8, 9, 16), pointwise(16, 33), depthwise(33, 5, 2)),
+    "depthwise, dilated": Case(random(1, 9, 9, 16), pointwise(16, 24), depthwise(24, 3, 1, 2)),
+    "depthwise of few channels": Case(random(1, 9, 9, 16), pointwise(16, 9), depthwise(9)),
+    "residual": Case(random(1, 9, 7, 16), pointwise(16, 40), added(pointwise(40, 40))),
+    "residual of a gemm": Case(random(19, 16), connected(16, 45), added(connected(45, 45))),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", CONVERTED)
+def test_readers_in_float32_get_rounded_numbers(level: str, name: str, threads: int) -> None:
+    case = CONVERTED[name]
+    whole = network_of(case.x, case.maker, case.reader)
+    middle = run(network_of(case.x, case.maker), case.x, threads=threads).y
+    made = run(whole, case.x, threads=threads)
+    slow = run(whole, case.x, fast=False, threads=threads)
+    if not multiplies_bfloat16(level):
+        np.testing.assert_array_equal(made.y, slow.y)
+        return
+    exact, end = (
+        run(network_of(each, case.reader), each, threads=threads).y
+        for each in (middle, rounded(middle))
+    )
+    np.testing.assert_array_equal(made.y, end)
+    assert np.any(end != exact)
+    assert 0 < np.abs(made.y - slow.y).max() < 0.02 * np.abs(slow.y).max()
+
+
 def test_an_output_is_not_rounded(level: str) -> None:
     x = random(1, 9, 7, 40)
     network = Network("outputs")

@@ -117,13 +117,6 @@ struct Ends {
   TensorId from, to;
 };
 
-/* What an operation can do with a tensor of float32 that is stored in bfloat16 instead. */
-enum class Bfloat16Use {
-  none,
-  rounds, /* it rounds what it reads anyway: nothing changes */
-  converts, /* it computes in float32, and converts as it reads or stores */
-};
-
 /* A computation. Immutable once it is prepared: any number of threads may run it. */
 class Operation {
  public:
@@ -151,9 +144,11 @@ class Operation {
    */
   virtual std::vector<CopiedRange> copied_ranges() const { return {}; }
 
-  /* Of an input, and of the outputs; whether a tensor is stored so is known when it is prepared. */
-  virtual Bfloat16Use reads_bfloat16(const Kernels &, size_t) const { return Bfloat16Use::none; }
-  virtual Bfloat16Use stores_bfloat16(const Kernels &) const { return Bfloat16Use::none; }
+  /* Whether an input, and the outputs, may be bfloat16 in place of float32, at a level that multiplies it. Which
+   * are is known when it is prepared.
+   */
+  virtual bool can_read_bfloat16(const Kernels &, size_t) const { return false; }
+  virtual bool can_store_bfloat16(const Kernels &) const { return false; }
 
   /* What it computes, as far as a rule of passes/ asks. */
   virtual Description describe() const { return {}; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors of float32 that all of their readers round to bfloat16 are rounded once, where they are made. */
+/* Tensors of float32 become bfloat16 where their maker can store it and all of their readers can read it. */
 #include "passes/passes.h"
 
 namespace cpuacc {
@@ -36,11 +36,11 @@ class Storage {
   void look_at(const Operation &operation) {
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
       const TensorId id = operation.inputs[i];
-      if (id != kNone && operation.reads_bfloat16(kernels_, i) != Bfloat16Use::rounds) keep(id);
+      if (id != kNone && !operation.can_read_bfloat16(kernels_, i)) keep(id);
     }
     for (const TensorId id : operation.outputs) {
       is_made_[place(id)] = true;
-      if (operation.stores_bfloat16(kernels_) == Bfloat16Use::none) keep(id);
+      if (!operation.can_store_bfloat16(kernels_)) keep(id);
     }
   }
 

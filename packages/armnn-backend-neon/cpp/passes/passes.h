@@ -17,7 +17,7 @@ void fuse(Graph &graph, const Kernels &kernels);
 void compute_in_float16(Graph &graph, const Kernels &kernels);
 /* Joins pointwise operations that read each other's outputs into one loop over memory. */
 void chain(Graph &graph);
-/* Stores tensors in bfloat16 that would be rounded to it anyway. */
+/* Stores tensors in bfloat16 where their makers and readers can do with it. */
 void store_in_bfloat16(Graph &graph, const Kernels &kernels);
 
 }  // namespace cpuacc

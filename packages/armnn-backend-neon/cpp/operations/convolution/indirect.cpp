@@ -26,14 +26,10 @@ class IndirectConvolution final : public WithEpilogue {
 
   int64_t bias_count() const override { return groups_ * layout_.columns; }
 
-  Bfloat16Use reads_bfloat16(const Kernels &, size_t input) const override {
-    if (!is_rounded_) return Bfloat16Use::none;
-    if (input == 0) return Bfloat16Use::rounds;
-    return is_residual(input) ? Bfloat16Use::converts : Bfloat16Use::none;
+  bool can_read_bfloat16(const Kernels &, size_t input) const override {
+    return is_rounded_ && (input == 0 || is_residual(input));
   }
-  Bfloat16Use stores_bfloat16(const Kernels &) const override {
-    return is_rounded_ ? Bfloat16Use::converts : Bfloat16Use::none;
-  }
+  bool can_store_bfloat16(const Kernels &) const override { return is_rounded_; }
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);

@@ -14,10 +14,8 @@ class Depthwise final : public WithEpilogue {
   Depthwise(const WeightedTensors &tensors, const Windows &windows)
       : WithEpilogue(tensors), windows_(column_as_row(windows)) {}
 
-  Bfloat16Use reads_bfloat16(const Kernels &, size_t input) const override {
-    return input == 0 ? Bfloat16Use::converts : Bfloat16Use::none;
-  }
-  Bfloat16Use stores_bfloat16(const Kernels &) const override { return Bfloat16Use::converts; }
+  bool can_read_bfloat16(const Kernels &, size_t input) const override { return input == 0; }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
 
   size_t prepare(const Setup &setup) override {
     is_image_rounded_ = setup.is_bfloat16(inputs[0]);

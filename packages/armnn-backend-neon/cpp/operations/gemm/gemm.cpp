@@ -165,14 +165,10 @@ class Gemm final : public WithEpilogue {
 
   int64_t bias_count() const override { return shape_.layout.columns; }
 
-  Bfloat16Use reads_bfloat16(const Kernels &kernels, size_t input) const override {
-    if (!gains(kernels)) return Bfloat16Use::none;
-    if (input == 0) return Bfloat16Use::rounds;
-    return is_residual(input) ? Bfloat16Use::converts : Bfloat16Use::none;
+  bool can_read_bfloat16(const Kernels &kernels, size_t input) const override {
+    return gains(kernels) && (input == 0 || is_residual(input));
   }
-  Bfloat16Use stores_bfloat16(const Kernels &kernels) const override {
-    return gains(kernels) ? Bfloat16Use::converts : Bfloat16Use::none;
-  }
+  bool can_store_bfloat16(const Kernels &kernels) const override { return gains(kernels); }
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
