@@ -84,13 +84,12 @@ def body_key(node: Node, attribute: str) -> tuple[str, str]:
     return next((name for name in node.output if name), ""), attribute
 
 
-def names_read(node: Node, bodies: Bodies) -> Iterator[str]:
-    """Yield the names that a node and its graphs read."""
-    yield from node.input
-    for attribute in node.attribute:
-        body = bodies.get(body_key(node, attribute.name))
-        if body is not None:
-            yield from body.captures
+def names_read(node: Node, bodies: Bodies) -> Sequence[str]:
+    """Return the names that a node and its graphs read."""
+    if not bodies:  # as in nearly every model
+        return node.input
+    held = (bodies.get(body_key(node, attribute.name)) for attribute in node.attribute)
+    return [*node.input, *(name for body in held if body is not None for name in body.captures)]
 
 
 def live_nodes(graph: Graph) -> list[Node]:

@@ -30,7 +30,7 @@ from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.schemas import find_schema
-from armnn_parser_onnx.signature import check_types
+from armnn_parser_onnx.signature import check_input_types
 from armnn_parser_onnx.standard.schema import Schema
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
 from armnn_parser_onnx.wire import messages
@@ -173,8 +173,8 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         if converter is None:
             self._expand(record, schema)
             return
-        operation = self._operation(record, schema)
-        if any(self._is_deferred(name) for name in operation.inputs if name):
+        operation, read = self._operation(record, schema)
+        if any(map(_is_deferred, read)):
             raise NotKnownYetError("nothing is known yet of an input")
         _check_quantized(operation, converter)
         self._bind(operation, values_of(operation, converter.convert))
@@ -204,7 +204,7 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
 
     def _expand(self, proto: messages.Node, schema: Schema) -> None:
         """Convert the nodes that ONNX defines a node by."""
-        operation = self._operation(proto, schema)
+        operation, _ = self._operation(proto, schema)
         types = [
             _onnx_type(self._graph.value(name).info) if name else messages.Type()
             for name in proto.input
@@ -222,23 +222,24 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
             self.convert_part(node)
         self._opset = outer
 
-    def _is_deferred(self, name: str) -> bool:
-        """Return whether a value belongs to a deferred node.
+    def _operation(self, proto: messages.Node, schema: Schema) -> tuple[Operation, list[Value]]:
+        """Return a node in conversion, and what it reads.
 
-        It may turn out to be a quantised one.
+        Raises:
+            ParseError: Nothing makes an input, or its type is not allowed.
         """
-        held = self._graph.value(name).producer.compiled  # None of nearly all
-        return held is not None and isinstance(held, DeferredOperator)
-
-    def _operation(self, proto: messages.Node, schema: Schema) -> Operation:
         operation = Operation(proto, schema, self._graph, self._opset)
+        read: dict[str, Value] = {}
         for name in operation.inputs:
-            if name and name not in self._graph:
+            if not name:
+                continue
+            if name not in self._graph:
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
                 )
-        check_types(operation)
-        return operation
+            read[name] = self._graph.value(name)
+        check_input_types(operation, {name: value.info.data_type for name, value in read.items()})
+        return operation, list(read.values())
 
     def _bind(self, operation: Operation, values: Sequence[Value]) -> None:
         for index, name in enumerate(operation.outputs):
@@ -249,6 +250,15 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
                 raise RefusedError(
                     f"its output number {index} ({name!r}) is used; no layer computes it"
                 )
+
+
+def _is_deferred(value: Value) -> bool:
+    """Return whether a value belongs to a deferred node.
+
+    It may turn out to be a quantised one.
+    """
+    held = value.producer.compiled  # None of nearly all
+    return held is not None and isinstance(held, DeferredOperator)
 
 
 def operator_of(node: messages.Node, scope: str) -> Operator:

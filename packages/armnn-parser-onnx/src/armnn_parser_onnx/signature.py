@@ -12,22 +12,12 @@ if TYPE_CHECKING:
 
     from armnn.types import DataType
     from armnn_parser_onnx.node import Node
-    from armnn_parser_onnx.operation import Operation
-
-
-def check_types(operation: Operation) -> None:
-    """Check the input types, so that converters need not.
-
-    Raises:
-        ParseError: A type is not allowed, or inputs that must have one type have two.
-    """
-    names = [name for name in operation.inputs if name]
-    types = {name: operation.graph.value(name).info.data_type for name in names}
-    check_input_types(operation, types)
 
 
 def check_input_types(node: Node, types: Mapping[str, DataType]) -> None:
     """Check a node's input types as far as known.
+
+    So converters need not.
 
     Raises:
         ParseError: A type is not allowed, or inputs that must have one type have two.

@@ -56,7 +56,8 @@ def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
         return False
     if operation.has_input(2) and (point is None or (stored is DataType.SIGNED16 and point.any())):
         return False
-    usable = np.isfinite(scale.astype(np.float64)).all() and (scale.astype(np.float64) > 0).all()
+    numbers = scale.astype(np.float64)
+    usable = ((numbers > 0) & (numbers < np.inf)).all()
     return bool(usable) and not operation.integer("block_size", 0)
 
 
@@ -69,7 +70,8 @@ def dequantize(operation: Operation) -> Value:
     real = real if real.bits > 8 else DataType.FLOAT32
     if value.info.is_quantized:
         stored = DataType.from_numpy(value.info.data_type.numpy_dtype)
-        if not _same_quantization(_quantized_info(operation, stored), value.info):
+        _, *own = _quantization(operation, stored)
+        if own != [value.info.scales, value.info.zero_points, value.info.axis]:
             raise RefusedError("its scale or zero point is not the one that its input has")
     elif value.constant is not None and _layer_quantizes(operation, value.info.data_type):
         info = _quantized_info(operation, value.info.data_type)
@@ -93,6 +95,14 @@ def _quantized_info(operation: Operation, stored: DataType) -> TensorInfo:
 
     Scale, zero point and axis of the node describe it.
     """
+    data_type, scales, zero_points, axis = _quantization(operation, stored)
+    return TensorInfo(operation.shape(), data_type, scales, zero_points, axis)
+
+
+def _quantization(
+    operation: Operation, stored: DataType
+) -> tuple[DataType, tuple[float, ...], tuple[int, ...], int | None]:
+    """Return a node's type, scales, zero points and axis."""
     scales = operation.known(1)
     points = operation.known(2) if operation.has_input(2) else np.zeros(scales.shape, np.int8)
     if points.shape != scales.shape:
@@ -101,25 +111,16 @@ def _quantized_info(operation: Operation, stored: DataType) -> TensorInfo:
             f"{list(scales.shape)}"
         )
     data_type = _STORED[stored]
-    numbers = [float(scale) for scale in scales.reshape(-1)]
-    zeros = [int(point) for point in points.reshape(-1)]
-    shape = operation.shape()
+    numbers = tuple(scales.reshape(-1).astype(np.float64).tolist())
+    zeros = tuple(points.reshape(-1).astype(np.int64).tolist())
     if len(numbers) == 1:
-        return TensorInfo(shape, data_type, numbers, zeros)
+        return data_type, numbers, zeros, None
     if scales.ndim != 1:
         raise operation.error(f"the scales have shape {list(scales.shape)}: expected one axis")
-    axis = operation.axis(operation.integer("axis", 1), len(shape))
+    axis = operation.axis(operation.integer("axis", 1), len(operation.shape()))
     if data_type is DataType.QASYMM_S8 and not any(zeros):
         data_type = DataType.QSYMM_S8
-    return TensorInfo(shape, data_type, numbers, zeros, axis)
-
-
-def _same_quantization(first: TensorInfo, second: TensorInfo) -> bool:
-    return (first.scales, first.zero_points, first.axis) == (
-        second.scales,
-        second.zero_points,
-        second.axis,
-    )
+    return data_type, numbers, zeros, axis
 
 
 def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:

@@ -7,13 +7,14 @@ Protocol Buffers merges messages.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.wire.errors import MalformedError
 from armnn_parser_onnx.wire.fields import (
     EXTENDING,
     IGNORED,
+    MANY,
     ONE,
     Content,
     Field,
@@ -32,6 +33,9 @@ from armnn_parser_onnx.wire.varints import (
 
 _Part: TypeAlias = tuple[bytes | SourceFile, int, int]
 """Where a part of a message is; a :class:`Span`, or one that is made faster."""
+
+_ALONE: Final = 3
+"""Changes a message as ONE does, where nothing else goes."""
 
 _KINDS: dict[str, type[Message]] = {}
 """The messages by the names of their classes."""
@@ -66,7 +70,7 @@ class Message:
             (name, field.finish) for name, field in cls.FIELDS.items() if field.finish is not None
         ]
         cls._readers = {
-            field.number << 3 | kind: (how, name, make, field)
+            field.number << 3 | kind: (_change(how, field), name, make, field)
             for name, field in cls.FIELDS.items()
             for kind, (how, make) in field.forms.items()
         }
@@ -176,10 +180,11 @@ class Message:
             pos += 1
             if not 8 <= tag < 128:
                 tag, pos = tag_at(data, pos - 1)
-            if tag not in readers:
+            reader = readers.get(tag)
+            if reader is None:
                 pos = skipped(data, pos, tag, self._depth)
                 continue
-            how, name, make, field = readers[tag]
+            how, name, make, field = reader
             kind = tag & 7
             if kind == LENGTH:
                 end = data[pos]
@@ -207,8 +212,11 @@ class Message:
                     raise MalformedError
                 made = make(data[pos:end])
                 pos = end
-            if how == ONE and not field.others and made is not IGNORED:
-                values[name] = made
+            if how == _ALONE:  # what most are: a call of a function counts
+                if made is not IGNORED:
+                    values[name] = made
+            elif how == MANY and type(values[name]) is list:
+                values[name].append(made)
             else:
                 _set(values, name, how, made, field)
         if pos > stop:
@@ -228,7 +236,8 @@ class Message:
         self, values: dict[str, Any], name: str, field: Field, part: Span | _Part
     ) -> None:
         """Add a message, or raw data."""
-        if not field.kind:
+        kind = field.kind
+        if not kind:
             data, start, stop = part
             if isinstance(data, bytes) and stop - start < LARGE:
                 values[name] = data[start:stop]
@@ -242,7 +251,7 @@ class Message:
             if values[name] is not None:
                 values[name]._spans.append(part)
                 return
-        made = self.kind_of(field).at(part, self._model, self._depth + 1)
+        made = _KINDS[kind].at(part, self._model, self._depth + 1)
         if not field.repeated:
             values[name] = made
         elif values[name]:
@@ -251,8 +260,12 @@ class Message:
             values[name] = [made]
 
 
+def _change(how: int, field: Field) -> int:
+    return _ALONE if how == ONE and not field.others else how
+
+
 def _set(values: dict[str, Any], name: str, how: int, made: Any, field: Field) -> None:
-    if how == ONE:
+    if how in (ONE, _ALONE):
         if made is not IGNORED:
             _clear(values, field.others)
             values[name] = made

@@ -38,7 +38,13 @@ def tag_at(data: bytes, pos: int) -> tuple[int, int]:
         MalformedError: The number of the field is 0 or takes more than 32 bits.
         IndexError: The bytes end.
     """
-    tag, pos = _any_tag_at(data, pos)
+    first = data[pos]
+    if first < 128:
+        tag, pos = first, pos + 1
+    elif data[pos + 1] < 128:  # as of fields from 16 on
+        tag, pos = first & 127 | data[pos + 1] << 7, pos + 2
+    else:
+        tag, pos = _any_tag_at(data, pos)
     if tag < 8:
         raise MalformedError
     return tag, pos
@@ -76,8 +82,11 @@ def varint_at(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def _number_at(data: bytes, pos: int, longest: int) -> tuple[int, int]:
-    value = 0
-    for place in range(longest):
+    value = data[pos]
+    if value < 128:
+        return value, pos + 1
+    value &= 127
+    for place in range(1, longest):
         byte = data[pos + place]
         value |= (byte & 127) << 7 * place
         if byte < 128:
@@ -113,6 +122,8 @@ def packed_varints(data: bytes) -> NDArray[np.uint64]:
 
 
 def _few(data: bytes) -> list[int]:
+    if data.isascii():  # each is one byte
+        return list(data)
     values, pos = [], 0
     while pos < len(data):
         try:
