@@ -26,6 +26,12 @@ import sys, armnn, numpy
 model = armnn.load_model(sys.argv[1], ["CpuAcc"], cache_dir=sys.argv[2])
 y = model.run({"x": numpy.ones((2, 1024), numpy.float32)})["y"]
 """
+LOAD_SHAPES = """
+import sys, armnn
+shapes = [{"x": (rows, 1024)} for rows in map(int, sys.argv[3:])]
+model = armnn.load_model(sys.argv[1], ["CpuAcc"], cache_dir=sys.argv[2], shapes=shapes)
+print(model.load_times["pack"] > 0, model.load_times["compile"] > 0)
+"""
 WAIT = "print('ready', flush=True); sys.stdin.readline(); print(open('/proc/self/smaps').read())"
 MODULES = "print(*sys.modules)"
 NEEDLESS = (
@@ -65,6 +71,7 @@ def test_weights_are_lent_until_their_last_program_ends(model: Path) -> None:
     gc.collect()  # programs of other tests
     before = count_lent()
     expected = run(model)
+    gc.collect()  # else what that program packed is used
     first, second = load(model), load(model)
     assert count_lent() > before
     first.unload()
@@ -110,6 +117,24 @@ def test_two_processes_have_the_packed_weights_once(model: Path) -> None:
     assert resident >= weights
     assert share <= 0.55 * resident
     assert dirty == 0
+
+
+def test_another_shape_uses_the_packed_weights_of_the_file(tmp_path: Path) -> None:
+    network = armnn.Network("of any batch")
+    x = network.add_input("x", armnn.TensorInfo((None, SIDE)))
+    weights = np.random.default_rng(1).standard_normal((SIDE, SIDE), np.float32)
+    network.add_output("y", network.add_fully_connected(x, weights))
+    armnn.save(network, tmp_path / "model.armnn")
+    command = [sys.executable, "-c", LOAD_SHAPES, str(tmp_path / "model.armnn"), str(tmp_path)]
+
+    def packs_and_compiles(*rows: str) -> list[str]:
+        done = subprocess.run([*command, *rows], capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert packs_and_compiles("2") == ["True", "True"]
+    assert packs_and_compiles("2") == ["False", "False"]
+    assert packs_and_compiles("2", "3") == ["False", "True"]
+    assert packs_and_compiles("4") == ["True", "True"]  # no program of another one is there
 
 
 def of_file(smaps: str) -> tuple[int, int, int]:

@@ -14,11 +14,11 @@ TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "cpp"
 
 
-def test_whether_weights_fit_is_found_out_once(tmp_path: Path) -> None:
+def test_what_is_known_of_weights_is_neither_found_out_nor_packed_again(tmp_path: Path) -> None:
     program = tmp_path / "packed"
     parts = [TESTS / "packed.cpp", SOURCES / "graph" / "packed.cpp"]
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     folders = [f"-I{SOURCES}", f"-I{get_include()}"]
     subprocess.run([*compiler, "-std=c++17", "-O1", *folders, *parts, "-o", program], check=True)
     run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
-    assert run.stdout.split("\n") == ["1 1", "2 2", "5 5", ""]
+    assert run.stdout.split("\n") == ["1 1", "2 2", "5 5", "1 1 0 0 1 1", ""]

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 
@@ -23,18 +22,6 @@ constexpr size_t kReadBeyond = 2 * kDataAlignment;
 
 enum class Constant : uint8_t { none, stored, left_out };
 
-size_t constant_bytes(const Value &value) {
-  return static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
-}
-
-/* Which packed weights are the same. */
-std::array<uint64_t, 2> digest_of(const void *data, size_t size) {
-  Digest digest;
-  digest.add(&size, sizeof size);
-  digest.add(data, size);
-  return digest.sums();
-}
-
 void write_value(Writer &writer, const Value &value) {
   writer.text(*value.name);
   writer.number<int32_t>(value.type);
@@ -46,7 +33,7 @@ void write_value(Writer &writer, const Value &value) {
   const Constant kind = value.is_left_out ? Constant::left_out
                                           : value.is_constant() ? Constant::stored : Constant::none;
   writer.number(static_cast<uint8_t>(kind));
-  if (kind == Constant::stored) writer.data(value.address, constant_bytes(value));
+  if (kind == Constant::stored) writer.data(value.address, bytes_of(value));
 }
 
 void check_shape(const Value &value) {
@@ -83,7 +70,7 @@ Value read_value(Reader &reader, const Blob &blob) {
   if (kind != Constant::stored) return value;
   size_t size = 0;
   const void *data = reader.data(size);
-  if (size != constant_bytes(value)) refuse("a constant has another size than its tensor");
+  if (size != bytes_of(value)) refuse("a constant has another size than its tensor");
   value.memory = blob.keep(data, size);
   value.address = value.memory.get();
   return value;
@@ -146,7 +133,7 @@ ImportedGraph read_graph(Reader &reader, const Blob &blob) {
 std::shared_ptr<const void> stand_in(ImportedGraph &graph) {
   size_t total = 0;
   const auto room = [](const Value &value) {
-    return (constant_bytes(value) + kDataAlignment) / kDataAlignment * kDataAlignment;
+    return (bytes_of(value) + kDataAlignment) / kDataAlignment * kDataAlignment;
   };
   for (const Value &value : graph.values) {
     if (value.is_left_out) total += room(value);
@@ -171,11 +158,9 @@ ProgramWeights::Entry read_packed(Reader &reader, const Blob &blob, size_t value
   entry.value = static_cast<size_t>(reader.number<uint64_t>());
   if (entry.value >= values) refuse("packed weights belong to no tensor");
   entry.recipe = reader.text();
-  const auto first = reader.number<uint64_t>();
-  const auto second = reader.number<uint64_t>();
+  for (uint64_t &sum : entry.digest) sum = reader.number<uint64_t>();
   const void *data = reader.data(entry.bytes);
-  const std::string key = "digest " + std::to_string(first) + " " + std::to_string(second);
-  entry.memory = shared.get(key + " " + entry.recipe, entry.bytes,
+  entry.memory = shared.get(key_of(entry.digest, entry.recipe), entry.bytes,
                             [&] { return blob.keep(data, entry.bytes); });
   return entry;
 }
@@ -213,7 +198,9 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
   for (const auto &[key, entry] : entries) {
     writer.number<uint64_t>(entry->value);
     writer.text(entry->recipe);
-    for (const uint64_t sum : digest_of(entry->memory.get(), entry->bytes)) writer.number(sum);
+    /* The host did not say that it would store the program: the constant may be gone. */
+    const bool has_digest = entry->digest != Digest::Sums{};
+    for (const uint64_t sum : has_digest ? entry->digest : Digest::of(entry->memory.get(), entry->bytes)) writer.number(sum);
     writer.data(entry->memory.get(), entry->bytes);
   }
   writer.room(kReadBeyond);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "abi/errors.h"
+#include "graph/digest.h"
 #include "graph/shape.h"
 
 namespace cpuacc {
@@ -25,26 +25,6 @@ constexpr uint64_t kMostNumbers = 1 << 20; /* of a list; constants are no lists 
 [[noreturn]] inline void refuse(const std::string &why) {
   throw Failure{ARMNN_INCOMPATIBLE_BLOB, why, {}};
 }
-
-/* Two sums of products over 8 bytes at a time; they tell a mistake, not a forgery. */
-class Digest {
- public:
-  void add(const void *data, size_t size) {
-    const auto *bytes = static_cast<const char *>(data);
-    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-      uint64_t word = 0;
-      std::memcpy(&word, bytes + i, std::min(sizeof word, size - i));
-      sums_[0] = (sums_[0] ^ word) * 0x9fb21c651e98df25u;
-      sums_[0] ^= sums_[0] >> 29;
-      sums_[1] = (sums_[1] + word) * 0xd6e8feb86659fd93u;
-      sums_[1] ^= sums_[1] >> 32;
-    }
-  }
-  const std::array<uint64_t, 2> &sums() const { return sums_; }
-
- private:
-  std::array<uint64_t, 2> sums_ = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu};
-};
 
 class Writer {
  public:
@@ -97,7 +77,7 @@ class Writer {
   }
   /* Ends what is written by a digest of all but the data. */
   void seal() {
-    for (const uint64_t sum : std::array<uint64_t, 2>(digest_.sums())) number(sum);
+    for (const uint64_t sum : Digest::Sums(digest_.sums())) number(sum);
   }
   void flush() {
     if (!waiting_.empty()) write_(waiting_.data(), waiting_.size());
@@ -156,7 +136,7 @@ class Reader {
     return take(size);
   }
   void check_seal() {
-    for (const uint64_t sum : std::array<uint64_t, 2>(digest_.sums())) {
+    for (const uint64_t sum : Digest::Sums(digest_.sums())) {
       if (number<uint64_t>() != sum) refuse("it is not what was written");
     }
     if (at_ != size_) refuse("something follows its end");

@@ -52,8 +52,7 @@ Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMat
 std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_t> &values) {
   std::vector<size_t> result;
   for (const int32_t id : values) {
-    const Value &value = from.values[static_cast<size_t>(id)];
-    result.push_back(static_cast<size_t>(elements(value.shape)) * element_bytes(value.type));
+    result.push_back(bytes_of(from.values[static_cast<size_t>(id)]));
   }
   return result;
 }
@@ -112,10 +111,10 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
   Options options = backend.defaults;
   if (args != nullptr) options.read(args->options, args->num_options);
   ImportedGraph imported = import_graph(graph, true, earlier == nullptr ? nullptr : &earlier->graph);
-  ProgramWeights weights(backend.packed);
+  ProgramWeights weights(backend.packed, graph.fingerprint.size > 0);
   for (size_t i = 0; i < imported.values.size(); ++i) {
     const Value &value = imported.values[i];
-    if (value.is_constant()) weights.add_source(value.address, i, value.identity);
+    if (value.is_constant()) weights.add_source(value.address, bytes_of(value), i, value.identity);
   }
   armnn_program *program = build(backend, options, std::move(imported), std::move(weights), earlier != nullptr);
   const std::set<const void *> read = program->program.read_constants();
@@ -136,11 +135,11 @@ void serialize(const armnn_program &program, const Write &write) {
 armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
   const uint64_t began_ns = now_ns();
   StoredProgram stored = read_blob(blob, fingerprint_of(backend), backend.packed);
-  ProgramWeights weights(backend.packed);
+  ProgramWeights weights(backend.packed, false);
   for (size_t i = 0; i < stored.graph.values.size(); ++i) {
     const Value &value = stored.graph.values[i];
     if (value.is_left_out) weights.add_left_out(value.address, i);
-    else if (value.is_constant()) weights.add_source(value.address, i, "");
+    else if (value.is_constant()) weights.add_source(value.address, bytes_of(value), i, "");
   }
   for (ProgramWeights::Entry &entry : stored.packed) weights.add_stored(std::move(entry));
   std::unique_ptr<armnn_program> program(

@@ -27,6 +27,11 @@ struct ImportedGraph {
   std::vector<int32_t> outputs;
 };
 
+/* Of its elements. */
+inline size_t bytes_of(const Value &value) {
+  return static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
+}
+
 /* Copies a graph, and its constants if has_constants; those that the host can keep are only
  * lent, and not kept yet.
  *

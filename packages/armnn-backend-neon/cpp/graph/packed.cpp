@@ -132,12 +132,23 @@ bool PackedWeights::has(const std::string &key) {
   return found != entries_.end() && !found->second.memory.expired();
 }
 
-void ProgramWeights::add_source(const void *source, size_t value, std::string identity) {
-  sources_[source] = {value, std::move(identity), false};
+std::string key_of(const Digest::Sums &digest, const std::string &recipe) {
+  return "digest " + recipe + " " + std::to_string(digest[0]) + " " + std::to_string(digest[1]);
+}
+
+bool PackedWeights::has_of_any_digest(const std::string &recipe) {
+  const std::string begin = "digest " + recipe + " ";
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.lower_bound(begin);
+  return found != entries_.end() && found->first.compare(0, begin.size(), begin) == 0;
+}
+
+void ProgramWeights::add_source(const void *source, size_t bytes, size_t value, std::string identity) {
+  sources_[source] = {bytes, value, std::move(identity), false};
 }
 
 void ProgramWeights::add_left_out(const void *source, size_t value) {
-  sources_[source] = {value, "", true};
+  sources_[source] = {0, value, "", true};
 }
 
 void ProgramWeights::add_stored(Entry entry) {
@@ -148,25 +159,27 @@ void ProgramWeights::add_stored(Entry entry) {
 std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::string &recipe,
                                                 size_t bytes, const Fill &fill) {
   const auto known = sources_.find(source);
-  if (known != sources_.end()) {
-    const auto &[value, identity, is_left_out] = known->second;
-    const auto stored = stored_.find({value, recipe});
-    if (stored != stored_.end() && stored->second.bytes == bytes) {
-      entries_.push_back(stored->second);
-      return counted(stored->second.memory, bytes);
-    }
-    if (is_left_out) {
-      throw std::runtime_error("constant " + std::to_string(value) + " lacks the packed form " + recipe);
-    }
-    if (!identity.empty()) {
-      const auto packed = shared_.get(identity + " " + recipe, bytes, [&] { return pack(fill, bytes); });
-      entries_.push_back({value, recipe, bytes, packed});
-      return counted(packed, bytes);
-    }
+  if (known == sources_.end()) return counted(pack(fill, bytes), bytes);
+  const auto &[source_bytes, value, identity, is_left_out] = known->second;
+  const auto stored = stored_.find({value, recipe});
+  if (stored != stored_.end() && stored->second.bytes == bytes) {
+    entries_.push_back(stored->second);
+    return counted(stored->second.memory, bytes);
   }
-  const std::shared_ptr<void> memory = pack(fill, bytes);
-  if (known != sources_.end()) entries_.push_back({known->second.value, recipe, bytes, memory});
-  return counted(memory, bytes);
+  if (is_left_out) {
+    throw std::runtime_error("constant " + std::to_string(value) + " lacks the packed form " + recipe);
+  }
+  Entry entry{value, recipe, bytes, nullptr, {}};
+  if (will_be_stored_) entry.digest = Digest::of(source, source_bytes);
+  /* A stored program may have it packed, whose constants were other objects. */
+  const Make find_or_pack = [&, size = source_bytes]() -> std::shared_ptr<const void> {
+    if (!will_be_stored_ && !shared_.has_of_any_digest(recipe)) return pack(fill, bytes);
+    const Digest::Sums digest = will_be_stored_ ? entry.digest : Digest::of(source, size);
+    return shared_.get(key_of(digest, recipe), bytes, [&] { return pack(fill, bytes); });
+  };
+  entry.memory = identity.empty() ? find_or_pack() : shared_.get(identity + " " + recipe, bytes, find_or_pack);
+  entries_.push_back(entry);
+  return counted(entry.memory, bytes);
 }
 
 std::shared_ptr<void> ProgramWeights::pack(const Fill &fill, size_t bytes) {
@@ -182,7 +195,7 @@ bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,
                                   const std::function<bool()> &fits) const {
   const auto known = sources_.find(source);
   if (known == sources_.end()) return fits();
-  const auto &[value, identity, is_left_out] = known->second;
+  const auto &[bytes, value, identity, is_left_out] = known->second;
   if (is_left_out) return stored_.count({value, recipe}) > 0;
   return (!identity.empty() && shared_.has(identity + " " + recipe)) || fits();
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "armnn/backend.h"
+#include "graph/digest.h"
 
 namespace cpuacc {
 
@@ -55,17 +56,22 @@ class HugePages {
 using Fill = std::function<void(void *)>;
 using Make = std::function<std::shared_ptr<const void>()>;
 
+/* Where PackedWeights has the packed form of a constant with this digest. */
+std::string key_of(const Digest::Sums &digest, const std::string &recipe);
+
 /* What the programs of a backend packed, as long as one of them has it. */
 class PackedWeights {
  public:
   /* Returns what make returned, now or earlier for the same key and size.
    *
-   * Args: key: the identity of the source, which no other one ever has, and all that the packing
-   * depends on.
+   * Args: key: the identity of the source, which no other one ever has, or its digest, and all that the
+   * packing depends on.
    */
   std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Make &make);
   /* Whether get would return what there is, if the size is the same. */
   bool has(const std::string &key);
+  /* Whether anything is there that was packed like that, known by a digest. */
+  bool has_of_any_digest(const std::string &recipe);
 
  private:
   struct Entry {
@@ -85,12 +91,14 @@ class ProgramWeights {
     std::string recipe;
     size_t bytes;
     std::shared_ptr<const void> memory;
+    Digest::Sums digest; /* of the constant, if the program is to be stored; else zeros */
   };
 
-  explicit ProgramWeights(PackedWeights &shared) : shared_(shared) {}
+  /* Args: will_be_stored: whether entries need digests. */
+  ProgramWeights(PackedWeights &shared, bool will_be_stored) : shared_(shared), will_be_stored_(will_be_stored) {}
 
   /* Makes a constant of the host's known; identity is empty if it may have that of another one. */
-  void add_source(const void *source, size_t value, std::string identity);
+  void add_source(const void *source, size_t bytes, size_t value, std::string identity);
   /* Makes a constant known of which only packed forms are there. */
   void add_left_out(const void *source, size_t value);
   /* Makes a packed form known that was stored. */
@@ -121,6 +129,7 @@ class ProgramWeights {
 
  private:
   struct Source {
+    size_t bytes;
     size_t value;
     std::string identity;
     bool is_left_out;
@@ -129,6 +138,7 @@ class ProgramWeights {
   std::shared_ptr<void> pack(const Fill &fill, size_t bytes);
 
   PackedWeights &shared_;
+  bool will_be_stored_;
   std::map<const void *, Source> sources_;
   std::map<std::pair<size_t, std::string>, Entry> stored_;
   std::vector<Entry> entries_;
