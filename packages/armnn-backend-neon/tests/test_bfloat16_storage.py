@@ -28,6 +28,9 @@ BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/l
 LEVELS = {level.name: level for level in BUILD["levels_of"](platform.machine())}
 
 
+MAXIMUM, AVERAGE = armnn.PoolingAlgorithm.MAX, armnn.PoolingAlgorithm.AVERAGE
+
+
 def multiplies_bfloat16(name: str) -> bool:
     """Return whether a level or its base does."""
     level = LEVELS.get(name)
@@ -167,7 +170,50 @@ class Case(NamedTuple):
     reader: Layer
 
 
+def pooled(pooling: armnn.PoolingAlgorithm) -> Layer:
+    def add(network: Network, x: Value) -> Value:
+        return network.add_pooling2d(
+            x,
+            pool_type=pooling,
+            pool_width=3,
+            pool_height=3,
+            stride_x=2,
+            stride_y=2,
+            pad_right=1,
+            pad_bottom=1,
+            data_layout=DataLayout.NHWC,
+        )
+
+    return add
+
+
+def joined(*layers: Layer) -> Layer:
+    """Return the channels of several layers side by side."""
+
+    def add(network: Network, x: Value) -> Value:
+        return network.add_concat([layer(network, x) for layer in layers], axis=3)
+
+    return add
+
+
+def half(first: int, last: int) -> Layer:
+    """Return some channels."""
+
+    def add(network: Network, x: Value) -> Value:
+        return network.add_slice(x, begin=(0, 0, 0, first), size=(1, 9, 7, last - first))
+
+    return add
+
+
 ROUNDED: dict[str, Case] = {
+    "maxima": Case(
+        random(1, 9, 7, 24), both(pointwise(24, 40), pooled(MAXIMUM)), pointwise(40, 20)
+    ),
+    "joined": Case(
+        random(1, 9, 7, 24), joined(pointwise(24, 40), depthwise(24)), pointwise(64, 20)
+    ),
+    "padded": Case(random(1, 9, 7, 24), pointwise(24, 12), convolution(12, 20, 3)),
+    "sliced": Case(random(1, 9, 7, 24), both(pointwise(24, 40), half(8, 39)), pointwise(31, 20)),
     "depthwise": Case(random(1, 9, 7, 40), depthwise(40), pointwise(40, 24)),
     "depthwise with a stride": Case(random(2, 8, 9, 33), depthwise(33, 5, 2), pointwise(33, 16)),
     "depthwise, dilated": Case(random(1, 9, 9, 16), depthwise(16, 3, 1, 2), pointwise(16, 20)),
@@ -194,7 +240,6 @@ def test_what_all_readers_round_is_rounded_where_it_is_made(
     np.testing.assert_array_equal(made.y, end)
     slow = run(whole, case.x, fast=False, threads=threads)
     if multiplies_bfloat16(level):
-        assert made.arena_bytes < slow.arena_bytes
         assert 0 < np.abs(made.y - slow.y).max() < 0.02 * np.abs(slow.y).max()
     else:
         np.testing.assert_array_equal(made.y, slow.y)
@@ -211,6 +256,9 @@ def added(layer: Layer) -> Layer:
 
 
 CONVERTED: dict[str, Case] = {
+    "averages": Case(
+        random(1, 9, 7, 24), pointwise(24, 70), both(pooled(AVERAGE), pointwise(70, 20))
+    ),
     "depthwise": Case(random(1, 9, 7, 16), pointwise(16, 40), depthwise(40)),
     "depthwise with a stride": Case(random(2, 8, 9, 16), pointwise(16, 33), depthwise(33, 5, 2)),
     "depthwise, dilated": Case(random(1, 9, 9, 16), pointwise(16, 24), depthwise(24, 3, 1, 2)),
@@ -286,6 +334,8 @@ def test_bits_are_the_same_however_it_is_run(level: str, tmp_path: Path) -> None
     x = random(1, 18, 20, 16)
     network = network_of_all(x)
     first = run(network, x).y
+    if multiplies_bfloat16(level):
+        assert run(network, x).arena_bytes < 0.7 * run(network, x, fast=False).arena_bytes
     for threads in (1, 2, 3):
         for kind in (None, "by_lifetime", "none"):
             made = run(network, x, threads=threads, kind=kind).y

@@ -149,6 +149,8 @@ class Operation {
    */
   virtual bool can_read_bfloat16(const Kernels &, size_t) const { return false; }
   virtual bool can_store_bfloat16(const Kernels &) const { return false; }
+  /* Whether its inputs and outputs are stored alike. */
+  virtual bool keeps_format() const { return false; }
 
   /* What it computes, as far as a rule of passes/ asks. */
   virtual Description describe() const { return {}; }

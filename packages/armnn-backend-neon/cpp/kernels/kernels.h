@@ -206,12 +206,14 @@ struct Winograd1dOutput : Epilogue {
   int64_t channels;
 };
 
-struct PoolingRow : PoolingShape {
+template <typename Number>
+struct PoolingRowOf : PoolingShape {
   Pooling pooling;
-  const float *input; /* [height, width, channels] */
-  float *output; /* [output_width, channels] */
+  const Number *input; /* [height, width, channels] */
+  Number *output; /* [output_width, channels] */
   int64_t top; /* input row of the first window row */
 };
+using PoolingRow = PoolingRowOf<float>;
 
 /* Sums of n columns that are kept in whole steps: sums[i] += row[k] * weights[k * stride + i] for each k,
  * after each of which they are rounded, halves away from zero, and bounded.
@@ -268,6 +270,7 @@ struct Kernels {
   /* Computed in float32 all the same; nullptr where gemm_tile_bfloat16 is. */
   void (*depthwise_rows_of_bfloat16)(const DepthwiseRowsOf<Bfloat16> &rows);
   void (*pooling_row)(const PoolingRow &row);
+  void (*pooling_row_of_bfloat16)(const PoolingRowOf<Bfloat16> &row); /* in float32, as depthwise rows */
   /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
   void (*winograd_2d_input[3])(const Winograd2dInput &tile);
   void (*winograd_2d_output[3])(const Winograd2dOutput &tile);

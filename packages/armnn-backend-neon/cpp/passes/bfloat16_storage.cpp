@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors of float32 become bfloat16 where their maker can store it and all of their readers can read it. */
+#include <algorithm>
+
 #include "passes/passes.h"
 
 namespace cpuacc {
@@ -13,6 +15,7 @@ class Storage {
   void run() {
     keep_what_others_see();
     for (const auto &operation : graph_.operations) look_at(*operation);
+    while (spread()) continue;
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const size_t owner = place(static_cast<TensorId>(i));
       if (is_made_[owner] && fits_[owner]) graph_.tensors[i].type = ARMNN_BFLOAT16;
@@ -42,6 +45,28 @@ class Storage {
       is_made_[place(id)] = true;
       if (!operation.can_store_bfloat16(kernels_)) keep(id);
     }
+  }
+
+  /* Keeps what is beside a tensor that stays; returns whether there was any. */
+  bool spread() {
+    bool has_changed = false;
+    const auto stays = [&](TensorId id) { return id != kNone && !(is_made_[place(id)] && fits_[place(id)]); };
+    const auto keep_all = [&](const std::vector<TensorId> &ids) {
+      for (const TensorId id : ids) {
+        if (id == kNone || !fits_[place(id)]) continue;
+        keep(id);
+        has_changed = true;
+      }
+    };
+    for (const auto &operation : graph_.operations) {
+      if (!operation->keeps_format()) continue;
+      const auto &inputs = operation->inputs;
+      const auto &outputs = operation->outputs;
+      if (!std::any_of(inputs.begin(), inputs.end(), stays) && !std::any_of(outputs.begin(), outputs.end(), stays)) continue;
+      keep_all(inputs);
+      keep_all(outputs);
+    }
+    return has_changed;
   }
 
   Graph &graph_;

@@ -189,6 +189,22 @@ CopyBox widened(CopyBox box, int64_t times) {
   return simplified(std::move(box));
 }
 
+/* Whether the bytes are a float32 that bfloat16 holds, and those of that. */
+bool is_bfloat16(const std::vector<std::byte> &bytes) {
+  uint32_t bits;
+  std::memcpy(&bits, bytes.data(), sizeof bits);
+  return (bits & 0xffff) == 0;
+}
+
+std::vector<std::byte> bfloat16_of(const std::vector<std::byte> &bytes) {
+  uint32_t bits;
+  std::memcpy(&bits, bytes.data(), sizeof bits);
+  const auto upper = static_cast<uint16_t>(bits >> 16);
+  std::vector<std::byte> result(sizeof upper);
+  std::memcpy(result.data(), &upper, sizeof upper);
+  return result;
+}
+
 }  // namespace
 
 bool is_fast(const CopyBox &box) {
@@ -249,8 +265,15 @@ void CopyBoxes::check(const Graph &graph) const {
   }
 }
 
+/* Transpositions have a kernel for four bytes. */
+bool CopyBoxes::can_store_bfloat16(const Kernels &) const {
+  if (!filler_.empty() && (filler_.size() != sizeof(float) || !is_bfloat16(filler_))) return false;
+  return std::none_of(boxes_.begin(), boxes_.end(), [](const CopyBox &box) { return is_transposition(simplified(box)); });
+}
+
 size_t CopyBoxes::prepare(const Setup &setup) {
   element_bytes_ = element_bytes(setup[outputs[0]].type);
+  if (filler_.size() > element_bytes_) filler_ = bfloat16_of(filler_);
   output_count_ = static_cast<size_t>(setup[outputs[0]].count());
   for (CopyBox &box : boxes_) box = simplified(std::move(box));
   if (!filler_.empty() || boxes_.empty()) return 0;

@@ -27,6 +27,9 @@ class CopyBoxes : public Operation {
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
   std::vector<CopiedRange> copied_ranges() const override;
+  bool can_read_bfloat16(const Kernels &kernels, size_t) const override { return can_store_bfloat16(kernels); }
+  bool can_store_bfloat16(const Kernels &) const override;
+  bool keeps_format() const override { return true; }
 
  protected:
   std::vector<CopyBox> boxes_;

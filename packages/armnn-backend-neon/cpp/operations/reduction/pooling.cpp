@@ -9,18 +9,32 @@ class Pooling2d final : public Operation {
   Pooling2d(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding)
       : Operation(ends), windows_(windows), pooling_(pooling), counts_padding_(counts_padding) {}
 
+  bool can_read_bfloat16(const Kernels &, size_t) const override { return true; }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
+  bool keeps_format() const override { return true; }
+
+  size_t prepare(const Setup &setup) override {
+    is_rounded_ = setup.is_bfloat16(inputs[0]);
+    return 0;
+  }
+
   void run(const Frame &frame) const override {
-    PoolingRow shared{};
-    static_cast<PoolingShape &>(shared) = pooling_shape(windows_, counts_padding_);
-    shared.pooling = pooling_;
-    for_each_pooling_row(frame, windows_, frame.in<float>(inputs[0]), frame.out<float>(outputs[0]), shared,
-                         [&](const PoolingRow &row) { frame.kernels.pooling_row(row); });
+    is_rounded_ ? run_by(frame, frame.kernels.pooling_row_of_bfloat16) : run_by(frame, frame.kernels.pooling_row);
   }
 
  private:
+  template <typename Number>
+  void run_by(const Frame &frame, void (*kernel)(const PoolingRowOf<Number> &)) const {
+    PoolingRowOf<Number> shared{};
+    static_cast<PoolingShape &>(shared) = pooling_shape(windows_, counts_padding_);
+    shared.pooling = pooling_;
+    for_each_pooling_row(frame, windows_, frame.in<Number>(inputs[0]), frame.out<Number>(outputs[0]), shared, kernel);
+  }
+
   Windows windows_;
   Pooling pooling_;
   bool counts_padding_;
+  bool is_rounded_ = false; /* the image is stored in bfloat16 */
 };
 
 }  // namespace
