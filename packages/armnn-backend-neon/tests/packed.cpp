@@ -6,22 +6,27 @@
 
 #include <cstdio>
 
-int main() {
+namespace {
+
+void count_questions(bool fits) {
   int asked = 0, packed = 0;
   cpuacc::PackedWeights shared;
   const float weights[16] = {};
-  const auto use = [&](cpuacc::ProgramWeights &program, const char *identity) {
+  const auto use = [&](cpuacc::ProgramWeights &program, const char *identity, bool gains = true) {
     program.add_source(weights, sizeof weights, 0, identity);
-    const bool fits = program.is_packed_as(weights, "bytes", [&] { return ++asked > 0; });
-    program.get(weights, fits ? "bytes" : "floats", 64, [&](void *) { ++packed; });
+    const bool is_small = program.is_packed_as(weights, "bytes", gains, [&] { return ++asked > 0 && fits; });
+    program.get(weights, is_small ? "bytes" : "floats", 64, [&](void *) { ++packed; });
   };
   {
-    cpuacc::ProgramWeights first(shared, false), second(shared, false), other(shared, false);
+    cpuacc::ProgramWeights early(shared, false), first(shared, false), second(shared, false), other(shared, false);
+    use(early, "1", false);
+    std::printf("%d %d, ", asked, packed);
     use(first, "1");
     use(second, "1");
-    std::printf("%d %d\n", asked, packed);
+    use(second, "1", false);
+    std::printf("%d %d, ", asked, packed);
     use(other, "2");
-    std::printf("%d %d\n", asked, packed);
+    std::printf("%d %d, ", asked, packed);
   }
   cpuacc::ProgramWeights later(shared, false); /* nothing has them any more */
   use(later, "1");
@@ -29,7 +34,17 @@ int main() {
   use(unknown, "");
   use(again, "");
   std::printf("%d %d\n", asked, packed);
+}
 
+}  // namespace
+
+int main() {
+  count_questions(true);
+  count_questions(false);
+
+  int packed = 0;
+  cpuacc::PackedWeights shared;
+  const float weights[16] = {};
   const float copy[16] = {}, others[16] = {1.0f};
   const auto pack = [&](cpuacc::ProgramWeights &program, const float *constant, const char *identity) {
     packed = 0;

@@ -9,6 +9,7 @@
 #include "abi/clock.h"
 #include "abi/errors.h"
 #include "abi/importing.h"
+#include "graph/small_memory.h"
 #include "passes/passes.h"
 #include "costs/costs.h"
 #include "costs/machine.h"
@@ -108,6 +109,7 @@ int32_t default_threads() {
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args,
                        const armnn_program *earlier) {
   const uint64_t began_ns = now_ns();
+  const SmallMemory memory;
   Options options = backend.defaults;
   if (args != nullptr) options.read(args->options, args->num_options);
   ImportedGraph imported = import_graph(graph, true, earlier == nullptr ? nullptr : &earlier->graph);

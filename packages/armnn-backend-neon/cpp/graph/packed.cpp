@@ -126,10 +126,16 @@ std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t by
   return memory;
 }
 
-bool PackedWeights::has(const std::string &key) {
+std::optional<bool> PackedWeights::has(const std::string &key) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = entries_.find(key);
-  return found != entries_.end() && !found->second.memory.expired();
+  if (found == entries_.end() || found->second.memory.expired()) return std::nullopt;
+  return found->second.bytes != kUnfit;
+}
+
+void PackedWeights::note_unfit(const std::string &key, const std::shared_ptr<const void> &instead) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entries_[key] = {instead, kUnfit};
 }
 
 std::string key_of(const Digest::Sums &digest, const std::string &recipe) {
@@ -178,6 +184,10 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
     return shared_.get(key_of(digest, recipe), bytes, [&] { return pack(fill, bytes); });
   };
   entry.memory = identity.empty() ? find_or_pack() : shared_.get(identity + " " + recipe, bytes, find_or_pack);
+  for (const auto &[other, unfit] : unfit_) {
+    if (other == source) shared_.note_unfit(identity + " " + unfit, entry.memory);
+  }
+  unfit_.clear();
   entries_.push_back(entry);
   return counted(entry.memory, bytes);
 }
@@ -191,13 +201,18 @@ std::shared_ptr<void> ProgramWeights::pack(const Fill &fill, size_t bytes) {
   return memory;
 }
 
-bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,
-                                  const std::function<bool()> &fits) const {
+bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe, bool gains,
+                                  const std::function<bool()> &fits) {
   const auto known = sources_.find(source);
-  if (known == sources_.end()) return fits();
+  if (known == sources_.end()) return gains && fits();
   const auto &[bytes, value, identity, is_left_out] = known->second;
   if (is_left_out) return stored_.count({value, recipe}) > 0;
-  return (!identity.empty() && shared_.has(identity + " " + recipe)) || fits();
+  if (identity.empty()) return gains && fits();
+  const std::optional<bool> is_packed = shared_.has(identity + " " + recipe);
+  if (is_packed) return *is_packed;
+  if (!gains || fits()) return gains;
+  unfit_.emplace_back(source, recipe);
+  return false;
 }
 
 std::shared_ptr<const void> ProgramWeights::counted(std::shared_ptr<const void> memory, size_t bytes) {

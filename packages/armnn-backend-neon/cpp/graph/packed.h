@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -68,16 +69,19 @@ class PackedWeights {
    * packing depends on.
    */
   std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Make &make);
-  /* Whether get would return what there is, if the size is the same. */
-  bool has(const std::string &key);
+  /* Whether get would return what there is, if the size is the same; nothing: it is not known. */
+  std::optional<bool> has(const std::string &key);
+  /* Says that a source does not fit a form, as long as the form is there in which it is packed instead. */
+  void note_unfit(const std::string &key, const std::shared_ptr<const void> &instead);
   /* Whether anything is there that was packed like that, known by a digest. */
   bool has_of_any_digest(const std::string &recipe);
 
  private:
   struct Entry {
     std::weak_ptr<const void> memory;
-    size_t bytes;
+    size_t bytes; /* kUnfit: the memory is of another form */
   };
+  static constexpr size_t kUnfit = ~size_t{0};
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;
 };
@@ -114,9 +118,9 @@ class ProgramWeights {
                                   const Fill &fill);
 
   /* Whether a constant is to be packed by a recipe: as it was, if only its packed forms are there or another
-   * program has it, else if it fits, which may take as long as packing.
+   * program has it, else if that gains and it fits, which may take as long as packing and is found out once.
    */
-  bool is_packed_as(const void *source, const std::string &recipe, const std::function<bool()> &fits) const;
+  bool is_packed_as(const void *source, const std::string &recipe, bool gains, const std::function<bool()> &fits);
 
   /* After the last get: gives back memory that no packed form took. */
   void end() { pages_.end(); }
@@ -143,6 +147,7 @@ class ProgramWeights {
   std::map<std::pair<size_t, std::string>, Entry> stored_;
   std::vector<Entry> entries_;
   HugePages pages_;
+  std::vector<std::pair<const void *, std::string>> unfit_; /* recipes of sources that are packed next */
   std::set<const void *> counted_;
   size_t bytes_ = 0;
   int64_t pack_ns_ = 0;

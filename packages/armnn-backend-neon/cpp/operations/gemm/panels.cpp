@@ -163,7 +163,7 @@ PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const Weig
   const auto are_packed_as = [&](PanelStorage panels, bool gains, const auto &fit) {
     /* What was stored may be for another number of threads. */
     const std::string full = recipe + recipe_of(panels);
-    if (!setup.packed.is_packed_as(weights.constant, full, [&] { return gains && fit(); })) return false;
+    if (!setup.packed.is_packed_as(weights.constant, full, gains, fit)) return false;
     if (gains) tiling = wide;
     return true;
   };

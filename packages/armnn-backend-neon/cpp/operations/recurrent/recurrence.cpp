@@ -68,7 +68,7 @@ size_t Recurrence<T>::prepare(const Setup &setup) {
       recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
     }
     const std::string in_steps = recipe + " steps";
-    const bool are_steps = setup.packed.is_packed_as(constant, in_steps, [&] { return fit_steps(constant); });
+    const bool are_steps = setup.packed.is_packed_as(constant, in_steps, true, [&] { return fit_steps(constant); });
     for (GemvMatrix<T> &matrix : matrices_) matrix.is_in_steps = are_steps;
     way_bytes_ = way_bytes(rows);
     const size_t all_bytes = way_bytes_ * static_cast<size_t>(reading_.ways);
