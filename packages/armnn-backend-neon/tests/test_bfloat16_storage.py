@@ -205,7 +205,34 @@ def half(first: int, last: int) -> Layer:
     return add
 
 
+def least(columns: int) -> Layer:
+    """Return one pointwise layer, which no other one absorbs."""
+
+    def add(network: Network, x: Value) -> Value:
+        return network.add_minimum(x, random(columns))
+
+    return add
+
+
+def scaled(columns: int) -> Layer:
+    """Return several pointwise layers, which become a chain."""
+
+    def add(network: Network, x: Value) -> Value:
+        curved = network.add_activation(x, function=armnn.ActivationFunction.TANH, a=9.0, b=0.1)
+        product = network.add_multiplication(curved, random(columns))
+        return network.add_addition(product, x)
+
+    return add
+
+
 ROUNDED: dict[str, Case] = {
+    "minima of products": Case(
+        random(1, 9, 7, 24), both(pointwise(24, 70), least(70)), pointwise(70, 20)
+    ),
+    "minima": Case(random(1, 9, 7, 24), least(24), pointwise(24, 20)),
+    "a chain": Case(random(1, 9, 7, 24), scaled(24), pointwise(24, 20)),
+    "a chain of long rows": Case(random(1, 5, 3, 1500), scaled(1500), pointwise(1500, 20)),
+    "a chain of odd rows": Case(random(1, 2, 3, 1511), scaled(1511), pointwise(1511, 20)),
     "maxima": Case(
         random(1, 9, 7, 24), both(pointwise(24, 40), pooled(MAXIMUM)), pointwise(40, 20)
     ),
@@ -256,6 +283,8 @@ def added(layer: Layer) -> Layer:
 
 
 CONVERTED: dict[str, Case] = {
+    "a chain": Case(random(1, 9, 7, 24), pointwise(24, 70), both(scaled(70), pointwise(70, 20))),
+    "a chain at the end": Case(random(1, 9, 7, 24), pointwise(24, 70), scaled(70)),
     "averages": Case(
         random(1, 9, 7, 24), pointwise(24, 70), both(pooled(AVERAGE), pointwise(70, 20))
     ),

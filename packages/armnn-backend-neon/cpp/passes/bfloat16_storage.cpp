@@ -2,6 +2,7 @@
 /* Tensors of float32 become bfloat16 where their maker can store it and all of their readers can read it. */
 #include <algorithm>
 
+#include "operations/pointwise/chain.h"
 #include "passes/passes.h"
 
 namespace cpuacc {
@@ -16,15 +17,37 @@ class Storage {
     keep_what_others_see();
     for (const auto &operation : graph_.operations) look_at(*operation);
     while (spread()) continue;
+    for (auto &operation : graph_.operations) {
+      if (can_be_link(graph_, *operation) && has_rounded(*operation)) make_chain(operation);
+    }
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-      const size_t owner = place(static_cast<TensorId>(i));
-      if (is_made_[owner] && fits_[owner]) graph_.tensors[i].type = ARMNN_BFLOAT16;
+      if (is_rounded(static_cast<TensorId>(i))) graph_.tensors[i].type = ARMNN_BFLOAT16;
     }
   }
 
  private:
   size_t place(TensorId id) const { return static_cast<size_t>(graph_.owner(id)); }
   void keep(TensorId id) { fits_[place(id)] = false; }
+  bool is_rounded(TensorId id) const { return is_made_[place(id)] && fits_[place(id)]; }
+
+  bool has_rounded(const Operation &operation) const {
+    const auto is = [&](TensorId id) { return id != kNone && is_rounded(id); };
+    return std::any_of(operation.inputs.begin(), operation.inputs.end(), is) || is(operation.outputs[0]);
+  }
+
+  /* Of the pointwise operations only chains convert. */
+  void make_chain(OperationPtr &operation) {
+    std::vector<std::unique_ptr<Pointwise>> links;
+    links.emplace_back(static_cast<Pointwise *>(operation.release()));
+    std::vector<TensorId> outputs = links[0]->outputs;
+    operation = std::make_unique<Chain>(graph_, std::move(links), std::move(outputs));
+  }
+
+  bool can_read(const Operation &operation, size_t input) const {
+    if (!can_be_link(graph_, operation)) return operation.can_read_bfloat16(kernels_, input);
+    const auto &pointwise = static_cast<const Pointwise &>(operation);
+    return pointwise.access_pattern(graph_, input)->is_dense(graph_[operation.outputs[0]].count());
+  }
 
   /* Inputs and outputs of the graph, constants, and what is not float32. */
   void keep_what_others_see() {
@@ -39,18 +62,18 @@ class Storage {
   void look_at(const Operation &operation) {
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
       const TensorId id = operation.inputs[i];
-      if (id != kNone && !operation.can_read_bfloat16(kernels_, i)) keep(id);
+      if (id != kNone && !can_read(operation, i)) keep(id);
     }
     for (const TensorId id : operation.outputs) {
       is_made_[place(id)] = true;
-      if (!operation.can_store_bfloat16(kernels_)) keep(id);
+      if (!operation.can_store_bfloat16(kernels_) && !can_be_link(graph_, operation)) keep(id);
     }
   }
 
   /* Keeps what is beside a tensor that stays; returns whether there was any. */
   bool spread() {
     bool has_changed = false;
-    const auto stays = [&](TensorId id) { return id != kNone && !(is_made_[place(id)] && fits_[place(id)]); };
+    const auto stays = [&](TensorId id) { return id != kNone && !is_rounded(id); };
     const auto keep_all = [&](const std::vector<TensorId> &ids) {
       for (const TensorId id : ids) {
         if (id == kNone || !fits_[place(id)]) continue;
@@ -60,11 +83,9 @@ class Storage {
     };
     for (const auto &operation : graph_.operations) {
       if (!operation->keeps_format()) continue;
-      const auto &inputs = operation->inputs;
-      const auto &outputs = operation->outputs;
-      if (!std::any_of(inputs.begin(), inputs.end(), stays) && !std::any_of(outputs.begin(), outputs.end(), stays)) continue;
-      keep_all(inputs);
-      keep_all(outputs);
+      std::vector<TensorId> all = operation->inputs;
+      all.insert(all.end(), operation->outputs.begin(), operation->outputs.end());
+      if (std::any_of(all.begin(), all.end(), stays)) keep_all(all);
     }
     return has_changed;
   }

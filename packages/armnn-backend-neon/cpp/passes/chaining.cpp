@@ -31,7 +31,7 @@ class Chaining {
 
   void run() {
     for (size_t i = 0; i < groups_.size(); ++i) {
-      if (!can_be_link(i)) continue;
+      if (!can_be_link(graph_, *graph_.operations[i])) continue;
       groups_[i] = {i};
       for (size_t input = 0; input < graph_.operations[i]->inputs.size(); ++input) join(i, input);
     }
@@ -49,17 +49,6 @@ class Chaining {
   /* nullptr: it is of another kind. */
   const Pointwise *pointwise(size_t position) const {
     return dynamic_cast<const Pointwise *>(graph_.operations[position].get());
-  }
-
-  bool can_be_link(size_t position) const {
-    const Pointwise *operation = pointwise(position);
-    if (operation == nullptr || count(position) == 0 || graph_[made_by(position)].alias != kNone) return false;
-    for (size_t i = 0; i < operation->inputs.size(); ++i) {
-      const std::optional<AccessPattern> pattern = operation->access_pattern(graph_, i);
-      if (!pattern) return false;
-      if (pattern->period > 1 && pattern->inner > 1 && pattern->inner < costs::kShortestRun) return false;
-    }
-    return true;
   }
 
   /* Takes over the group that makes an operand, which then is computed where this operation is. */
@@ -120,6 +109,19 @@ class Chaining {
 };
 
 }  // namespace
+
+bool can_be_link(const Graph &graph, const Operation &operation) {
+  const auto *pointwise = dynamic_cast<const Pointwise *>(&operation);
+  if (pointwise == nullptr) return false;
+  const Tensor &made = graph[operation.outputs[0]];
+  if (made.count() == 0 || made.alias != kNone) return false;
+  for (size_t i = 0; i < operation.inputs.size(); ++i) {
+    const std::optional<AccessPattern> pattern = pointwise->access_pattern(graph, i);
+    if (!pattern) return false;
+    if (pattern->period > 1 && pattern->inner > 1 && pattern->inner < costs::kShortestRun) return false;
+  }
+  return true;
+}
 
 void chain(Graph &graph) { Chaining(graph).run(); }
 

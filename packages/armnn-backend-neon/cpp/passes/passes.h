@@ -17,6 +17,8 @@ void fuse(Graph &graph, const Kernels &kernels);
 void compute_in_float16(Graph &graph, const Kernels &kernels);
 /* Joins pointwise operations that read each other's outputs into one loop over memory. */
 void chain(Graph &graph);
+/* Whether a chain may have it as a link. */
+bool can_be_link(const Graph &graph, const Operation &operation);
 /* Stores tensors in bfloat16 where their makers and readers can do with it. */
 void store_in_bfloat16(Graph &graph, const Kernels &kernels);
 

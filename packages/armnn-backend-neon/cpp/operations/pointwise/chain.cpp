@@ -45,6 +45,14 @@ void copy_repeated(const std::byte *from, std::byte *to, const AccessPattern &pa
   });
 }
 
+/* A part of a row that fits, if rows are cut into equal ones; else what fits. */
+int64_t part_of(int64_t length, int64_t most) {
+  for (int64_t parts = ratio_up(length, most); parts <= 2 * ratio_up(length, most); ++parts) {
+    if (length % parts == 0) return length / parts;
+  }
+  return most;
+}
+
 }  // namespace
 
 Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links,
@@ -104,9 +112,12 @@ void Chain::choose_buffers() {
     for (Operand &operand : links_[i].operands) {
       if (operand.place == Place::buffer) operand.index = links_[operand.index].index;
     }
-    if (links_[i].place != Place::buffer) continue;
     const auto is_free = [&](size_t until) { return until < i; };
     auto found = std::find_if(users.begin(), users.end(), is_free);
+    if (links_[i].place != Place::buffer) {
+      if (found != users.end()) links_[i].wide = static_cast<size_t>(found - users.begin());
+      continue;
+    }
     if (found == users.end()) found = users.insert(users.end(), 0);
     *found = last[i];
     links_[i].index = static_cast<size_t>(found - users.begin());
@@ -120,7 +131,7 @@ void Chain::choose_buffers() {
 }
 
 /* As many elements as all buffers have room for in the cache; a multiple of what is repeated, if that
- * is short, so that its copy lasts.
+ * is short, so that its copy lasts; a part of a longer row, which is read where it is.
  */
 void Chain::choose_block(int64_t cache_bytes) {
   const auto buffers = static_cast<int64_t>(std::max<size_t>(buffers_, 1));
@@ -139,6 +150,14 @@ void Chain::choose_block(int64_t cache_bytes) {
       if (operand.is_repeated && length <= block_) longest = std::max(longest, length);
     }
   }
+  if (longest == 1) {
+    for (const Link &link : links_) {
+      for (const Operand &operand : link.operands) {
+        const bool is_row = operand.is_repeated && operand.pattern.inner == 1;
+        if (is_row && operand.pattern.period > block_) block_ = part_of(operand.pattern.period, block_);
+      }
+    }
+  }
   block_ -= block_ % longest;
   buffer_bytes_ = aligned_bytes(block_ * widest);
   for (Link &link : links_) {
@@ -149,7 +168,32 @@ void Chain::choose_block(int64_t cache_bytes) {
   }
 }
 
+bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
+  for (const Link &link : links_) {
+    for (const Operand &operand : link.operands) {
+      if (operand.place == Place::input && operand.index == input && !operand.pattern.is_dense(count_)) return false;
+    }
+  }
+  return true;
+}
+
+/* What is read in bfloat16 has a buffer of its own. */
+void Chain::note_storage(const Setup &setup) {
+  const auto is_rounded = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
+  for (Link &link : links_) {
+    link.is_rounded = link.place == Place::output && is_rounded(outputs[link.index], link.bytes);
+    if (link.is_rounded && link.wide == kNone) link.wide = buffers_++;
+    for (Operand &operand : link.operands) {
+      if (operand.place == Place::buffer) continue;
+      const TensorId id = operand.place == Place::input ? inputs[operand.index] : outputs[operand.index];
+      operand.is_rounded = is_rounded(id, operand.bytes);
+      if (operand.is_rounded) operand.copy = buffers_++;
+    }
+  }
+}
+
 size_t Chain::prepare(const Setup &setup) {
+  note_storage(setup);
   choose_block(setup.machine().first_cache_bytes());
   for (const Link &link : links_) link.operation->prepare(setup);
   return buffers_ * static_cast<size_t>(buffer_bytes_) * static_cast<size_t>(setup.threads);
@@ -162,10 +206,16 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, int64_t fi
   };
   step = 1;
   if (operand.place == Place::buffer) return buffer(operand.index);
-  if (operand.place == Place::output) {
-    return blocks.frame.out<std::byte>(outputs[operand.index]) + first * operand.bytes;
+  const bool is_made = operand.place == Place::output;
+  const TensorId id = is_made ? outputs[operand.index] : inputs[operand.index];
+  if (operand.is_rounded) {
+    auto *wide = reinterpret_cast<float *>(buffer(operand.copy));
+    blocks.frame.kernels.half_to_float32[static_cast<int>(HalfFormat::bfloat16)](
+        blocks.frame.in<uint16_t>(id) + first, wide, n);
+    return wide;
   }
-  const auto *from = blocks.frame.in<std::byte>(inputs[operand.index]);
+  const auto *from = blocks.frame.in<std::byte>(id);
+  if (is_made) return from + first * operand.bytes;
   if (!operand.is_repeated) {
     step = operand.pattern.period > 1 ? 1 : 0;
     return from + step * first * operand.bytes;
@@ -192,10 +242,19 @@ void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
     for (size_t i = 0; i < link.operands.size(); ++i) {
       operands[i] = read(blocks, link.operands[i], first, n, steps[i]);
     }
+    const auto buffer = [&](size_t index) { return blocks.own + static_cast<int64_t>(index) * buffer_bytes_; };
+    const Kernels &kernels = blocks.frame.kernels;
+    if (link.is_rounded) {
+      std::byte *wide = buffer(link.wide);
+      link.operation->compute_span(kernels, operands, steps, wide, n);
+      kernels.round_to_bfloat16(reinterpret_cast<const float *>(wide),
+                                blocks.frame.out<Bfloat16>(outputs[link.index]) + first, n);
+      continue;
+    }
     std::byte *to = link.place == Place::buffer
-                        ? blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_
+                        ? buffer(link.index)
                         : blocks.frame.out<std::byte>(outputs[link.index]) + first * link.bytes;
-    link.operation->compute_span(blocks.frame.kernels, operands, steps, to, n);
+    link.operation->compute_span(kernels, operands, steps, to, n);
   }
 }
 

@@ -23,8 +23,12 @@ class Chain final : public Operation {
   void run(const Frame &frame) const override;
   /* An input that no link reads behind the one that writes. */
   bool may_overwrite(size_t input) const override;
+  /* Blocks of an input as long as the output are widened, those of an output rounded. */
+  bool can_read_bfloat16(const Kernels &, size_t input) const override;
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
 
  private:
+  static constexpr size_t kNone = ~size_t{0};
   enum class Place { input, output, buffer };
   struct Operand {
     Place place;
@@ -34,6 +38,7 @@ class Chain final : public Operation {
     bool is_repeated; /* an input that is neither as long as the output nor one number */
     size_t copy = 0; /* the buffer for a block of what is repeated */
     bool is_lasting = false; /* that copy is the same for all blocks */
+    bool is_rounded = false; /* it is float32 stored in bfloat16; copy has a block of it in float32 */
   };
   struct Link {
     std::unique_ptr<Pointwise> operation;
@@ -41,6 +46,8 @@ class Chain final : public Operation {
     Place place;
     size_t index; /* of the output or buffer */
     int64_t bytes;
+    bool is_rounded = false; /* the output is float32 stored in bfloat16 */
+    size_t wide = kNone; /* the buffer for a block of it in float32: one that is free there, or of its own */
   };
 
   /* Blocks that a thread computes one after the other. */
@@ -52,6 +59,7 @@ class Chain final : public Operation {
 
   void connect(const Graph &graph, Link &link, const std::vector<TensorId> &made);
   void choose_buffers();
+  void note_storage(const Setup &setup);
   void choose_block(int64_t cache_bytes);
   /* Where n elements of an operand begin, to be read with a step. */
   const void *read(const Blocks &blocks, const Operand &operand, int64_t first, int64_t n,
