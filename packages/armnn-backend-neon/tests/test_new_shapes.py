@@ -129,6 +129,22 @@ def test_a_shape_is_stored_unless_another_one_leads_to_it(
         model.unload()
 
 
+def test_the_footprint_of_a_further_shape_is_that_of_a_fresh_load() -> None:
+    network = convolved(np.random.default_rng(3))
+    _, _, _, channels = network.inputs[0].output.info.shape or ()
+    shapes = [(1, 16, 12, channels), (2, 24, 20, channels), (1, 8, 9, channels)]
+
+    def footprints(*wanted: Any) -> list[Any]:
+        model = armnn.load_model(network, backends=["CpuAcc"], strict=True)
+        for shape in wanted:
+            model.run({"x": noise(1, *shape)})
+        return list(dict.fromkeys(row.footprint for row in model.report if row.footprint))
+
+    found = footprints(*shapes)
+    assert found == [each for shape in shapes for each in footprints(shape)]
+    assert len({each.arena_bytes for each in found}) == len(shapes)
+
+
 def test_threads_with_several_shapes_at_once_share_working_memory() -> None:
     network = attending(np.random.default_rng(1))
     model = armnn.load_model(network, backends=["CpuAcc"], strict=True)

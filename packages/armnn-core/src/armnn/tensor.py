@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class TensorInfo:
             InvalidArgumentError: A dimension is not known.
         """
         if self.is_static:
-            return cast("tuple[int, ...]", self.shape)
+            return self.shape  # type: ignore[return-value]  # which is_static has looked at
         raise InvalidArgumentError(
             f"the shape {format_shape(self.shape)} is not known in full; give the inputs of "
             "the network their shapes first"

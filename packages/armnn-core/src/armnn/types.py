@@ -104,7 +104,8 @@ class DataType(ArmnnEnum):
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
         """The NumPy type of one element, ``ml_dtypes``' included."""
-        return _numpy_dtype(self)
+        known = _DTYPES.get(self)
+        return _numpy_dtype(self) if known is None else known
 
     @property
     def is_quantized(self) -> bool:
@@ -157,7 +158,7 @@ class DataType(ArmnnEnum):
 
 
 _QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
-_DTYPES: dict[str, np.dtype[Any]] = {}
+_DTYPES: dict[DataType, np.dtype[Any]] = {}
 
 
 @functools.cache
@@ -181,14 +182,13 @@ def _dtype_of(kind: type) -> np.dtype[Any] | None:
 
 def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:
     name = data_type.numpy_name
-    if name not in _DTYPES:
-        try:
-            _DTYPES[name] = np.dtype(name)
-        except TypeError:
-            import ml_dtypes  # imported late: most networks never need it
+    try:
+        made = np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # imported late: most networks never need it
 
-            _DTYPES[name] = np.dtype(getattr(ml_dtypes, name))
-    return _DTYPES[name]
+        made = np.dtype(getattr(ml_dtypes, name))
+    return _DTYPES.setdefault(data_type, made)
 
 
 class DataLayout(ArmnnEnum):

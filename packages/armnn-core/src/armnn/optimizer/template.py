@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from armnn._dataclasses import replace
 from armnn._load_times import phase
@@ -28,6 +28,8 @@ from armnn.optimizer.prepared import Segments
 from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descriptor, settled_info
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Layer, LayerGraph, Value
     from armnn.optimizer.frame import ProgramFrame
     from armnn.optimizer.participants import Participants
@@ -102,22 +104,30 @@ class Template:
         Raises:
             ArmnnError: A backend failed.
         """
+        if self._sink is None:
+            changes = self._changes(shapes)
+            return None if changes is None else self._compiled(changes, label)
         with phase(self._sink, "apply shapes"):
-            numbers = self._trace.numbers(shapes)
-            if numbers is None:
-                return None
-            changes = self._changes(numbers, shapes)
+            changes = self._changes(shapes)
+        if changes is None:
+            return None
         with phase(self._sink, "compile for shapes"):
-            compiled: dict[Layer, object] = {}
-            for layer, part in self._parts:
-                made = part.replanned(changes)
-                if made is None:
-                    return None
-                compiled[layer] = made
-            if self._frame is not None:
-                return self._single_program(self._frame, compiled, changes, label)
-            found = self._whole(compiled, changes, label)
-            return found if self._are_taken(found.network) else None
+            return self._compiled(changes, label)
+
+    def _compiled(
+        self, changes: Changes, label: Callable[[], str]
+    ) -> Prepared | SingleProgram | None:
+        """Return the changed specialisation; None if refused."""
+        compiled: dict[Layer, object] = {}
+        for layer, part in self._parts:
+            made = part.replanned(changes)
+            if made is None:
+                return None
+            compiled[layer] = made
+        if self._frame is not None:
+            return self._single_program(self._frame, compiled, changes, label)
+        found = self._whole(compiled, changes, label)
+        return found if self._are_taken(found.network) else None
 
     def _single_program(
         self,
@@ -200,13 +210,18 @@ class Template:
                 settled(count, numbers),
             )
 
-    def _changes(self, numbers: Numbers, shapes: Mapping[str, tuple[int, ...]]) -> Changes:
+    def _changes(self, shapes: Mapping[str, tuple[int, ...]]) -> Changes | None:
+        """Return what is different for shapes; None if decisions are."""
         trace = self._trace
-        larger = _Once(functools.partial(trace.larger_numbers, shapes))
-        constants = {
-            layer.output: self._constants.data(source, layer.output.info, numbers, larger)
-            for layer, source in trace.sources.items()
-        }
+        numbers = trace.numbers(shapes)
+        if numbers is None:
+            return None
+        constants: dict[Value, NDArray[Any]] = {}
+        if trace.sources:
+            larger = _Once(functools.partial(trace.larger_numbers, shapes))
+            for layer, source in trace.sources.items():
+                value = layer.output
+                constants[value] = self._constants.data(source, value.info, numbers, larger)
         return Changes(numbers, trace.infos, trace.descriptors, constants)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from armnn.backends.ffi.calls import catch_interrupts, raise_stored
+from armnn.backends.ffi.calls import catch_interrupts, raise_stored, stored
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -125,7 +125,8 @@ def attempt(function: Callable[..., int], *args: object) -> Failure | None:
     error = new_error()
     code = function(*args, error)
     failure = None if code == abi.OK else Failure(code, error)
-    raise_stored()
+    if stored:
+        raise_stored()
     return failure
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn._load_times import count_packing
 from armnn.backends.cache import Footprint
-from armnn.backends.ffi.calls import compile_details, watched_call
+from armnn.backends.control import current_control
+from armnn.backends.ffi.calls import NOBODY, compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
 from armnn.backends.ffi.errors import Failure, attempt, call
 from armnn.backends.native.contexts import (
@@ -189,7 +190,9 @@ def _kept_program(
         if replan is None and not _is_taken(backend, graph, model):
             return None
         try:
-            return _compile(backend, graph, model, replan and partial(replan, program.pointer))
+            if replan is None:
+                return _compile(backend, graph, model)
+            return _replanned(backend, graph, model, partial(replan, program.pointer))
         except _RefusedError:
             return None
 
@@ -218,26 +221,53 @@ class _RefusedError(Exception):
         self.failure = failure
 
 
-def _compile(
+def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContext) -> NativeProgram:
+    """Compile a graph; the program has its footprint."""
+    device = device_pointer(model.device)
+    compile_now = partial(backend.library.required("compile"), backend.pointer, device)
+    began = time.perf_counter()
+    with compile_details() as details, watched_call() as call_ids:
+        pointer = _compiled(backend, graph, model, compile_now, call_ids)
+    footprint = Footprint.from_details(details)
+    count_packing(details.get("pack_ns"), began)
+    return NativeProgram(backend, pointer, graph.names, footprint)
+
+
+def _replanned(
     backend: NativeObject,
     graph: NativeGraph,
     model: NativeModelContext,
-    compile_now: Callable[..., int] | None = None,
+    replan: Callable[..., int],
 ) -> NativeProgram:
-    """Compile a graph, by ``compile`` or another function."""
+    """Compile a graph like an earlier one."""
+    if current_control.get() is None:
+        pointer = _compiled(backend, graph, model, replan, (NOBODY, 0))
+    else:
+        with watched_call() as call_ids:
+            pointer = _compiled(backend, graph, model, replan, call_ids)
+    return NativeProgram(backend, pointer, graph.names)
+
+
+def _compiled(
+    backend: NativeObject,
+    graph: NativeGraph,
+    model: NativeModelContext,
+    compile_now: Callable[..., int],
+    call_ids: tuple[int, int],
+) -> int | None:
+    """Return what a function makes of a graph.
+
+    Raises:
+        _RefusedError: The backend refuses some layers.
+        ArmnnError: It failed for another reason.
+    """
     library = backend.library
-    if compile_now is None:
-        device = device_pointer(model.device)
-        compile_now = partial(library.required("compile"), backend.pointer, device)
     args, pointer = struct(abi.CompileArgs), ctypes.c_void_p()
     args.options, args.num_options = model.option_array, len(model.options)
-    began = time.perf_counter()
-    with compile_details() as details, watched_call() as (args.call_id, args.deadline_ns):
-        failure = attempt(compile_now, graph.struct, args, ctypes.byref(pointer))
+    args.call_id, args.deadline_ns = call_ids
+    failure = attempt(compile_now, graph.struct, args, ctypes.byref(pointer))
     if failure is None:
-        footprint = Footprint.from_details(details)
-        count_packing(details.get("pack_ns"), began)
-        return NativeProgram(backend, pointer.value, graph.names, footprint)
+        return pointer.value
     if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:
         raise _RefusedError(failure)
     raise failure.exception(library, f"compile {graph.title}", graph.names)

@@ -7,6 +7,7 @@ It is bound once per execution context.
 from __future__ import annotations
 
 import ctypes
+import operator
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from armnn.errors import ArmnnError
     from armnn.tensor import TensorInfo
 
+
+_info_of: Final = operator.attrgetter("info")
 
 _QUICK_NS: Final = 10_000_000
 """A program that took less once is not submitted as a task, which takes 0.1 ms of a watched run.
@@ -63,7 +66,7 @@ class NativeWorkload(Workload):
         """
         self._program = program
         self._positions = tuple(positions)
-        self._inputs = tuple(inputs[at] for at in positions)
+        self._inputs = tuple([inputs[at] for at in positions])
         self._outputs = tuple(outputs)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
@@ -92,8 +95,8 @@ class NativeWorkload(Workload):
         C would read or write past the end of a small one.
         """
         present = [handle for handle in handles if handle is not None]
-        if [handle.info for handle in present] == [info for info in infos if info is not None]:
-            return present
+        if all(map(operator.is_, map(_info_of, present), infos)) and len(present) == len(infos):
+            return present  # nearly always
         sizes = [handle.info.size_bytes for handle in present]
         expected = [info.size_bytes for info in infos if info is not None]
         if sizes != expected:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.runtime.plans.outputs import Targets
+    from armnn.tensor import Shape
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""
@@ -55,7 +56,7 @@ class ExpectedInputs:
             array = inputs[name]
             if not isinstance(array, np.ndarray):
                 array = array_of(array, dtype, f"the input {name!r}")
-            if array.dtype is not dtype or array.shape != shape:
+            if array.dtype is not dtype or not _fits(array.shape, shape):
                 _check(name, self._infos[name], array)
             arrays.append(array)
         return arrays
@@ -114,6 +115,16 @@ def checked_shape(given: object, name: str) -> tuple[int, ...]:
     if info.num_elements > _MOST_ELEMENTS:
         raise refused(f"the shape of the input {name!r}", given, "one that an array can have")
     return info.static_shape
+
+
+def _fits(given: tuple[int, ...], expected: Shape | None) -> bool:
+    """Return whether a shape has the known dimensions."""
+    if expected is None or len(given) != len(expected):
+        return False
+    for size, dim in zip(given, expected, strict=True):
+        if size != dim and isinstance(dim, int):
+            return False
+    return True
 
 
 def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:

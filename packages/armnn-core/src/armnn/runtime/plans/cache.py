@@ -228,9 +228,9 @@ class NetworkPlans:
                 optimized, self._make_plan, self._limit, self._segment + 1, self._whole
             )
         entry.plan = self._make_plan(prepared)
-        working_bytes = entry.plan.working_bytes
-        if not prepared.is_derived or working_bytes > self._most_bytes + TRIMMED_BYTES:
-            self._most_bytes = max(self._most_bytes, working_bytes)
+        arena_bytes = entry.plan.arena_bytes
+        if not prepared.is_derived or arena_bytes > self._most_bytes + TRIMMED_BYTES:
+            self._most_bytes = max(self._most_bytes, arena_bytes)
             trim_memory()
         if self._is_static:
             self._only = entry

@@ -11,7 +11,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
-from armnn.backends import ArrayHandle, ProfilingSink
+from armnn.backends import ArrayHandle, HostAllocator, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import (
     CancelledError,
@@ -192,9 +192,12 @@ class ExecutionContext:
         self._inputs = ()
         self._arrays, self._outputs = [], []
         self._expected, self._copies, self._steps = [], [], []
+        memory, self._memory = self._memory, []
+        if all(type(allocator) is HostAllocator for allocator, _ in memory):
+            return  # the blocks go with the last array on them
         closing = Closing("an execution context")
-        while self._memory:
-            allocator, block = self._memory.pop()
+        while memory:
+            allocator, block = memory.pop()
             closing.step(allocator.free, block)
         closing.end()
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, HostAllocator
-from armnn.backends.cache import footprint_of
 from armnn.backends.memory import allocated
 from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError
@@ -81,12 +80,6 @@ class LayerContexts:
     def arena_bytes(self) -> int:
         """The working memory of one context."""
         return self._arena_bytes
-
-    @property
-    def working_bytes(self) -> int:
-        """The same with that of compiled parts."""
-        parts = map(footprint_of, self._network.layers)
-        return self._arena_bytes + sum(part.arena_bytes for part in parts if part is not None)
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:

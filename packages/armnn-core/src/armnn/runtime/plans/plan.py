@@ -80,11 +80,6 @@ class Plan:
         self._closed = False
 
     @property
-    def working_bytes(self) -> int:
-        """The same with that of compiled parts."""
-        return self._contexts.working_bytes
-
-    @property
     def idle_bytes(self) -> int:
         """The working memory of idle contexts."""
         return len(self._pool) * self.arena_bytes

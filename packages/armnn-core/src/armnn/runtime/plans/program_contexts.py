@@ -11,7 +11,6 @@ import threading
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from armnn.backends.cache import program_footprint
 from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
 from armnn.backends.named_frames import blamed
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
@@ -62,11 +61,6 @@ class ProgramContexts:
         self._places = tuple(zip(starts, infos, strict=True))
 
     @property
-    def working_bytes(self) -> int:
-        footprint = program_footprint(self._single.layer.compiled)
-        return self.arena_bytes + (0 if footprint is None else footprint.arena_bytes)
-
-    @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
         ports = self._single.ports
         infos = {
@@ -79,12 +73,12 @@ class ProgramContexts:
         layer, ports, candidate = self._single.layer, self._single.ports, self._single.candidate
         managers = memory_managers(self._participants)
         allocator = candidate.backend.default_allocator()
-        block = allocated(candidate.id, allocator, self.arena_bytes)
+        block = allocated(layer.backend, allocator, self.arena_bytes)
         source, begin = allocator.memory_source, address_of(block)
         handles = [handle_at(block, start, info, source, begin) for start, info in self._places]
         inputs = dict(zip(ports.inputs, handles, strict=False))
         made = handles[len(inputs) :]
-        bind = blamed(self._workload.bind, candidate.id, layer.name)
+        bind = blamed(self._workload.bind, layer.backend, layer.name)
         step = bind([inputs[name] for name in ports.read], made)
         return ExecutionContext(
             inputs=list(inputs.items()),
@@ -92,7 +86,7 @@ class ProgramContexts:
                 (name, inputs[at] if isinstance(at, str) else made[at])
                 for name, at in ports.outputs.items()
             ],
-            steps=[(layer, blamed(step, candidate.id, layer.name))],
+            steps=[(layer, blamed(step, layer.backend, layer.name))],
             managers=tuple(managers.values()),
             memory=[(allocator, block)],
         )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import reset_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from armnn.backends.cache import Footprint
     from armnn.backends.ffi.library import Library
@@ -55,11 +56,11 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
     Attributes:
         names: The names of its layers, by node id.
         fingerprint: Of the graph, if it is stored under that; else "".
-        footprint: The memory that it takes, None if the backend does not say.
         kept: Its graph, if it may be compiled for other shapes.
+        weigh: Finds the footprint out, if it is not known yet.
     """
 
-    __slots__ = ("backend", "fingerprint", "footprint", "kept", "names")
+    __slots__ = ("_footprint", "backend", "fingerprint", "kept", "names", "weigh")
 
     def __init__(
         self,
@@ -83,8 +84,18 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
         self.backend = backend
         self.names = names
         self.fingerprint = ""
-        self.footprint = footprint
+        self._footprint = footprint
         self.kept: KeptGraph[NativeProgram] | None = None
+        self.weigh: Callable[[], Footprint | None] | None = None
+
+    @property
+    def footprint(self) -> Footprint | None:
+        """The memory that it takes, None if not reported."""
+        weigh = self.weigh
+        if weigh is not None:
+            self._footprint = weigh()
+            self.weigh = None
+        return self._footprint
 
     @property
     def layers(self) -> Sequence[Layer]:
@@ -102,9 +113,12 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
         Raises:
             ArmnnError: The backend failed.
         """
-        made = None if self.kept is None else self.kept.compile(changes, self)
-        if made is not None:
-            made.kept = self.kept
+        kept = self.kept
+        made = None if kept is None else kept.compile(changes, self)
+        if kept is not None and made is not None:
+            made.kept = kept
+            if made._footprint is None:
+                made.weigh = functools.partial(kept.weighed, changes, self)
         return made
 
     @property
