@@ -309,6 +309,8 @@ def handle_at(
     arena: NDArray[np.uint8],
     offset: int,
     info: TensorInfo,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
     source: MemorySource,
     start: int,
 ) -> PlacedHandle:
@@ -318,10 +320,12 @@ def handle_at(
         arena: The arena, from :func:`allocated`.
         offset: Where the tensor begins in it.
         info: What the tensor is.
+        shape: The info's.
+        dtype: NumPy's type of its elements.
         source: The kind of memory.
         start: The address of the arena.
     """
-    array: NDArray[Any] = np.ndarray(info.static_shape, info.data_type.numpy_dtype, arena, offset)
+    array: NDArray[Any] = np.ndarray(shape, dtype, arena, offset)
     made = PlacedHandle(info, array, source)
     made.address = start + offset
     return made

@@ -248,9 +248,9 @@ class _BoundProgram:
     def _tensors(self, handles: Sequence[TensorHandle], *, is_output: bool) -> tuple[Any, int]:
         pointers = self._arena.array(_TENSOR_POINTER, len(handles))
         takes_any = self.library.takes_any_host_memory
+        self._arena.hold(handles)
         for index, handle in enumerate(handles):
             if takes_any and type(handle) is PlacedHandle:
-                self._arena.hold(handle)
                 tensor = tensor_of(handle.map(), self._arena, handle.address)
                 pointers[index] = ctypes.pointer(tensor)
                 continue

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -102,6 +103,7 @@ class ShapeConstants:
         self._evaluate = evaluate
         self._order = {recipe: place for place, recipe in enumerate(recipes)}
         self._numbers: dict[Recipe, tuple[int, ...]] = {}
+        self._outputs = {recipe: list(map(SymbolicInfo, recipe.outputs)) for recipe in recipes}
         self._growing: dict[Recipe, None] = {}
         for recipe in recipes:
             found = dict.fromkeys(_positions(recipe))
@@ -133,7 +135,7 @@ class ShapeConstants:
         if not isinstance(source, tuple):
             return data_of(source, info, numbers, {})
         recipe, index = source
-        shape = settled(recipe.outputs[index].shape, numbers)
+        shape = self._outputs[recipe][index].shape(numbers)
         wanted = self._wanted(recipe, numbers)
         kept, array = self._kept.get(source, (None, None))
         if array is not None:
@@ -188,7 +190,7 @@ class ShapeConstants:
 
 
 def _covers(larger: Sequence[int], smaller: Sequence[int]) -> bool:
-    return all(most >= size for most, size in zip(larger, smaller, strict=True))
+    return len(larger) == len(smaller) and all(map(operator.ge, larger, smaller))
 
 
 def _positions(recipe: Recipe) -> Iterator[int]:
@@ -299,12 +301,14 @@ class SymbolicInfo:
 
     def settled(self, numbers: Numbers) -> TensorInfo:
         """Return the info with plain numbers."""
-        if not self._symbols:
-            return self._info
+        return _with_shape(self._info, self.shape(numbers)) if self._symbols else self._info
+
+    def shape(self, numbers: Numbers) -> tuple[int, ...]:
+        """Return the shape with plain numbers."""
         dims = self._dims.copy()
         for axis, position in self._symbols:
             dims[axis] = numbers[position]
-        return _with_shape(self._info, tuple(dims))
+        return tuple(dims)
 
 
 def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:

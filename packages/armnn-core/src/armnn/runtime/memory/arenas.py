@@ -47,7 +47,9 @@ class Arena:
         start = address_of(memory)
         offsets = iter(self.layout.offsets)  # of the tensors, then of the scratch memory
         for value, offset in zip(self.values, offsets, strict=False):
-            handles[value] = handle_at(memory, offset, value.info, source, start)
+            info = value.info
+            shape, dtype = info.static_shape, info.data_type.numpy_dtype
+            handles[value] = handle_at(memory, offset, info, shape, dtype, source, start)
         for (layer, size), offset in zip(self.scratch, offsets, strict=True):
             scratch[layer] = memory[offset : offset + size]
 

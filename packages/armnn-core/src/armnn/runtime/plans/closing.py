@@ -41,11 +41,16 @@ class Closing:
         """Call a function that closes one part; collect its error."""
         try:
             function(*arguments)
-        except ClosingError as group:
-            self._errors.extend(group.exceptions)
-        except Exception as error:
+        except BaseException as error:
+            self.note(error)
+
+    def note(self, error: BaseException) -> None:
+        """Collect the error of a part."""
+        if isinstance(error, ClosingError):
+            self._errors.extend(error.exceptions)
+        elif isinstance(error, Exception):
             self._errors.append(error)
-        except BaseException as error:  # Ctrl+C waits until everything is closed
+        else:  # Ctrl+C waits until everything is closed
             self._interruption = self._interruption or error
 
     def end(self) -> None:

@@ -11,8 +11,9 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
-from armnn.backends import ArrayHandle, HostAllocator, ProfilingSink
+from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
 from armnn.backends.control import current_control
+from armnn.backends.memory import PlacedHandle
 from armnn.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from armnn.optimizer import Participants, Prepared
     from armnn.optimizer.single_program import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
+
+
+_ON_ARRAYS = (PlacedHandle, ArrayHandle)
+"""The most frequent one first: Python finds that one without the method of abstract classes."""
 
 
 class ExecutionContext:
@@ -56,9 +61,9 @@ class ExecutionContext:
         self.submit = submit
         self._inputs = tuple([handle for _, handle in inputs])
         # The arrays of host memory stay the same; other memory is mapped anew for each run.
-        self._arrays = [h.map() if isinstance(h, ArrayHandle) else None for h in self._inputs]
+        self._arrays = [h.map() if isinstance(h, _ON_ARRAYS) else None for h in self._inputs]
         self._outputs = [
-            (name, handle, handle.map() if isinstance(handle, ArrayHandle) else None)
+            (name, handle, handle.map() if isinstance(handle, _ON_ARRAYS) else None)
             for name, handle in outputs
             if handle is not None
         ]
@@ -308,11 +313,14 @@ def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
 
 def memory_managers(participants: Participants) -> dict[str, MemoryManager]:
     """Return the memory managers of one context, by backend id."""
-    return {
-        candidate.id: manager
-        for candidate in participants.all
-        if (manager := candidate.backend.create_memory_manager()) is not None
-    }
+    managers: dict[str, MemoryManager] = {}
+    for candidate in (*participants.candidates, *participants.named):
+        backend = candidate.backend
+        if type(backend).create_memory_manager is not Backend.create_memory_manager:
+            manager = backend.create_memory_manager()
+            if manager is not None:
+                managers[backend.id] = manager
+    return managers
 
 
 def with_layer_types(

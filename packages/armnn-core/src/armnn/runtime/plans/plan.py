@@ -137,14 +137,19 @@ class Plan:
         Raises:
             ClosingError: Memory could not be given back; the contexts are dropped nevertheless.
         """
-        closing = Closing(f"the plan of the network {self.prepared.name!r}")
+        closing: Closing | None = None
         while self._pool:
             try:
                 context = self._pool.pop()
             except IndexError:  # another thread took the last one
                 break
-            closing.step(context.close)
-        closing.end()
+            try:
+                context.close()
+            except BaseException as error:
+                closing = closing or Closing(f"the plan of the network {self.prepared.name!r}")
+                closing.note(error)
+        if closing is not None:
+            closing.end()
 
 
 def _by_program(

@@ -8,11 +8,11 @@ memory: there is nothing to plan, and no graph is needed to run it.
 from __future__ import annotations
 
 import threading
-from itertools import accumulate
+from math import prod
 from typing import TYPE_CHECKING
 
 from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
-from armnn.backends.named_frames import blamed
+from armnn.backends.named_frames import Frames, blamed
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
 
 if TYPE_CHECKING:
@@ -56,9 +56,13 @@ class ProgramContexts:
         self._lock = threading.Lock()
         ports = single.ports
         infos = (*ports.inputs.values(), *ports.made)
-        sizes = [-(-info.size_bytes // ALIGNMENT) * ALIGNMENT for info in infos]
-        *starts, self.arena_bytes = accumulate(sizes, initial=0)
-        self._places = tuple(zip(starts, infos, strict=True))
+        self._places = []
+        self.arena_bytes = 0
+        for info in infos:
+            shape, dtype = info.static_shape, info.data_type.numpy_dtype
+            self._places.append((self.arena_bytes, info, shape, dtype))
+            size = prod(shape) * dtype.itemsize
+            self.arena_bytes += -(-size // ALIGNMENT) * ALIGNMENT
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
@@ -75,18 +79,22 @@ class ProgramContexts:
         allocator = candidate.backend.default_allocator()
         block = allocated(layer.backend, allocator, self.arena_bytes)
         source, begin = allocator.memory_source, address_of(block)
-        handles = [handle_at(block, start, info, source, begin) for start, info in self._places]
+        handles = [handle_at(block, *place, source, begin) for place in self._places]
         inputs = dict(zip(ports.inputs, handles, strict=False))
         made = handles[len(inputs) :]
-        bind = blamed(self._workload.bind, layer.backend, layer.name)
+        bind = self._workload.bind
+        if Frames.are_named:
+            bind = blamed(bind, layer.backend, layer.name)
         step = bind([inputs[name] for name in ports.read], made)
+        if Frames.are_named:
+            step = blamed(step, layer.backend, layer.name)
         return ExecutionContext(
             inputs=list(inputs.items()),
             outputs=[
                 (name, inputs[at] if isinstance(at, str) else made[at])
                 for name, at in ports.outputs.items()
             ],
-            steps=[(layer, blamed(step, layer.backend, layer.name))],
+            steps=[(layer, step)],
             managers=tuple(managers.values()),
             memory=[(allocator, block)],
         )

@@ -121,10 +121,8 @@ class _GraphNumbers:
         rows = self._attributes(graph, changes.descriptors, version)
         integer_memory = self._arena.array(ctypes.c_int64, len(self._integers))
         real_memory = self._arena.array(ctypes.c_double, len(self._reals))
-        self._blocks = (
-            _Block(integer_memory, self._integers),
-            _Block(real_memory, self._reals),
-        )
+        blocks = [_Block(integer_memory, self._integers), _Block(real_memory, self._reals)]
+        self._blocks = [block for block in blocks if block.changes]
         start = ctypes.addressof(integer_memory)
         for value, place in shapes:
             dims = ctypes.c_int64.from_address(start + 8 * place)
@@ -177,7 +175,11 @@ class _GraphNumbers:
 
 
 class _Block:
-    """Numbers of one type; the symbolic ones are written together."""
+    """Numbers of one type; the symbolic ones are written together.
+
+    Attributes:
+        changes: Whether there are symbolic ones.
+    """
 
     def __init__(self, memory: ctypes.Array[Any], elements: Sequence[Any]) -> None:
         positions: dict[int, int] = {}
@@ -190,14 +192,14 @@ class _Block:
                 memory[place] = each
         self._view = np.frombuffer(memoryview(memory), memory._type_)
         self._places, self._which = np.array(places, np.intp), np.array(which, np.intp)
+        self.changes = bool(positions)
         # Of one place it would return no tuple.
-        self._pick = operator.itemgetter(*positions, *positions) if positions else None
+        self._pick = operator.itemgetter(*positions, *positions) if positions else tuple
 
     def write(self, numbers: Sequence[Any]) -> None:
         """Write the numbers for some shapes."""
-        if self._pick is not None:
-            picked = np.array(self._pick(numbers), self._view.dtype)
-            self._view[self._places] = picked[self._which]
+        picked = np.array(self._pick(numbers), self._view.dtype)
+        self._view[self._places] = picked[self._which]
 
 
 def _is_real(attribute: abi.Attribute) -> bool:
