@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that ask whether weights fit a recipe: prints how often that was found out, and how often they were packed.
- * Then programs of equal constants with other identities: prints how often these were packed, if they are stored or not.
+ * Then how much memory that grew kept its pages, and programs of equal constants with other identities: prints how often these were packed, if they are stored or not.
  */
 #include "graph/packed.h"
 
 #include <cstdio>
+#include <cstring>
 
 namespace {
 
@@ -36,11 +37,27 @@ void count_questions(bool fits) {
   std::printf("%d %d\n", asked, packed);
 }
 
+/* Lets memory grow and writes to all of it: prints how many sizes kept their pages. */
+void grow() {
+  const cpuacc::MemorySource source;
+  std::shared_ptr<void> memory;
+  size_t before = 0, kept = 0;
+  for (const size_t bytes : {1000, 100000, 300000, 300001, 700000, 5000000, 9000000}) {
+    memory = source.grown(std::move(memory), bytes);
+    auto *begin = static_cast<unsigned char *>(memory.get());
+    kept += before >= 300000 && begin[0] == 7 && begin[before - 1] == 7;
+    std::memset(begin, 7, bytes);
+    before = bytes;
+  }
+  std::printf("%zu kept\n", kept);
+}
+
 }  // namespace
 
 int main() {
   count_questions(true);
   count_questions(false);
+  grow();
 
   int packed = 0;
   cpuacc::PackedWeights shared;

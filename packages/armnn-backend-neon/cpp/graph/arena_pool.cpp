@@ -46,8 +46,8 @@ Block ArenaPool::take(size_t bytes) {
     block = found(bytes);
   }
   if (block.memory == nullptr || block.bytes < bytes) {
-    block.memory.reset(); /* before the larger one is there */
-    block = {source_.get(bytes), bytes};
+    block.memory = source_.grown(std::move(block.memory), bytes);
+    block.bytes = bytes;
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
   return block;

@@ -40,13 +40,29 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
   return std::shared_ptr<void>(memory, std::free);
 }
 
+namespace {
+
+/* Advice for a part of the last page would make a mapping of two, which cannot grow. */
+size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+/* Of mapped memory; none if it is another's by now. */
+struct Unmap {
+  size_t bytes;
+  void operator()(void *memory) const {
+    if (bytes > 0) munmap(memory, bytes);
+  }
+};
+
 /* Memory of whole pages, which the system has back at once: the C library would keep it. */
-static std::shared_ptr<void> mapped_memory(size_t bytes) {
+std::shared_ptr<void> mapped_memory(size_t bytes) {
+  bytes = whole_pages(bytes);
   void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   prefer_huge_pages(memory, bytes);
-  return std::shared_ptr<void>(memory, [bytes](void *made) { munmap(made, bytes); });
+  return std::shared_ptr<void>(memory, Unmap{bytes});
 }
+
+}  // namespace
 
 /* Mapped memory that begins with a huge page. */
 struct HugePages::Block {
@@ -107,6 +123,21 @@ std::shared_ptr<void> MemorySource::get(size_t bytes) const {
   void *memory = from.allocate(from.ctx, aligned_bytes(bytes) + 64, 64);
   if (memory == nullptr) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, [&from](void *made) { from.free(from.ctx, made); });
+}
+
+std::shared_ptr<void> MemorySource::grown(std::shared_ptr<void> memory, size_t bytes) const {
+  Unmap *mapped = std::get_deleter<Unmap>(memory);
+  if (mapped != nullptr) {
+    const size_t whole = whole_pages(bytes);
+    void *moved = mremap(memory.get(), mapped->bytes, whole, MREMAP_MAYMOVE);
+    if (moved != MAP_FAILED) {
+      mapped->bytes = 0;
+      prefer_huge_pages(moved, whole);
+      return std::shared_ptr<void>(moved, Unmap{whole});
+    }
+  }
+  memory.reset(); /* before the larger one is there */
+  return get(bytes);
 }
 
 std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Make &make) {

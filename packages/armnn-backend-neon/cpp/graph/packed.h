@@ -32,6 +32,10 @@ class MemorySource {
   void use(const armnn_allocator &allocator) { allocator_ = &allocator; }
   /* As aligned_memory. */
   std::shared_ptr<void> get(size_t bytes) const;
+  /* Larger memory in the place of some that has no other owner: with its pages, where it is mapped, as to get
+   * these anew takes longer than many a run.
+   */
+  std::shared_ptr<void> grown(std::shared_ptr<void> memory, size_t bytes) const;
 
  private:
   const armnn_allocator *allocator_ = nullptr;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kSmallBlock = 1 << 16;
 constexpr size_t kSmallBlocks = 1 << 12; /* addresses only, until one is used; then objects come from the C library */
+constexpr int kPopulated = 23; /* MADV_POPULATE_WRITE of Linux 5.14 */
 constexpr size_t kSmallBytes = 1024; /* of what is small */
 constexpr size_t kSmallStep = alignof(std::max_align_t);
 constexpr uint32_t kAhead = 1U << 30; /* pieces that a block has in advance while it is filled */
@@ -74,7 +75,10 @@ Head *pop() {
   }
   if (range.begin.load(std::memory_order_relaxed) == 0) return nullptr;
   const uint32_t block = range.used.fetch_add(1, std::memory_order_relaxed);
-  if (block < kSmallBlocks) return new (&head_of(block)) Head{};
+  if (block < kSmallBlocks) {
+    madvise(&head_of(block), kSmallBlock, kPopulated); /* all pages at once; older systems refuse that */
+    return new (&head_of(block)) Head{};
+  }
   range.used.store(kSmallBlocks, std::memory_order_relaxed);
   return nullptr;
 }
