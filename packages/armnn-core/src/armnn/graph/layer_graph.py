@@ -323,9 +323,10 @@ class LayerGraph:
         layer.data = None  # a layer and its values refer to each other: they go later than this
 
     def clear(self) -> None:
-        """Take all layers out."""
+        """Take all layers out; they cannot be used any more."""
         for layer in self._layers:
             layer.data = None
+            layer.inputs = layer.outputs = ()  # else only the garbage collector would free them
         self._layers.clear()
         self._names.clear()
         self._order = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from armnn.graph import Network
 from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.passes.fold_quantization import Unasked
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -27,7 +28,7 @@ class FoldsRefused(Exception):  # noqa: N818 - it carries a decision, not an err
         self.refused = refused
 
 
-class FoldTrial:
+class FoldTrial(Unasked):
     """Permission for all folds, confirmed by the backends later.
 
     All layers on stored values come; then the backends are asked about the whole network. One
@@ -44,10 +45,9 @@ class FoldTrial:
         self._ranks = Ranks(candidates, named)
         self._come: list[Hashable] = []  # hashing thousands of scales is for refusals only
 
-    def __call__(self, stored: Network, _present: Present) -> Collection[Layer]:
-        """Return all layers of ``stored``."""
-        self._come += [_trait_of(each) for each in stored.layers]
-        return stored.layers
+    def note(self, layers: Iterable[Layer]) -> None:
+        """Take note of layers that came."""
+        self._come += map(_trait_of, layers)
 
     def confirm(self, layers: Iterable[Layer], answers: NetworkAnswers) -> None:
         """Check that the preferred backends run the stored layers.

@@ -92,6 +92,8 @@ class OptimizedNetwork:
         except FoldsRefused as refusal:
             permission = participants.fold_permission(refusal.refused)
             self._prepare_source(spare, permission, may_change=may_change)
+        else:
+            spare.clear()
 
     def _prepare_source(
         self,

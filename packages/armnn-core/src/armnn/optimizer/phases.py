@@ -279,7 +279,8 @@ def _rewrite_head(
     accepts: Accepts = folds or participants.fold_permission()
     if trace is not None:
         trace.hide_constants(segments.head)
-        evaluate, accepts = trace.evaluator(evaluate), trace.permission(accepts)
+        evaluate = trace.evaluator(evaluate)
+        accepts = trace.permission(participants.fold_permission())  # no trial is traced
     if options.rewrite and (not segments.is_rewritten or quantises(segments.head)):
         rewrite(segments.head, evaluate, accepts)
     if trace is not None:

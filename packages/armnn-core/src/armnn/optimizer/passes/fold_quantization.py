@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -33,8 +34,20 @@ if TYPE_CHECKING:
 Present: TypeAlias = Callable[["Layer", Network], "Layer"]
 """Adds the layer on floats that a layer on stored values would replace to a network."""
 
-Accepts: TypeAlias = Callable[[Network, Present], Collection["Layer"]]
+Asked: TypeAlias = Callable[[Network, Present], Collection["Layer"]]
 """Returns which layers of a network may replace those on floats."""
+
+
+class Unasked(ABC):
+    """Lets all layers on stored values come."""
+
+    @abstractmethod
+    def note(self, layers: Iterable[Layer]) -> None:
+        """Take note of layers that came."""
+
+
+Accepts: TypeAlias = "Asked | Unasked"
+"""Decides which layers on stored values come."""
 
 _FOLDED = frozenset(
     {
@@ -105,7 +118,8 @@ def fold_quantization(network: Network, accepts: Accepts) -> int:
     Args:
         network: The network.
         accepts: Which layers on stored values may replace the layers on floats; it is called once,
-            with all of them in one network, where unknown dimensions are 1.
+            with all of them in one network, where unknown dimensions are 1. Or who notes that all
+            come.
 
     Returns:
         How many Quantize layers went.
@@ -115,8 +129,10 @@ def fold_quantization(network: Network, accepts: Accepts) -> int:
     quantizers = [layer for layer in walk(network) if layer.type == "Quantize"]
     bypassed = sum(_bypass(network, layer) for layer in quantizers)
     folds = [fold for each in quantizers if each in network and (fold := _fold_of(each))]
-    accepted = _accepted(folds, accepts)
     replaced: dict[Value, Value] = {}
+    if isinstance(accepts, Unasked):
+        return bypassed + sum(_come(network, fold, replaced, accepts) for fold in folds)
+    accepted = _accepted(folds, accepts)
     for fold in accepted:
         _replace(network, fold, replaced)
     return bypassed + len(accepted)
@@ -204,7 +220,20 @@ def _operand(
     return stored if maker.type != "Dequantize" or may_absorb(layer, maker) else None
 
 
-def _accepted(folds: Sequence[_Fold], accepts: Accepts) -> list[_Fold]:
+def _come(network: Network, fold: _Fold, replaced: dict[Value, Value], unasked: Unasked) -> bool:
+    """Replace layers that take stored values; return whether they do."""
+    known = len(network)
+    try:
+        came = _replace(network, fold, replaced)
+    except InvalidArgumentError:
+        for layer in reversed(network.layers[known:]):
+            network.remove(layer)
+        return False
+    unasked.note(came)
+    return True
+
+
+def _accepted(folds: Sequence[_Fold], accepts: Asked) -> list[_Fold]:
     """Return the folds whose layers are all accepted."""
     stored = Network("")
     real: dict[Layer, tuple[Layer, Sequence[Stored | None]]] = {}
@@ -265,13 +294,19 @@ def _real(layer: Layer, read: Sequence[Stored | None]) -> list[Stored | None]:
     return real
 
 
-def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> None:
+def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> Collection[Layer]:
     """Replace float layers and their Quantize by stored arithmetic.
 
     Args:
         network: Is changed.
         fold: What is replaced.
         replaced: What was replaced before, by which values; grows.
+
+    Returns:
+        The new layers.
+
+    Raises:
+        InvalidArgumentError: A layer does not take stored values; those before it are there.
     """
     stored: dict[str, Layer] = {}
     value = fold.quantize.output
@@ -291,6 +326,7 @@ def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> Non
     discard_unread(network, fold.quantize.outputs)
     for name, new in stored.items():
         network.rename(new, name)
+    return stored.values()
 
 
 def _entered(

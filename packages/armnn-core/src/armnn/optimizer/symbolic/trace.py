@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Network, Value
     from armnn.layers import Descriptor
     from armnn.optimizer.evaluation import Evaluate
-    from armnn.optimizer.passes.fold_quantization import Accepts, Present
+    from armnn.optimizer.passes.fold_quantization import Asked, Present
     from armnn.optimizer.symbolic.recipes import Numbers, Results, Source
     from armnn.tensor import Shape
 
@@ -187,7 +187,7 @@ class Trace:
 
         return compute
 
-    def permission(self, accepts: Accepts) -> Accepts:
+    def permission(self, accepts: Asked) -> Asked:
         """Return who is asked about layers with plain numbers."""
 
         def permit(stored: Network, present: Present) -> Collection[Layer]:
