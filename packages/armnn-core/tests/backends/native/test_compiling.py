@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn import Network, Runtime, TensorInfo
-from armnn.backends import ModelContext, SubgraphView
+from armnn import DataType, Network, Runtime, TensorInfo
+from armnn.backends import ArrayHandle, ModelContext, SubgraphView
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.backends.native.programs import graph
 from armnn.errors import BackendError
@@ -130,3 +130,79 @@ def test_a_backend_that_refuses_a_layer_whose_constants_went_fails(
     network.lets_constants_go = True
     with pytest.raises(BackendError, match="too hard after all"):
         backend.optimize_subgraph(view_of(network), model)
+
+
+def renamed(network: Network) -> None:
+    network.rename(network.find("scale"), "other")
+
+
+def reading_itself(network: Network) -> None:
+    layer = network.find("scale")
+    network.replace_input(layer, 1, layer.inputs[0])
+
+
+def of_other_parameters(network: Network) -> None:
+    layer = network.find("scale")
+    network.replace_descriptor(layer, type(layer.descriptor)())
+
+
+def of_another_info(network: Network) -> None:
+    network.find("scale").output.info = TensorInfo((4,), DataType.FLOAT64)
+
+
+def with_a_renamed_constant(network: Network) -> None:
+    (weights,) = (layer for layer in network.layers if layer.type == "Constant")
+    network.rename(weights, "other")
+
+
+@pytest.mark.parametrize(
+    ("change", "made"),
+    [
+        (lambda _: None, 1),
+        (renamed, 2),
+        (reading_itself, 2),
+        (of_other_parameters, 2),
+        (of_another_info, 2),
+        (with_a_renamed_constant, 2),
+    ],
+)
+def test_the_rows_of_a_query_are_compiled_unless_the_layers_changed(
+    mock: NativeLibrary,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Network], None],
+    made: int,
+) -> None:
+    laid_out: list[int] = []
+    fill = graph.NativeGraph._fill
+    monkeypatch.setattr(
+        graph.NativeGraph, "_fill", lambda self: (laid_out.append(len(self.layers)), fill(self))
+    )
+    network, backend = scaled(), NativeBackend(mock)
+    model = backend.create_model_context({})
+    (layer,) = view_of(network).layers
+    backend.query(SubgraphView.of(network, [layer]), model)
+    change(network)
+    backend.optimize_subgraph(SubgraphView.of(network, [layer]), model)
+    assert len(laid_out) == made
+    backend.optimize_subgraph(SubgraphView.of(network, [layer]), model)
+    assert len(laid_out) == made + 1
+
+
+def test_data_that_changed_since_a_query_is_compiled(
+    releasing: NativeLibrary, participants: Any
+) -> None:
+    network, backend = scaled(), NativeBackend(releasing)
+    model = backend.create_model_context({})
+    backend.query(view_of(network), model)
+    (weights,) = (layer for layer in network.layers if layer.type == "Constant")
+    weights.data = WEIGHTS + 1
+    gone = weakref.ref(weights.data)
+    network.lets_constants_go = True
+    views = backend.optimize_subgraph(view_of(network), model)
+    assert gone() is None
+    (substitution,) = views.substitutions
+    (held,) = (each for each in substitution.replacement.layers if each.type == "PreCompiled")
+    workload = backend.create_workload(held, model)
+    made = np.zeros(4, np.float32)
+    workload.bind([ArrayHandle(INFO, X)], [ArrayHandle(INFO, made)])()
+    np.testing.assert_array_equal(made, X * (WEIGHTS + 1))

@@ -85,7 +85,7 @@ def compile_view(
     while waiting:
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
-        graph = NativeGraph.of_view(part, version, lets_go=lets_go)
+        graph = _graph_of(part, version, model, lets_go=lets_go)
         outcome = _kept_program(backend, version, graph, model, is_kept=is_kept)
         if isinstance(outcome, Failure):
             reason = outcome.text or "the backend cannot compile it"
@@ -99,6 +99,17 @@ def compile_view(
         views.failed.append(view.part(*refused))
         views.reasons.update({layer.name: reason for layer, reason in refused.items()})
     return views
+
+
+def _graph_of(
+    view: SubgraphView, version: BackendVersion, model: NativeModelContext, *, lets_go: bool
+) -> NativeGraph:
+    """Return a view's graph, that of the query if possible."""
+    asked: NativeGraph | None = model.asked
+    model.asked = None
+    if asked is not None and asked.lent_for(view, lets_go=lets_go):
+        return asked
+    return NativeGraph.of_view(view, version, lets_go=lets_go)
 
 
 def _sorted_out(

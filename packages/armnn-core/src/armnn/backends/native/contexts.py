@@ -151,6 +151,7 @@ class NativeModelContext(ModelContext):
     Attributes:
         device: The device that the user selected; None for the backend's first.
         defaults: The options of the runtime, which the backend got when it was created.
+        asked: The :class:`NativeGraph` of the last query, until something is compiled.
     """
 
     def __init__(
@@ -162,6 +163,7 @@ class NativeModelContext(ModelContext):
         super().__init__(options)
         self.device = device
         self.defaults = dict(defaults or {})
+        self.asked: Any = None
         self._arena = Arena()
 
     @functools.cached_property

@@ -6,8 +6,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import operator
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -79,6 +80,8 @@ class NativeGraph:
         produced = (value for layer in self.layers for value in layer.outputs)
         self._values = dict.fromkeys(itertools.chain(inputs, produced))
         self._index = {value: index for index, value in enumerate(self._values)}
+        self._constant_rows: list[tuple[int, Value]] = []
+        self._facts: tuple[object, ...] = ()
         self.struct = struct(abi.Graph)
         self._fill()
 
@@ -94,6 +97,32 @@ class NativeGraph:
     ) -> NativeGraph:
         """Return the graph of a subgraph."""
         return cls(view.layers, view.inputs, view.outputs, version, lets_go=lets_go)
+
+    def remember(self) -> None:
+        """Note what the rows were made of, for :meth:`lent_for`."""
+        self._facts = tuple(self._facts_now())
+
+    def lent_for(self, view: SubgraphView, *, lets_go: bool) -> bool:
+        """Lend the constants again; return False if the view differs."""
+        is_same = (
+            view.layers == self.layers
+            and view.inputs == self._read
+            and view.outputs == self.outputs
+            and all(map(operator.is_, self._facts_now(), self._facts))
+        )
+        if is_same:
+            self._lets_go = lets_go
+            for number, value in self._constant_rows:
+                row = self._value_rows[number]
+                row.constant_ref, row.constant = self._lend(value)
+        return is_same
+
+    def _facts_now(self) -> Iterator[object]:
+        """Yield what rows are made of, without data."""
+        for layer in self.layers:
+            yield from (layer.name, layer.descriptor, layer.inputs)
+        for value in self._values:
+            yield from (value.info, value.producer.name, value.constant is None)
 
     def sign(self) -> str:
         """Write the fingerprint into the graph; return it.
@@ -166,17 +195,15 @@ class NativeGraph:
 
     def _value_row(self, value: Value, memory: RowMemory) -> tuple[int, ...]:
         """Return a value's row, with places for addresses."""
-        info, data = value.info, value.constant
+        info = value.info
         shape, reference, tensor = info.shape, 0, 0
         place = 8 * len(memory.integers)
         if shape is not None:
             memory.integers += [d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in shape]
-        if data is not None:
-            may_go = self._lets_go and all(reader in self._own for reader in value.consumers)
-            let_go = functools.partial(self._let_go, value.producer) if may_go else None
-            reference, pointer = constants.lend(data, let_go)
+        if value.constant is not None:
+            self._constant_rows.append((self._index[value], value))
+            reference, pointer = self._lend(value)
             tensor = ctypes.addressof(pointer.contents)
-            self._lent.append(reference)
         return (
             *memory.text(value.name),
             int(info.data_type),
@@ -186,6 +213,15 @@ class NativeGraph:
             tensor,
             reference,
         )
+
+    def _lend(self, value: Value) -> tuple[int, ctypes._Pointer[abi.Tensor]]:
+        """Lend a constant; return its reference and its tensor."""
+        assert value.constant is not None  # as the caller knows
+        may_go = self._lets_go and all(reader in self._own for reader in value.consumers)
+        let_go = functools.partial(self._let_go, value.producer) if may_go else None
+        reference, pointer = constants.lend(value.constant, let_go)
+        self._lent.append(reference)
+        return reference, pointer
 
     def _let_go(self, constant: Layer) -> None:
         self._untrimmed += 0 if constant.data is None else constant.data.nbytes
