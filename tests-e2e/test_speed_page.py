@@ -66,6 +66,30 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return docs
 
 
+def test_a_limited_cpu_is_in_the_overview_and_not_in_the_readme(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = json.loads(record("Bee, AVX2", 3.0))
+    limited["about"]["is_limited"] = True
+    (docs / "speed/c.json").write_text(json.dumps(limited))
+    assert run(monkeypatch) == 0
+    assert "Bee, AVX2" in (docs / "speed.md").read_text()
+    assert (docs / "speed/c.md").exists()
+    readme = (docs.parent / "README.md").read_text()
+    assert "a Bee (worst" in readme
+    assert "AVX2" not in readme
+
+
+def test_a_cpu_without_large_models_comes_last(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = json.loads(record("Sea", 9.0))
+    small["models"] = {"little": small["models"]["little"]}
+    (docs / "speed/c.json").write_text(json.dumps(small))
+    assert run(monkeypatch) == 0
+    header = next(line for line in (docs / "speed.md").read_text().splitlines() if "Sea" in line)
+    assert header.rstrip(" |").endswith("Sea")
+    assert "Sea" not in (docs.parent / "README.md").read_text()
+
+
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(sys, "argv", ["generate_speed_pages", *arguments])
     return pages.main()

@@ -108,12 +108,12 @@ class Machine(NamedTuple):
         return min(self.gflops, self.gigabytes * 2 * products / (4 * numbers))
 
 
-def machine_limits() -> Machine:
-    """Return the best of some rounds."""
+def machine_limits(architecture: str) -> Machine:
+    """Return the best of some rounds, in gcc's code for it."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "peak.c"), Path(folder, "peak")
         source.write_text(PEAK if _is_x86() else PEAK.replace('"+x"', '"+w"'), encoding="utf-8")
-        flags = ["-O3", "-march=native", "-ffast-math"]
+        flags = ["-O3", f"-march={architecture}", "-ffast-math"]
         subprocess.run(["gcc", *flags, "-o", program, source], check=True)
         done = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True)
         gflops, gigabytes = map(float, done.stdout.split())
@@ -175,9 +175,13 @@ def layers() -> Iterator[tuple[str, Network, tuple[int, ...], int]]:
         yield f"FullyConnected, {rows} x {deep} x {wide}", network, (rows, deep), rows * deep * wide
 
 
-def measure() -> dict[str, Any]:
-    """Return the machine's limits and each layer's GFLOP/s."""
-    before, timed = machine_limits(), []
+def measure(architecture: str = "native") -> dict[str, Any]:
+    """Return the machine's limits and each layer's GFLOP/s.
+
+    Args:
+        architecture: The instructions of the limits, as ``-march`` of gcc takes it.
+    """
+    before, timed = machine_limits(architecture), []
     for what, network, shape, products in layers():
         loaded = armnn.load_model(
             network, ["CpuAcc"], backend_options={"CpuAcc": {"NumberOfThreads": 1}}
@@ -185,7 +189,7 @@ def measure() -> dict[str, Any]:
         feed = {"x": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
         rounds = [_seconds(loaded, feed) for _ in range(ROUNDS)]
         timed.append((what, products, _numbers(network), statistics.median(rounds)))
-    limits = Machine(*map(max, zip(before, machine_limits(), strict=True)))
+    limits = Machine(*map(max, zip(before, machine_limits(architecture), strict=True)))
     rows = [
         {
             "layer": what,

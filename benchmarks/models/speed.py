@@ -4,9 +4,11 @@
 They are onnxruntime, OpenVINO and LiteRT; the results are in docs/speed/.
 
     python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC (Zen 5)"] [--anew] [--rounds 4]
+    python -m benchmarks.models.speed --avx2 ...
 
 The record of each CPU is a file in docs/speed/; one of the same name is replaced, and the pages of
-all of them are written anew.
+all of them are written anew. With --avx2 all runtimes see a CPU that ends with AVX2, which has a
+record of its own; ``limited_peers.py`` says how.
 
 Each pair of a runtime and a number of threads has a process of its own for each model, so that its
 peak memory is its own. These processes live until the model is done and wait without running; they
@@ -33,6 +35,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -50,6 +53,7 @@ from benchmarks.budgets import machine
 from benchmarks.layers import kernel_speed
 from benchmarks.models.exact_outputs import exact_outputs
 from benchmarks.models.generate_speed_pages import write_pages
+from benchmarks.models.limited_peers import ARCHITECTURE, limits
 from benchmarks.models.other_cores import OtherCores
 from benchmarks.models.processes import PAUSE_SECONDS, RuntimeProcess
 from benchmarks.models.runtimes import CACHING, runtimes_for
@@ -206,12 +210,12 @@ def compile_modules() -> None:
         compileall.compile_dir(folder, quiet=2)
 
 
-def record_of(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return a model's record, measured unless kept.
+def record_of(name: str, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return a model's record, measured unless the folder has it.
 
     It is the quietest of the tries.
     """
-    kept = default_cache() / "speed" / f"{name}.json"
+    kept = folder / f"{name}.json"
     if kept.exists() and not arguments.anew:
         stored: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
         if stored["library"] == library_digest():
@@ -249,6 +253,9 @@ def main() -> None:
         default=cpu_name() or platform.machine(),
         help="the CPU's name; default: %(default)s",
     )
+    parser.add_argument(
+        "--avx2", action="store_true", help="hide AVX-512 and AMX from all; adds ', AVX2' to --cpu"
+    )
     parser.add_argument("--anew", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--burst", type=float, default=0.12, help="seconds that a burst lasts")
@@ -256,14 +263,18 @@ def main() -> None:
     arguments = parser.parse_args()
     possible = [name for name, model in MODELS.items() if not model.refused]
     wanted = arguments.names or possible
-    written = RECORDS / f"{slug_of(arguments.cpu)}.json"
     folder = default_cache() / "speed"
+    if arguments.avx2:
+        arguments.cpu += ", AVX2"
+        folder = default_cache() / "speed-avx2"
+        os.environ.update(limits(default_cache() / "peers-avx2"))
+    written = RECORDS / f"{slug_of(arguments.cpu)}.json"
     keep_written(written, folder)
     compile_modules()
     start = time.monotonic()
     for place, name in enumerate(wanted, 1):
         try:
-            outcome = f"{record_of(name, arguments)['other_cores']:.2f} other cores"
+            outcome = f"{record_of(name, arguments, folder)['other_cores']:.2f} other cores"
         except Exception as error:  # of whatever reads the model, or a download
             outcome = f"not measured, {type(error).__name__}: {error}"
         minutes = (time.monotonic() - start) / 60
@@ -276,10 +287,11 @@ def main() -> None:
     }
     about = {
         "cpu": arguments.cpu,
+        "is_limited": arguments.avx2,
         "date": time.strftime("%Y-%m-%d"),
         "commit": commit(),
         "machine": machine() | {name: importlib.metadata.version(name) for name in PEERS},
-        "kernels": kernel_speed.measure(),
+        "kernels": kernel_speed.measure(ARCHITECTURE if arguments.avx2 else "native"),
         "missing": [name for name in possible if name not in models],
         "stale": [at for at, record in models.items() if record["library"] != library_digest()],
     }

@@ -78,6 +78,11 @@ class Measured:
         """The name of the CPU."""
         return str(self.about["cpu"])
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether instructions were hidden from all runtimes."""
+        return bool(self.about.get("is_limited"))
+
     def ratios(self, names: Iterable[str], threads: int, **how: bool) -> dict[str, float]:
         """Return the models' known ratios.
 
@@ -105,9 +110,13 @@ def read_records(folder: Path = RECORDS) -> list[Measured]:
         busy = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else None
         found.append(Measured(path.stem, record["about"], record["models"], busy))
     large = groups_of(found)[LARGE]
-    return sorted(
-        found, key=lambda each: -statistics.geometric_mean(each.ratios(large, 1).values())
-    )
+    means = {each.slug: _mean(each.ratios(large, 1)) for each in found}
+    return sorted(found, key=lambda each: -means[each.slug])
+
+
+def _mean(ratios: Mapping[str, float]) -> float:
+    """Return the geometric mean; 0 where nothing was measured."""
+    return statistics.geometric_mean(ratios.values()) if ratios else 0.0
 
 
 def groups_of(records: Sequence[Measured]) -> dict[str, list[str]]:
