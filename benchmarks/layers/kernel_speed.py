@@ -109,7 +109,7 @@ class Machine(NamedTuple):
 
 
 def machine_limits(architecture: str) -> Machine:
-    """Return the best of some rounds, in gcc's code for it."""
+    """Return the best of some rounds."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "peak.c"), Path(folder, "peak")
         source.write_text(PEAK if _is_x86() else PEAK.replace('"+x"', '"+w"'), encoding="utf-8")

@@ -36,7 +36,7 @@ def halves(*shape: int) -> Array:
 def steps(*shape: int) -> Array:
     """Return numbers that are steps, of one size per column.
 
-    Of several columns the smallest number of the second has two of them, and the third one is empty.
+    Of several, the second has at least two steps in each number, and the third one is empty.
     """
     rng = np.random.default_rng(len(shape))
     weights = rng.integers(-128, 128, shape).astype(np.float32)
