@@ -16,14 +16,17 @@ from armnn.cli.main import main
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a cache with a model of two shapes."""
+    """Return a cache with a model of two shapes.
+
+    Each is the first of a load: others are made from it, and not stored.
+    """
     network = armnn.Network("open")
     x = network.add_input("x", armnn.TensorInfo((None, 2)))
     network.add_output("y", network.add_addition(x, np.ones((1, 2), np.float32)))
     armnn.save(network, tmp_path / "open.armnn")
     cache = tmp_path / "cache"
-    model = armnn.load_model(tmp_path / "open.armnn", backends=["CpuRef"], cache_dir=cache)
     for size in (3, 4):
+        model = armnn.load_model(tmp_path / "open.armnn", backends=["CpuRef"], cache_dir=cache)
         model.run({"x": np.zeros((size, 2), np.float32)})
     return cache
 
