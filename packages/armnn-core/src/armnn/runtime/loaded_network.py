@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from armnn.runtime.request import LoadRequest
 
 
+_EMPTY: tuple[int, ...] = ()  # the default of an argument, which is tested in nanoseconds
+
+
 class NetworkOwner(Closable):
     """A runtime, as the networks that it loaded use it.
 
@@ -108,6 +111,8 @@ class LoadedNetwork(NetworkFacts):
         self._runs = RepeatedRuns(self._gate, plans)
         self._bound: WeakSet[BoundCall] = WeakSet()
         self._importing = _importing_runs(plans, properties) if self._real is None else None
+        more = (self._real, self._importing, properties.profiler, elsewhere)
+        self._is_plain = not events.has_listeners and all(part is None for part in more)
 
     def run(
         self,
@@ -142,6 +147,17 @@ class LoadedNetwork(NetworkFacts):
             ClosedError: The network was unloaded, or its runtime closed.
             ExecutionError: A layer failed, or the run was cancelled or ran out of time.
         """
+        if (
+            self._is_plain
+            and outputs is None
+            and timeout is None
+            and cancel is None
+            and profiler is None
+            and imported is _EMPTY
+        ):
+            made = self._runs.run_again(inputs) if type(inputs) is dict else None
+            if made is not None:
+                return Aliased(made, self._aliases.outputs) if self._has_aliases else made
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
         if self._has_aliases and inputs.keys() != self._names:

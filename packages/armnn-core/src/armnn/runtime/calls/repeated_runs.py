@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from armnn.runtime.plans.plan import POOL_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from armnn.backends.control import RunControl
     from armnn.runtime.plans.cache import NetworkPlans, Reservation
     from armnn.runtime.plans.closing import Gate
     from armnn.runtime.plans.outputs import Targets
+    from armnn.runtime.plans.repeating import Inputs
 
 
 class RepeatedRuns:
@@ -38,29 +39,30 @@ class RepeatedRuns:
         self._gate = gate
         self._plans = plans
         self._waiting: deque[Reservation] = deque()  # its methods are atomic: they need no lock
+        self._take, self._wait = self._waiting.pop, self._waiting.append
         self._places = deque((None,) * POOL_LIMIT)  # those left; likewise
         self._has_ended = False
 
     def run_again(
-        self,
-        inputs: Mapping[str, ArrayLike],
-        targets: Targets | None,
-        control: RunControl | None = None,
+        self, inputs: Inputs, targets: Targets | None = None, control: RunControl | None = None
     ) -> dict[str, NDArray[Any]] | None:
         """Run with an earlier reservation; return None if none fits."""
         try:
-            reservation = self._waiting.pop()  # the last one used: its memory is in the cache
+            reservation = self._take()  # the last one used: its memory is in the cache
         except IndexError:
             return None
         try:
-            outputs = reservation.repeat(inputs, targets, control)
+            if targets is None and control is None:
+                outputs = reservation.repeat(inputs)
+            else:
+                outputs = reservation.repeat_with(inputs, targets, control)
         except BaseException:
             try:
                 reservation.spoil()
             finally:
                 self._give_back(reservation)
             raise
-        self._waiting.append(reservation)
+        self._wait(reservation)
         if self._has_ended:
             self.release()
         return outputs
@@ -91,7 +93,7 @@ class RepeatedRuns:
             if not is_kept:
                 self._gate.leave()
         if is_kept:
-            self._waiting.append(reservation)
+            self._wait(reservation)
             if self._has_ended:
                 self.release()
         return outputs
@@ -108,7 +110,7 @@ class RepeatedRuns:
         """Give back what waits for a next run."""
         while True:
             try:
-                reservation = self._waiting.pop()
+                reservation = self._take()
             except IndexError:
                 return
             self._give_back(reservation)

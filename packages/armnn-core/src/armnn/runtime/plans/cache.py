@@ -242,11 +242,20 @@ class Reservation:
     Attributes:
         is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
             alone can run it.
-        repeat: If so, runs it again; see
-            :meth:`armnn.runtime.plans.context.ExecutionContext.repeat`.
+        repeat: If so, runs it again; see :mod:`armnn.runtime.plans.repeating`.
+        repeat_with: Likewise; see :class:`armnn.runtime.plans.context.ExecutionContext`.
     """
 
-    __slots__ = ("_context", "_entry", "_is_held", "_plan", "_plans", "is_repeatable", "repeat")
+    __slots__ = (
+        "_context",
+        "_entry",
+        "_is_held",
+        "_plan",
+        "_plans",
+        "is_repeatable",
+        "repeat",
+        "repeat_with",
+    )
 
     def __init__(self, plans: NetworkPlans, entry: _Entry, *, looks_at_values: bool) -> None:
         """Take a context.
@@ -259,7 +268,7 @@ class Reservation:
         self._plans, self._entry, self._plan = plans, entry, entry.plan
         self._context = entry.plan.acquire()
         self._is_held = True
-        self.repeat = self._context.repeat
+        self.repeat, self.repeat_with = self._context.repeat, self._context.repeat_with
         self.is_repeatable = (
             entry.rest is None and not looks_at_values and self._context.is_repeatable
         )

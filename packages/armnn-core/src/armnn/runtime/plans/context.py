@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
@@ -15,17 +13,16 @@ from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.backends.memory import PlacedHandle
 from armnn.errors import (
-    CancelledError,
-    DeadlineExceededError,
-    ExecutionError,
     InvalidArgumentError,
 )
 from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.repeating import filling, repeating
+from armnn.runtime.plans.steps import BoundSteps
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, Task, TensorHandle
     from armnn.backends.control import RunControl
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Participants, Prepared
     from armnn.optimizer.single_program import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
+    from armnn.runtime.plans.repeating import Inputs
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)
@@ -45,7 +43,9 @@ class ExecutionContext:
     One thread at a time may use it.
 
     Attributes:
-        is_repeatable: Whether :meth:`repeat` can run it.
+        is_repeatable: Whether ``repeat`` and :meth:`repeat_with` can run it.
+        repeat: Runs on unchecked inputs, by name, if their types and shapes repeat; returns an
+            array per output, else None.
         submit: Submits the only step to its backend, by a deadline, if both is so.
     """
 
@@ -68,19 +68,16 @@ class ExecutionContext:
             if handle is not None
         ]
         self._shapes: dict[str, tuple[int, ...]] | None = None
-        # The same once more, as it takes the least time; see repeat().
-        self._expected = [
-            (name, array.dtype, array.shape, array)
-            for (name, _), array in zip(inputs, self._arrays, strict=True)
-            if array is not None
-        ]
-        self._copies = [(n, array.copy) for n, _, array in self._outputs if array is not None]
-        self._layers = [layer for layer, _ in steps]
-        self._steps = [step for _, step in steps]
+        self._steps = BoundSteps(steps)
         self._managers = tuple(managers)
         self._memory = list(memory)
+        # The same once more, as it takes the least time.
+        read = [(n, a) for (n, _), a in zip(inputs, self._arrays, strict=True) if a is not None]
+        made = [(name, array) for name, _, array in self._outputs if array is not None]
+        self._fill = filling(read)
+        self.repeat = repeating(read, made, self._steps.run)
         ports = len(inputs) + len(self._outputs)
-        self.is_repeatable = not managers and len(self._expected) + len(self._copies) == ports
+        self.is_repeatable = not managers and len(read) + len(made) == ports
 
     def run(
         self,
@@ -121,10 +118,7 @@ class ExecutionContext:
                 handle.copy_from(source)
             else:
                 array[...] = source
-        if control is None:
-            self._run_steps()
-        else:
-            self._run_with(control)
+        self._run_with(control)
         return self._collected(targets)
 
     def run_bound(self, control: RunControl | None) -> None:
@@ -138,16 +132,10 @@ class ExecutionContext:
                 stack.enter_context(manager)
             self._run_with(control)
 
-    def repeat(
-        self,
-        inputs: Mapping[str, ArrayLike],
-        targets: Targets | None = None,
-        control: RunControl | None = None,
+    def repeat_with(
+        self, inputs: Inputs, targets: Targets | None, control: RunControl | None
     ) -> dict[str, NDArray[Any]] | None:
         """Run on unchecked inputs if their types and shapes repeat.
-
-        Of models that take microseconds this and what it calls are most of a run: nothing is
-        looked up or made here that could be kept.
 
         Args:
             inputs: By name; they are copied.
@@ -160,26 +148,12 @@ class ExecutionContext:
         Raises:
             ExecutionError: A layer failed; the message names it.
         """
-        if len(inputs) != len(self._expected):
+        if not self._fill(inputs):
             return None
-        try:
-            for name, dtype, shape, array in self._expected:
-                given: Any = inputs[name]
-                if given.dtype is not dtype or given.shape != shape:
-                    return None
-                array[...] = given
-        except (KeyError, AttributeError):
-            return None
-        if targets or control is not None:
-            if targets:
-                check_shapes(targets, self._output_shapes())
-            self._run_with(control)
-            return self._collected(targets or {})
-        self._run_steps()
-        outputs = {}
-        for name, copy in self._copies:
-            outputs[name] = copy()
-        return outputs
+        if targets:
+            check_shapes(targets, self._output_shapes())
+        self._run_with(control)
+        return self._collected(targets or {})
 
     @property
     def bound_run(self) -> Callable[[], None]:
@@ -189,14 +163,15 @@ class ExecutionContext:
         """
         if self._managers:
             return partial(self.run_bound, None)
-        return self._run_step if len(self._steps) == 1 else self._run_steps
+        return self._steps.run
 
     def close(self) -> None:
         """Give the working memory back."""
         self.submit = None
         self._inputs = ()
         self._arrays, self._outputs = [], []
-        self._expected, self._copies, self._steps = [], [], []
+        self._steps = BoundSteps([])
+        self._fill, self.repeat = filling([]), repeating([], [], self._steps.run)
         memory, self._memory = self._memory, []
         if all(type(allocator) is HostAllocator for allocator, _ in memory):
             return  # the blocks go with the last array on them
@@ -229,49 +204,12 @@ class ExecutionContext:
 
     def _run_with(self, control: RunControl | None) -> None:
         if control is None:
-            return self._run_steps()
+            return self._steps.run()
         token = current_control.set(control)
         try:
-            self._run_watched_steps(control)
+            self._steps.run_watched(control)
         finally:
             current_control.reset(token)
-
-    def _run_step(self) -> None:
-        """Run the only step, quicker than a loop."""
-        try:
-            self._steps[0]()
-        except Exception as error:
-            raise _failure(self._layers[0], error) from error
-
-    def _run_steps(self) -> None:
-        remaining = iter(self._steps)
-        try:
-            for step in remaining:
-                step()
-        except Exception as error:
-            index = len(self._steps) - length_hint(remaining) - 1
-            raise _failure(self._layers[index], error) from error
-
-    def _run_watched_steps(self, control: RunControl) -> None:
-        for layer, step in zip(self._layers, self._steps, strict=True):
-            if control.cancel is not None and control.cancel.is_set():
-                raise CancelledError(f"the run was cancelled before layer {layer.name!r}")
-            start = time.perf_counter_ns()
-            if control.deadline_ns is not None and start > control.deadline_ns:
-                raise DeadlineExceededError(f"the time was up before layer {layer.name!r}")
-            try:
-                step()
-            except Exception as error:
-                raise _failure(layer, error) from error
-            if control.profiler is not None:
-                control.profiler.event(
-                    layer.name,
-                    start,
-                    time.perf_counter_ns(),
-                    category="layer",
-                    type=layer.type,
-                    backend=layer.backend or "",
-                )
 
 
 def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -301,14 +239,6 @@ def _copy_into(target: NDArray[Any], name: str, handle: TensorHandle) -> NDArray
         check_shapes({name: target}, {name: handle.map().shape})
     handle.copy_to(target)
     return target
-
-
-def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
-    """Return the error of a failed layer, naming it."""
-    kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
-    return kind(
-        f"layer {layer.name!r} ({layer.type}) failed on {layer.backend or 'the host'}: {error}"
-    )
 
 
 def memory_managers(participants: Participants) -> dict[str, MemoryManager]:

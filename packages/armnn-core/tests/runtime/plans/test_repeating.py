@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Runs are repeated on inputs like the first ones only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn.runtime.plans.repeating import repeating
+
+GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_repeated_run_reads_its_inputs_and_returns_arrays_of_its_own(count: int) -> None:
+    read = [(name, np.zeros(3, np.float32)) for name in "ab"[:count]]
+    made = [(name, np.zeros(3, np.float32)) for name in "yz"[:count]]
+
+    def run() -> None:
+        for (_, source), (_, target) in zip(read, made, strict=True):
+            target[...] = 2 * source
+
+    repeat = repeating(read, made, run)
+    inputs = {name: GIVEN[name] for name, _ in read}
+    first, again = repeat(inputs), repeat({name: 2 * array for name, array in inputs.items()})
+    assert first is not None
+    assert again is not None
+    for (name, _), (output, array) in zip(read, made, strict=True):
+        np.testing.assert_array_equal(first[output], 2 * GIVEN[name])
+        np.testing.assert_array_equal(again[output], 4 * GIVEN[name])
+        assert not np.shares_memory(again[output], array)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"a": GIVEN["a"].astype(np.float64)},
+        {"a": GIVEN["a"][:2]},
+        {"a": GIVEN["a"].tolist()},
+        {"other": GIVEN["a"]},
+        {"other": GIVEN["a"], "a": None},
+    ],
+    ids=["type", "shape", "list", "one more", "another"],
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_other_inputs_are_left_to_a_run_that_checks_them(
+    count: int, change: dict[str, Any]
+) -> None:
+    def run() -> None:
+        raise AssertionError("these inputs are others: nothing is to run")
+
+    names = "ab"[:count]
+    read = [(name, np.zeros(3, np.float32)) for name in names]
+    repeat = repeating(read, [(name, np.zeros(3)) for name in names], run)
+    inputs = {name: GIVEN[name] for name in names} | change
+    assert repeat({name: array for name, array in inputs.items() if array is not None}) is None
