@@ -259,6 +259,21 @@ def test_a_profile_has_the_kernel_and_its_predicted_time() -> None:
     assert time.predicted_milliseconds == pytest.approx(event.details["predicted_ns"] / 1e6)
 
 
+def test_a_grouped_convolution_does_the_work_of_all_groups() -> None:
+    """Its profile compares the time of all with it."""
+    network = armnn.Network()
+    x = network.add_input("x", armnn.TensorInfo((1, 14, 14, 64)))
+    weights = network.add_constant(np.ones((64, 1, 1, 16), np.float32))
+    network.add_output("y", network.add_convolution2d(x, weights, data_layout="NHWC"))
+    recorder = Recorder()
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network, backends=["CpuAcc"])
+        loaded.run({"x": np.ones((1, 14, 14, 64), np.float32)}, profiler=recorder)
+    (event,) = (event for event in recorder.events if "kernel" in event.details)
+    work = json.loads(str(event.details["work"]))
+    assert (work["multiply_add"], work["operation"]) == (14 * 14 * 16 * 64, 1)
+
+
 def test_the_units_are_those_of_the_sources() -> None:
     declared = re.findall(r"^  X\((\w+)\)", (CPP / "work.h").read_text(), re.MULTILINE)
     assert sorted(declared) == sorted(UNITS)

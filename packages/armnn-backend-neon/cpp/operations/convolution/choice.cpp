@@ -82,7 +82,14 @@ void add_cut(costs::Work &work, const ConvolutionLayer &layer, const Windows &bl
   work.add(costs::element, static_cast<double>(outputs * layer.layout.columns)).add(costs::cut, 1.0);
 }
 
-/* Of one group: so many outputs as one row. */
+/* Of all groups, from that of one: the operation begins once. */
+costs::Work of_all_groups(const costs::Work &work, const ConvolutionLayer &layer) {
+  costs::Work all = scaled(work, static_cast<double>(layer.groups()));
+  all.counts[costs::operation] = work.counts[costs::operation];
+  return all;
+}
+
+/* So many outputs as one row. */
 costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
   const Windows w = together == 1 ? layer.windows : blocked_windows(layer.windows, together);
   WeightLayout layout = layer.layout;
@@ -91,7 +98,7 @@ costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Ke
   const bool is_direct = layer.is_ungrouped() && suits_direct(w);
   costs::Work work = is_direct ? direct_work(w, layout, kernels) : indirect_work(w, layout, false, kernels);
   add_cut(work, layer, w, together);
-  return work;
+  return of_all_groups(work, layer);
 }
 
 /* The same in bfloat16; none if rounding takes more than it gains. */
@@ -113,7 +120,7 @@ std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t t
     if (w.height != blocked.height || w.width != blocked.width) work.add(costs::element, static_cast<double>(numbers));
   }
   add_cut(work, layer, blocked, together);
-  return work;
+  return of_all_groups(work, layer);
 }
 
 }  // namespace

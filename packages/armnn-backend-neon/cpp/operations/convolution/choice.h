@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* By which kernel a convolution of one group is computed. */
+/* By which kernel a convolution is computed. */
 #pragma once
 
 #include <string>
@@ -25,11 +25,12 @@ struct ConvolutionKernel {
 
 struct ConvolutionLayer {
   Windows windows;
-  WeightLayout layout; /* a tap per element of the window */
+  WeightLayout layout; /* of one group: a tap per element of the window */
   bool has_constant_weights; /* others are packed in each run: no kernel is worth more than that */
   int64_t constant_bytes; /* of the whole graph */
   FastMath fast_math;
 
+  int64_t groups() const { return layout.depth == 0 ? 1 : windows.channels / layout.depth; }
   bool is_ungrouped() const { return layout.depth == windows.channels; }
 };
 

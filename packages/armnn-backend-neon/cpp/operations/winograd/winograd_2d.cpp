@@ -65,9 +65,11 @@ class Winograd2dConvolution final : public WithEpilogue {
     const int64_t rounds = ratio_up(tiles_, most * wanted);
     const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
     block_ = std::max<int64_t>(1, ratio_up(tiles_, blocks));
-    sums_bytes_ = static_cast<size_t>(points_ * block_ * kernels.columns) * sizeof(float);
+    plane_ = block_ * tile_stride_ + costs::kRowFiller;
+    sums_plane_ = block_ * kernels.columns + costs::kRowFiller;
+    sums_bytes_ = static_cast<size_t>(points_ * sums_plane_) * sizeof(float);
     pointer_bytes_ = aligned_bytes(static_cast<size_t>(block_) * sizeof(float *));
-    const size_t transformed_bytes = static_cast<size_t>(points_ * block_ * tile_stride_) * sizeof(float);
+    const size_t transformed_bytes = static_cast<size_t>(points_ * plane_) * sizeof(float);
     thread_bytes_ = sums_bytes_ + pointer_bytes_ + transformed_bytes;
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
@@ -130,13 +132,13 @@ class Winograd2dConvolution final : public WithEpilogue {
     tile.function = {Function::identity, 0.0f, 0.0f};
     tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
     for (int64_t p = 0; p < points_; ++p) {
-      const float *points_of = transformed + p * block_ * tile_stride_;
+      const float *points_of = transformed + p * plane_;
       for (int64_t i = 0; i < count; ++i) pointers[i] = points_of + i * tile_stride_;
       tile.b = static_cast<const float *>(packed_.get()) + (column * points_ + p * kernels.columns) * depth;
       for (int64_t row = 0; row < count; row += kernels.rows) {
         tile.rows = pointers + row;
         tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
-        tile.c = sums + (p * block_ + row) * kernels.columns;
+        tile.c = sums + p * sums_plane_ + row * kernels.columns;
         kernels.gemm_tile(tile);
       }
     }
@@ -155,7 +157,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     const Place at = place_of_tile(number);
     const float *image = frame.in<float>(inputs[0]) + at.image * w.height * w.width * w.channels;
     frame.kernels.winograd_2d_input[side_ / 2 - 1](
-        {image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, block_ * tile_stride_});
+        {image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, plane_});
   }
 
   void write_tile(const Frame &frame, int64_t number, int64_t column, const float *sums) const {
@@ -167,7 +169,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         (at.image * w.output_height + at.y) * row_stride + at.x * channels + column;
     Winograd2dOutput tile{};
     tile.sums = sums;
-    tile.stride = block_ * frame.kernels.columns;
+    tile.stride = sums_plane_;
     tile.to = frame.out<float>(outputs[0]) + place;
     tile.rows = std::min(side_, w.output_height - at.y);
     tile.columns = std::min(side_, w.output_width - at.x);
@@ -185,6 +187,10 @@ class Winograd2dConvolution final : public WithEpilogue {
   int64_t tiles_y_, tiles_x_, tiles_;
   int64_t tile_stride_; /* numbers from one transformed tile's element to the next tile's */
   int64_t block_ = 1; /* tiles at a time */
+  /* Numbers from one point to the next, of the image and of sums; 36 lines a multiple of 1024 apart share a set of the
+   * first cache, which keeps 8 to 12.
+   */
+  int64_t plane_ = 0, sums_plane_ = 0;
   size_t sums_bytes_ = 0;
   size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
