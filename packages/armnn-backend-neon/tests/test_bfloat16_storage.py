@@ -73,6 +73,39 @@ def convolution(depth: int, columns: int, size: int) -> Layer:
     return add
 
 
+def filtered(depth: int, columns: int) -> Layer:
+    """Return a convolution that Winograd's filtering computes."""
+
+    def add(network: Network, x: Value) -> Value:
+        return network.add_convolution2d(
+            x,
+            random(columns, 3, 3, depth),
+            random(columns),
+            pad_left=1,
+            pad_top=1,
+            pad_right=1,
+            pad_bottom=1,
+            data_layout=DataLayout.NHWC,
+        )
+
+    return add
+
+
+def normalised(channels: int) -> Layer:
+    """Return a batch normalisation and arithmetic by rows."""
+
+    def add(network: Network, x: Value) -> Value:
+        mean, variance, beta, gamma, factor, addend = random(6, channels)
+        made = network.add_batch_normalization(
+            x, mean, 1 + np.abs(variance), beta, gamma, data_layout=DataLayout.NHWC
+        )
+        made = network.add_multiplication(made, factor)
+        made = network.add_addition(made, addend)
+        return network.add_activation(made, function=armnn.ActivationFunction.RELU)
+
+    return add
+
+
 def depthwise(channels: int, size: int = 3, stride: int = 1, dilation: int = 1) -> Layer:
     def add(network: Network, x: Value) -> Value:
         made = network.add_depthwise_convolution2d(
@@ -233,6 +266,7 @@ ROUNDED: dict[str, Case] = {
     "a chain": Case(random(1, 9, 7, 24), scaled(24), pointwise(24, 20)),
     "a chain of long rows": Case(random(1, 5, 3, 1500), scaled(1500), pointwise(1500, 20)),
     "a chain of odd rows": Case(random(1, 2, 3, 1511), scaled(1511), pointwise(1511, 20)),
+    "normalised": Case(random(1, 9, 7, 40), normalised(40), pointwise(40, 20)),
     "maxima": Case(
         random(1, 9, 7, 24), both(pointwise(24, 40), pooled(MAXIMUM)), pointwise(40, 20)
     ),
@@ -285,6 +319,15 @@ def added(layer: Layer) -> Layer:
 CONVERTED: dict[str, Case] = {
     "a chain": Case(random(1, 9, 7, 24), pointwise(24, 70), both(scaled(70), pointwise(70, 20))),
     "a chain at the end": Case(random(1, 9, 7, 24), pointwise(24, 70), scaled(70)),
+    # Behind a maximum: a convolution would absorb it.
+    "normalised": Case(
+        random(1, 9, 7, 24),
+        both(pointwise(24, 70), pooled(MAXIMUM)),
+        both(normalised(70), pointwise(70, 20)),
+    ),
+    "normalised at the end": Case(
+        random(1, 9, 7, 24), both(pointwise(24, 37), pooled(MAXIMUM)), normalised(37)
+    ),
     "averages": Case(
         random(1, 9, 7, 24), pointwise(24, 70), both(pooled(AVERAGE), pointwise(70, 20))
     ),
@@ -315,6 +358,43 @@ def test_readers_in_float32_get_rounded_numbers(level: str, name: str, threads: 
     np.testing.assert_array_equal(made.y, end)
     assert np.any(end != exact)
     assert 0 < np.abs(made.y - slow.y).max() < 0.02 * np.abs(slow.y).max()
+
+
+FILTERS = [
+    *(f"winograd_2d {side}" for side in (2, 4, 6)),
+    *(f"winograd_1d {outputs} {axis}" for outputs in (4, 6) for axis in ("across", "down")),
+]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kernel", FILTERS)
+def test_filtering_reads_and_stores_rounded_numbers(
+    monkeypatch: pytest.MonkeyPatch, level: str, kernel: str, threads: int
+) -> None:
+    """So does its residual; its sums are float32."""
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", kernel)
+    x = random(2, 13, 11, 24)
+    maker, reader, last = pointwise(24, 39), added(filtered(39, 39)), pointwise(39, 20)
+    made = run(network_of(x, maker, reader, last), x, threads=threads).y
+    if not multiplies_bfloat16(level):
+        parts = run(network_of(x, maker, reader), x, threads=threads).y
+        np.testing.assert_array_equal(made, run(network_of(parts, last), parts, threads=threads).y)
+        return
+    first = run(network_of(x, maker), x, threads=threads).y
+    exact, middle = (
+        run(network_of(each, reader), each, threads=threads).y for each in (first, rounded(first))
+    )
+    # The part behind rounds what it is given.
+    np.testing.assert_array_equal(made, run(network_of(middle, last), middle, threads=threads).y)
+    assert np.any(middle != exact)
+    # The parts are filtered too, by sums in float32 of the weights as they are.
+    weights = random(39, 3, 3, 39).astype(np.float64)
+    padded = np.pad(rounded(first), ((0, 0), (1, 1), (1, 1), (0, 0))).astype(np.float64)
+    sums = rounded(first) + random(39).astype(np.float64)
+    for i in range(3):
+        for j in range(3):
+            sums += padded[:, i : i + 13, j : j + 11] @ weights[:, i, j].T
+    assert np.abs(middle - np.maximum(sums, 0)).max() < 2e-4 * np.abs(sums).max()
 
 
 def test_an_output_is_not_rounded(level: str) -> None:
@@ -353,6 +433,7 @@ def network_of_all(x: Array) -> Network:
         depthwise(64),
         pointwise(64, 512),
         convolution(512, 32, 3),
+        normalised(32),
         depthwise(32, 5, 2),
         flat(1, 4 * 4 * 32),
         connected(512, 20),

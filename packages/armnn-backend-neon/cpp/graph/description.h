@@ -83,6 +83,8 @@ struct EpilogueSlots {
   bool scales = false; /* by the function's scale and shift */
   TensorId *bias = nullptr; /* added to each row, before the function */
   int64_t columns = 0; /* of a row */
+  bool *multiplies_row = nullptr; /* its last input, the same row for all rows, before the function */
+  bool *adds_row = nullptr; /* likewise */
   bool *adds_residual = nullptr; /* its last input, before the function */
   bool *dequantises = nullptr; /* accumulators become float32 */
   TensorId *scale = nullptr; /* one number, by which they are then multiplied */

@@ -158,8 +158,9 @@ using DepthwiseRows = DepthwiseRowsOf<float>;
  * (top, left) on, zero outside: (m + 2)^2 transformed elements of channels numbers each, at multiples
  * of stride.
  */
-struct Winograd2dInput {
-  const float *image;
+template <typename Number>
+struct Winograd2dInputOf {
+  const Number *image;
   int64_t height, width, channels; /* at least as many channels as a vector has lanes */
   int64_t top, left;
   float *to;
@@ -170,7 +171,7 @@ struct Winograd2dInput {
 struct Winograd2dOutput : Epilogue {
   const float *sums;
   int64_t stride; /* between the (m + 2)^2 elements */
-  float *to; /* [rows, columns, count], the first numbers of a longer row of channels */
+  Stored to; /* [rows, columns, count], the first numbers of a longer row of channels */
   int64_t rows, columns, count;
   int64_t row_stride, column_stride;
 };
@@ -187,8 +188,9 @@ struct Winograd2dFilters {
 /* A tile of a line of an image as minimal filtering along one axis, F(m, r), reads it: n = m + r - 1
  * elements of channels numbers each become n transformed ones.
  */
-struct Winograd1dInput {
-  const float *from; /* the first element; those outside of first .. last - 1 are zeros */
+template <typename Number>
+struct Winograd1dInputOf {
+  const Number *from; /* the first element; those outside of first .. last - 1 are zeros */
   int64_t first, last;
   int64_t step; /* from one element to the next */
   int64_t channels;
@@ -200,7 +202,7 @@ struct Winograd1dInput {
 struct Winograd1dOutput : Epilogue {
   const float *sums; /* whole vectors may be read */
   int64_t stride;
-  float *to;
+  Stored to;
   int64_t count; /* of outputs, 1 .. m */
   int64_t step; /* from one output to the next */
   int64_t channels;
@@ -214,6 +216,19 @@ struct PoolingRowOf : PoolingShape {
   int64_t top; /* input row of the first window row */
 };
 using PoolingRow = PoolingRowOf<float>;
+
+/* function((scale * x + shift) * factor + addend) of each number of some rows, of which each column has its own
+ * numbers; the product with the factor is rounded by itself. May be in place.
+ */
+template <typename In>
+struct ScaledRowsOf {
+  const In *x; /* [count, columns] */
+  int64_t count, columns;
+  const float *scale, *shift;
+  const float *factor, *addend; /* nullptr: none */
+  Elementwise function; /* without a scale and a shift */
+  Stored to;
+};
 
 /* Sums of n columns that are kept in whole steps: sums[i] += row[k] * weights[k * stride + i] for each k,
  * after each of which they are rounded, halves away from zero, and bounded.
@@ -272,11 +287,13 @@ struct Kernels {
   void (*pooling_row)(const PoolingRow &row);
   void (*pooling_row_of_bfloat16)(const PoolingRowOf<Bfloat16> &row); /* in float32, as depthwise rows */
   /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
-  void (*winograd_2d_input[3])(const Winograd2dInput &tile);
+  void (*winograd_2d_input[3])(const Winograd2dInputOf<float> &tile);
+  void (*winograd_2d_input_of_bfloat16[3])(const Winograd2dInputOf<Bfloat16> &tile); /* in float32, as the next one */
   void (*winograd_2d_output[3])(const Winograd2dOutput &tile);
   void (*winograd_2d_filters[3])(const Winograd2dFilters &filters);
   /* By n / 2 - 3: n = 6 and n = 8; then by m / 2 - 1, m <= n - 2. */
-  void (*winograd_1d_input[2])(const Winograd1dInput &tile);
+  void (*winograd_1d_input[2])(const Winograd1dInputOf<float> &tile);
+  void (*winograd_1d_input_of_bfloat16[2])(const Winograd1dInputOf<Bfloat16> &tile);
   void (*winograd_1d_output[2][3])(const Winograd1dOutput &tile);
   void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
   /* A step is 1, or 0 for an operand that is one number. */
@@ -294,9 +311,8 @@ struct Kernels {
   /* y[i] = reduction over j of x[j * stride + i]. */
   void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                          int64_t n);
-  /* y = function(scale * x + shift), a number of each per element. */
-  void (*scale_shift)(const float *x, const float *scale, const float *shift,
-                      const Elementwise &function, float *y, int64_t n);
+  void (*scale_rows)(const ScaledRowsOf<float> &rows);
+  void (*scale_rows_of_bfloat16)(const ScaledRowsOf<Bfloat16> &rows); /* in float32, as depthwise rows */
   /* y[c][r] = x[r][c]. */
   void (*transpose)(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                     int64_t columns);

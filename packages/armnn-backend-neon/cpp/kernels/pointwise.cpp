@@ -57,28 +57,12 @@ void prelu(const float *x, int64_t x_step, const float *slope, int64_t slope_ste
         [](Floats p, Floats q) { return p > 0.0f ? p : p * q; });
 }
 
-void scale_shift(const float *x, const float *scale, const float *shift, const Elementwise &function,
-                 float *y, int64_t n) {
-  with_known(function, [&](auto f) {
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      store(y + i, f(load(x + i) * load(scale + i) + load(shift + i)));
-    }
-    if (i < n) {
-      const int64_t rest = n - i;
-      const Floats scaled = load_part(x + i, rest) * load_part(scale + i, rest);
-      store_part(y + i, f(scaled + load_part(shift + i, rest)), rest);
-    }
-  });
-}
-
 }  // namespace
 
 void fill_pointwise(Kernels &table) {
   table.elementwise = elementwise;
   table.arithmetic = arithmetic;
   table.prelu = prelu;
-  table.scale_shift = scale_shift;
 }
 
 }  // namespace cpuacc::CPUACC_LEVEL

@@ -90,7 +90,7 @@ void lower_batch_normalization(Lowering &l) {
   const TensorId from = l.in(0, order);
   const TensorId scales = l.constant_tensor({channels}, scale);
   const TensorId shifts = l.constant_tensor({channels}, shift);
-  l.add(scale_shift(from, scales, shifts, l.out(0, order)));
+  l.add(scale_shift({from, l.out(0, order)}, scales, shifts, channels));
 }
 
 CPUACC_SHARED(DATA_LAYOUT, GROUP_NORMALIZATION, INSTANCE_NORMALIZATION);

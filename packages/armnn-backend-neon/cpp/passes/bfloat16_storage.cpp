@@ -18,7 +18,8 @@ class Storage {
     for (const auto &operation : graph_.operations) look_at(*operation);
     while (spread()) continue;
     for (auto &operation : graph_.operations) {
-      if (can_be_link(graph_, *operation) && has_rounded(*operation)) make_chain(operation);
+      const bool converts = operation->can_store_bfloat16(kernels_);
+      if (!converts && can_be_link(graph_, *operation) && has_rounded(*operation)) make_chain(operation);
     }
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       if (is_rounded(static_cast<TensorId>(i))) graph_.tensors[i].type = ARMNN_BFLOAT16;
@@ -35,7 +36,7 @@ class Storage {
     return std::any_of(operation.inputs.begin(), operation.inputs.end(), is) || is(operation.outputs[0]);
   }
 
-  /* Of the pointwise operations only chains convert. */
+  /* Most pointwise operations do not convert: their chain does. */
   void make_chain(OperationPtr &operation) {
     std::vector<std::unique_ptr<Pointwise>> links;
     links.emplace_back(static_cast<Pointwise *>(operation.release()));

@@ -79,51 +79,6 @@ class Prelu final : public Binary {
   }
 };
 
-/* scale * x + shift, a number of each per channel; the channels are last. */
-class ScaleShift final : public Pointwise {
- public:
-  ScaleShift(TensorId from, TensorId scale, TensorId shift, TensorId to) : Pointwise({from, scale, shift}, {to}) {}
-
-  size_t prepare(const Setup &setup) override {
-    const Tensor &out = setup[outputs[0]];
-    channels_ = out.shape.back();
-    rows_ = channels_ == 0 ? 0 : out.count() / channels_;
-    return 0;
-  }
-
-  EpilogueSlots epilogue_slots() override {
-    EpilogueSlots slots;
-    slots.function = &function_;
-    return slots;
-  }
-
-  void run(const Frame &frame) const override {
-    const float *x = frame.in<float>(inputs[0]);
-    const float *scale = frame.in<float>(inputs[1]);
-    const float *shift = frame.in<float>(inputs[2]);
-    float *y = frame.out<float>(outputs[0]);
-    frame.for_each(rows_, static_cast<double>(channels_) * costs::kElementNs, [&](int64_t i, int32_t) {
-      frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_, channels_);
-    });
-  }
-  bool may_overwrite(size_t input) const override { return input == 0; }
-  std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const override {
-    const Tensor &out = graph[outputs[0]];
-    if (out.shape.back() == 1) return std::nullopt; /* its kernel does not repeat a number */
-    return AccessPattern{1, input == 0 ? out.count() : out.shape.back()};
-  }
-  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
-                    int64_t n) const override {
-    kernels.scale_shift(static_cast<const float *>(operands[0]), static_cast<const float *>(operands[1]),
-                        static_cast<const float *>(operands[2]), function_, static_cast<float *>(to), n);
-  }
-
- private:
-  Elementwise function_{Function::identity, 0.0f, 0.0f};
-  int64_t channels_ = 0;
-  int64_t rows_ = 0;
-};
-
 }  // namespace
 
 OperationPtr apply_function(Ends ends, const Elementwise &function) {
@@ -144,9 +99,5 @@ OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic opera
 }
 
 OperationPtr prelu(const BinaryOperands &operands) { return std::make_unique<Prelu>(operands); }
-
-OperationPtr scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to) {
-  return std::make_unique<ScaleShift>(from, scale, shift, to);
-}
 
 }  // namespace cpuacc

@@ -19,6 +19,6 @@ OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic opera
 OperationPtr prelu(const BinaryOperands &operands);
 
 /* scale * x + shift, a number of each per channel; the channels are last. */
-OperationPtr scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to);
+OperationPtr scale_shift(Ends ends, TensorId scale, TensorId shift, int64_t channels);
 
 }  // namespace cpuacc

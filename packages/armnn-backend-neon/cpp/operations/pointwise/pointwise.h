@@ -24,7 +24,7 @@ std::optional<AccessPattern> access_pattern_of(const Shape &shape, const Shape &
 
 class Pointwise : public Operation {
  public:
-  static constexpr size_t kMostOperands = 3;
+  static constexpr size_t kMostOperands = 5;
 
   using Operation::Operation;
 

@@ -98,7 +98,12 @@ class Winograd1dConvolution final : public WithEpilogue {
 
   int64_t bias_count() const override { return layout_.columns; }
 
+  bool can_read_bfloat16(const Kernels &, size_t input) const override { return input == 0 || is_residual(input); }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
+
   size_t prepare(const Setup &setup) override {
+    note_storage(setup);
+    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
     const Kernels &kernels = setup.kernels;
     const Tensor &weights = setup[inputs[1]];
     const WeightLayout packed{points_ * axes_.taps, 0, layout_.depth, 0, layout_.columns, 0};
@@ -226,21 +231,31 @@ class Winograd1dConvolution final : public WithEpilogue {
   }
 
   void read_line(const Frame &frame, const Block &block, int64_t number, float *to) const {
+    const int64_t kind = points_ / 2 - 3;
+    if (is_image_rounded_) {
+      return read_line_by(frame, block, number, to, frame.kernels.winograd_1d_input_of_bfloat16[kind]);
+    }
+    read_line_by(frame, block, number, to, frame.kernels.winograd_1d_input[kind]);
+  }
+
+  template <typename Number>
+  void read_line_by(const Frame &frame, const Block &block, int64_t number, float *to,
+                    void (*kernel)(const Winograd1dInputOf<Number> &)) const {
     const int64_t across = block.line + number - axes_.pad_across;
     const bool is_there = across >= 0 && across < axes_.breadth;
     const int64_t image = block.image * axes_.length * axes_.breadth;
-    Winograd1dInput line{};
+    Winograd1dInputOf<Number> line{};
     line.step = axes_.step_along * layout_.depth;
     line.channels = layout_.depth;
     line.stride = plane_;
     for (int64_t i = 0; i < block.tiles; ++i) {
       const int64_t along = (block.tile + i) * filter_.outputs - axes_.pad_along;
       const int64_t pixel = image + (is_there ? across : 0) * axes_.step_across + along * axes_.step_along;
-      line.from = frame.in<float>(inputs[0]) + pixel * layout_.depth;
+      line.from = frame.in<Number>(inputs[0]) + pixel * layout_.depth;
       line.first = -along;
       line.last = is_there ? axes_.length - along : line.first;
       line.to = to + i * line_;
-      frame.kernels.winograd_1d_input[points_ / 2 - 3](line);
+      kernel(line);
     }
   }
 
@@ -257,7 +272,7 @@ class Winograd1dConvolution final : public WithEpilogue {
       const int64_t pixel = image + (block.line + number) * axes_.output_across + along * axes_.output_along;
       const int64_t place = pixel * channels + column;
       line.sums = sums + i * frame.kernels.columns;
-      line.to = frame.out<float>(outputs[0]) + place;
+      line.to = stored(frame) + place;
       line.count = std::min(filter_.outputs, axes_.outputs_along - along);
       static_cast<Epilogue &>(line) = epilogue(frame, column, place);
       frame.kernels.winograd_1d_output[points_ / 2 - 3][filter_.outputs / 2 - 1](line);
@@ -268,6 +283,7 @@ class Winograd1dConvolution final : public WithEpilogue {
   int64_t batch_;
   WeightLayout layout_;
   Winograd1dFilter filter_;
+  bool is_image_rounded_ = false; /* it is stored in bfloat16 */
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_; /* along a line */
   int64_t line_; /* numbers from one transformed element to the next tile's */

@@ -46,7 +46,12 @@ class Winograd2dConvolution final : public WithEpilogue {
 
   int64_t bias_count() const override { return layout_.columns; }
 
+  bool can_read_bfloat16(const Kernels &, size_t input) const override { return input == 0 || is_residual(input); }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
+
   size_t prepare(const Setup &setup) override {
+    note_storage(setup);
+    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
     const Tensor &weights = setup[inputs[1]];
     const Kernels &kernels = setup.kernels;
     const WeightLayout packed{points_, 0, layout_.depth, 0, layout_.columns, 0};
@@ -153,11 +158,18 @@ class Winograd2dConvolution final : public WithEpilogue {
   }
 
   void read_tile(const Frame &frame, int64_t number, float *to) const {
+    const int64_t kind = side_ / 2 - 1;
+    if (is_image_rounded_) return read_tile_by(frame, number, to, frame.kernels.winograd_2d_input_of_bfloat16[kind]);
+    read_tile_by(frame, number, to, frame.kernels.winograd_2d_input[kind]);
+  }
+
+  template <typename Number>
+  void read_tile_by(const Frame &frame, int64_t number, float *to,
+                    void (*kernel)(const Winograd2dInputOf<Number> &)) const {
     const Windows &w = windows_;
     const Place at = place_of_tile(number);
-    const float *image = frame.in<float>(inputs[0]) + at.image * w.height * w.width * w.channels;
-    frame.kernels.winograd_2d_input[side_ / 2 - 1](
-        {image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, plane_});
+    const Number *image = frame.in<Number>(inputs[0]) + at.image * w.height * w.width * w.channels;
+    kernel({image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, plane_});
   }
 
   void write_tile(const Frame &frame, int64_t number, int64_t column, const float *sums) const {
@@ -170,7 +182,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     Winograd2dOutput tile{};
     tile.sums = sums;
     tile.stride = sums_plane_;
-    tile.to = frame.out<float>(outputs[0]) + place;
+    tile.to = stored(frame) + place;
     tile.rows = std::min(side_, w.output_height - at.y);
     tile.columns = std::min(side_, w.output_width - at.x);
     tile.count = std::min<int64_t>(frame.kernels.columns, channels - column);
@@ -182,6 +194,7 @@ class Winograd2dConvolution final : public WithEpilogue {
 
   Windows windows_;
   WeightLayout layout_;
+  bool is_image_rounded_ = false; /* it is stored in bfloat16 */
   int64_t side_;
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_y_, tiles_x_, tiles_;

@@ -46,9 +46,9 @@ struct Candidate {
 using Rule = Operation *(const Candidate &candidate);
 
 /* Each in the file of its name, in the order in which they are tried. */
-Rule fuse_function, fuse_residual_and_bias, fuse_dequantisation, fuse_byte_function, fuse_byte_pair,
-    fuse_int8_addition, fuse_permutation;
-constexpr Rule *kRules[] = {fuse_function,  fuse_residual_and_bias, fuse_dequantisation, fuse_byte_function,
-                            fuse_byte_pair, fuse_int8_addition,     fuse_permutation};
+Rule fuse_function, fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantisation, fuse_byte_function,
+    fuse_byte_pair, fuse_int8_addition, fuse_permutation;
+constexpr Rule *kRules[] = {fuse_function,      fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantisation,
+                            fuse_byte_function, fuse_byte_pair,         fuse_int8_addition,  fuse_permutation};
 
 }  // namespace cpuacc

@@ -4,10 +4,9 @@
  * The interpolation points are 0, 1, -1 and infinity for m = 2, 2 and -2 as well for m = 4, and for
  * m = 6 also their inverses.
  */
-#include <cstring>
+#pragma once
 
-#include "kernels/functions.h"
-#include "kernels/tile_shape.h"
+#include "kernels/winograd/stored.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
@@ -84,18 +83,18 @@ inline void transform_sums(Floats *s, int step) {
   }
 }
 
-template <int M, bool kIsInside>
-inline void input_vector(const Winograd2dInput &tile, int64_t c) {
+template <int M, bool kIsInside, typename Number>
+inline void input_vector(const Winograd2dInputOf<Number> &tile, int64_t c) {
   constexpr int kSide = M + 2;
   Floats d[kSide * kSide];
   for (int i = 0; i < kSide; ++i) {
     const int64_t y = tile.top + i;
     const bool is_row = kIsInside || (y >= 0 && y < tile.height);
-    const float *line = tile.image + (y * tile.width + tile.left) * tile.channels + c;
+    const Number *line = tile.image + (y * tile.width + tile.left) * tile.channels + c;
     CPUACC_UNROLL for (int j = 0; j < kSide; ++j) {
       const int64_t x = tile.left + j;
       const bool is_there = kIsInside || (is_row && x >= 0 && x < tile.width);
-      d[i * kSide + j] = is_there ? load(line + j * tile.channels) : Floats{};
+      d[i * kSide + j] = is_there ? get(All{}, line + j * tile.channels) : Floats{};
     }
     transform_input<M>(d + i * kSide, 1);
   }
@@ -108,8 +107,8 @@ inline void input_vector(const Winograd2dInput &tile, int64_t c) {
 }
 
 /* The last vector of channels overlaps the one before rather than being cut. */
-template <int M>
-void winograd_2d_input(const Winograd2dInput &tile) {
+template <int M, typename Number>
+void winograd_2d_input(const Winograd2dInputOf<Number> &tile) {
   const bool is_inside = tile.top >= 0 && tile.left >= 0 && tile.top + M + 2 <= tile.height &&
                          tile.left + M + 2 <= tile.width;
   for (int64_t c = 0; c < tile.channels; c += kLanes) {
@@ -118,7 +117,7 @@ void winograd_2d_input(const Winograd2dInput &tile) {
   }
 }
 
-template <int M, typename Lanes>
+template <int M, bool kHasBfloat16, typename Lanes>
 inline void output_vector(const Winograd2dOutput &tile, int64_t c, const Lanes &lanes) {
   constexpr int kSide = M + 2;
   Floats s[kSide * kSide];
@@ -134,99 +133,30 @@ inline void output_vector(const Winograd2dOutput &tile, int64_t c, const Lanes &
     Floats made[M];
     for (int64_t i = 0; i < M; ++i) {
       made[i] = s[i * kSide + j] + bias;
-      if (tile.residual != nullptr && i < tile.rows) {
-        made[i] += lanes.get(tile.residual + i * tile.row_stride + j * tile.column_stride + c);
+      if (i < tile.rows) {
+        add_residual<kHasBfloat16>(tile, i * tile.row_stride + j * tile.column_stride + c, lanes, made[i]);
       }
     }
     finish(tile.function, made);
     for (int64_t i = 0; i < M && i < tile.rows; ++i) {
-      lanes.put(tile.to + i * tile.row_stride + j * tile.column_stride + c, made[i]);
+      put_stored<kHasBfloat16>(tile.to, i * tile.row_stride + j * tile.column_stride + c, lanes, made[i]);
     }
   }
 }
 
-template <int M>
+template <int M, bool kHasBfloat16>
 void winograd_2d_output(const Winograd2dOutput &tile) {
   int64_t c = 0;
-  for (; c + kLanes <= tile.count; c += kLanes) output_vector<M>(tile, c, All{});
-  if (c < tile.count) output_vector<M>(tile, c, First{tile.count - c});
+  for (; c + kLanes <= tile.count; c += kLanes) output_vector<M, kHasBfloat16>(tile, c, All{});
+  if (c < tile.count) output_vector<M, kHasBfloat16>(tile, c, First{tile.count - c});
 }
 
-typedef double Doubles __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
-constexpr int64_t kHalf = kLanes / 2;
-constexpr int64_t kWindow = 3;
-constexpr int64_t kTaps = kWindow * kWindow;
-constexpr int64_t kDepths = 4; /* filters of a column that are read together */
-
-/* sum + x * y, both rounded: a fused product would give other bits at other levels. */
-inline Doubles with_product(Doubles sum, double x, Doubles y) {
-  Doubles product = x * y;
-  asm("" : CPUACC_IN_REGISTER(product));
-  return sum + product;
-}
-
-/* G g G^T of as many filters as there are lanes, to numbers step apart. */
-template <int M>
-inline void transform_filters(const double *g, const double *taps, float *to, int64_t step) {
-  constexpr int kSide = M + 2;
-  Doubles filter[kTaps];
-  std::memcpy(filter, taps, sizeof filter);
-  for (int i = 0; i < kSide; ++i) {
-    Doubles half[kWindow];
-    CPUACC_UNROLL for (int j = 0; j < kWindow; ++j) {
-      half[j] = Doubles{};
-      CPUACC_UNROLL for (int k = 0; k < kWindow; ++k) {
-        half[j] = with_product(half[j], g[i * kWindow + k], filter[k * kWindow + j]);
-      }
-    }
-    CPUACC_UNROLL for (int j = 0; j < kSide; ++j) {
-      Doubles sum{};
-      CPUACC_UNROLL for (int k = 0; k < kWindow; ++k) sum = with_product(sum, g[j * kWindow + k], half[k]);
-      const NarrowFloats made = __builtin_convertvector(sum, NarrowFloats);
-      std::memcpy(to + (i * kSide + j) * step, &made, sizeof made);
-    }
-  }
-}
-
-/* Reads and writes whole cache lines: filters of some depths become numbers of all columns in a buffer. */
-template <int M>
-void winograd_2d_filters(const Winograd2dFilters &f) {
-  constexpr int kPoints = (M + 2) * (M + 2);
-  alignas(64) float made[kPoints][kDepths * kColumns];
-  alignas(64) double taps[kDepths][kTaps][kHalf];
-  for (int64_t k = 0; k < f.depth; k += kDepths) {
-    const int64_t depths = f.depth - k < kDepths ? f.depth - k : kDepths;
-    for (int64_t first = 0; first < kColumns; first += kHalf) {
-      if (first + kHalf > f.columns) std::memset(taps, 0, sizeof taps);
-      for (int64_t j = 0; j < kHalf && first + j < f.columns; ++j) {
-        const float *from = f.weights + (first + j) * f.column_stride + k * f.depth_stride;
-        for (int64_t d = 0; d < depths; ++d) {
-          for (int64_t t = 0; t < kTaps; ++t) taps[d][t][j] = from[d * f.depth_stride + t * f.tap_stride];
-        }
-      }
-      for (int64_t d = 0; d < depths; ++d) {
-        transform_filters<M>(f.matrix, taps[d][0], made[0] + d * kColumns + first, kDepths * kColumns);
-      }
-    }
-    for (int64_t p = 0; p < kPoints; ++p) {
-      std::memcpy(f.to + (p * f.depth + k) * kColumns, made[p],
-                  static_cast<size_t>(depths * kColumns) * sizeof(float));
-    }
-  }
+template <bool kHasBfloat16>
+void fill_winograd_2d_output(Kernels &table) {
+  table.winograd_2d_output[0] = winograd_2d_output<2, kHasBfloat16>;
+  table.winograd_2d_output[1] = winograd_2d_output<4, kHasBfloat16>;
+  table.winograd_2d_output[2] = winograd_2d_output<6, kHasBfloat16>;
 }
 
 }  // namespace
-
-void fill_winograd_2d(Kernels &table) {
-  table.winograd_2d_input[0] = winograd_2d_input<2>;
-  table.winograd_2d_input[1] = winograd_2d_input<4>;
-  table.winograd_2d_input[2] = winograd_2d_input<6>;
-  table.winograd_2d_output[0] = winograd_2d_output<2>;
-  table.winograd_2d_output[1] = winograd_2d_output<4>;
-  table.winograd_2d_output[2] = winograd_2d_output<6>;
-  table.winograd_2d_filters[0] = winograd_2d_filters<2>;
-  table.winograd_2d_filters[1] = winograd_2d_filters<4>;
-  table.winograd_2d_filters[2] = winograd_2d_filters<6>;
-}
-
 }  // namespace cpuacc::CPUACC_LEVEL

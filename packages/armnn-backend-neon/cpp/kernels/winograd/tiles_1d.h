@@ -4,7 +4,9 @@
  * The points are 0, 1, -1, 2, -2 and infinity, with n = 8 also 1/2 and -1/2. Inputs are transformed
  * the same for every r: Winograd, Arithmetic Complexity of Computations, 1980.
  */
-#include "kernels/functions.h"
+#pragma once
+
+#include "kernels/winograd/stored.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
@@ -39,19 +41,19 @@ inline void transform_tile(Floats (&d)[8]) {
   d[6] = near_even - near_odd;
 }
 
-template <int N, typename Lanes>
-inline void input_vector(const Winograd1dInput &tile, int64_t c, const Lanes &lanes) {
+template <int N, typename Number, typename Lanes>
+inline void input_vector(const Winograd1dInputOf<Number> &tile, int64_t c, const Lanes &lanes) {
   Floats d[N];
   CPUACC_UNROLL for (int i = 0; i < N; ++i) {
     const bool is_there = i >= tile.first && i < tile.last;
-    d[i] = is_there ? lanes.get(tile.from + i * tile.step + c) : Floats{};
+    d[i] = is_there ? get(lanes, tile.from + i * tile.step + c) : Floats{};
   }
   transform_tile(d);
   CPUACC_UNROLL for (int i = 0; i < N; ++i) lanes.put(tile.to + i * tile.stride + c, d[i]);
 }
 
-template <int N>
-void winograd_1d_input(const Winograd1dInput &tile) {
+template <int N, typename Number>
+void winograd_1d_input(const Winograd1dInputOf<Number> &tile) {
   int64_t c = 0;
   for (; c + kLanes <= tile.channels; c += kLanes) input_vector<N>(tile, c, All{});
   if (c < tile.channels) input_vector<N>(tile, c, First{tile.channels - c});
@@ -71,7 +73,7 @@ inline void transform_sums(const Floats (&s)[N], Floats (&y)[M]) {
   y[M - 1] += s[N - 1];
 }
 
-template <int N, int M, typename Lanes>
+template <int N, int M, bool kHasBfloat16, typename Lanes>
 inline void output_vector(const Winograd1dOutput &tile, int64_t c, const Lanes &lanes) {
   Floats s[N];
   CPUACC_UNROLL for (int i = 0; i < N; ++i) s[i] = load(tile.sums + i * tile.stride + c);
@@ -80,31 +82,29 @@ inline void output_vector(const Winograd1dOutput &tile, int64_t c, const Lanes &
   const Floats bias = tile.bias == nullptr ? Floats{} : lanes.get(tile.bias + c);
   CPUACC_UNROLL for (int i = 0; i < M; ++i) {
     y[i] += bias;
-    if (tile.residual != nullptr && i < tile.count) y[i] += lanes.get(tile.residual + i * tile.step + c);
+    if (i < tile.count) add_residual<kHasBfloat16>(tile, i * tile.step + c, lanes, y[i]);
   }
   finish(tile.function, y);
   CPUACC_UNROLL for (int i = 0; i < M; ++i) {
-    if (i < tile.count) lanes.put(tile.to + i * tile.step + c, y[i]);
+    if (i < tile.count) put_stored<kHasBfloat16>(tile.to, i * tile.step + c, lanes, y[i]);
   }
 }
 
-template <int N, int M>
+template <int N, int M, bool kHasBfloat16>
 void winograd_1d_output(const Winograd1dOutput &tile) {
   int64_t c = 0;
-  for (; c + kLanes <= tile.channels; c += kLanes) output_vector<N, M>(tile, c, All{});
-  if (c < tile.channels) output_vector<N, M>(tile, c, First{tile.channels - c});
+  for (; c + kLanes <= tile.channels; c += kLanes) output_vector<N, M, kHasBfloat16>(tile, c, All{});
+  if (c < tile.channels) output_vector<N, M, kHasBfloat16>(tile, c, First{tile.channels - c});
+}
+
+template <bool kHasBfloat16>
+void fill_winograd_1d_output(Kernels &table) {
+  table.winograd_1d_output[0][0] = winograd_1d_output<6, 2, kHasBfloat16>;
+  table.winograd_1d_output[0][1] = winograd_1d_output<6, 4, kHasBfloat16>;
+  table.winograd_1d_output[1][0] = winograd_1d_output<8, 2, kHasBfloat16>;
+  table.winograd_1d_output[1][1] = winograd_1d_output<8, 4, kHasBfloat16>;
+  table.winograd_1d_output[1][2] = winograd_1d_output<8, 6, kHasBfloat16>;
 }
 
 }  // namespace
-
-void fill_winograd_1d(Kernels &table) {
-  table.winograd_1d_input[0] = winograd_1d_input<6>;
-  table.winograd_1d_input[1] = winograd_1d_input<8>;
-  table.winograd_1d_output[0][0] = winograd_1d_output<6, 2>;
-  table.winograd_1d_output[0][1] = winograd_1d_output<6, 4>;
-  table.winograd_1d_output[1][0] = winograd_1d_output<8, 2>;
-  table.winograd_1d_output[1][1] = winograd_1d_output<8, 4>;
-  table.winograd_1d_output[1][2] = winograd_1d_output<8, 6>;
-}
-
 }  // namespace cpuacc::CPUACC_LEVEL

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Outputs and residuals of minimal filtering, in memory of either format. */
+#pragma once
+
+#include "kernels/functions.h"
+
+namespace cpuacc::CPUACC_LEVEL {
+namespace {
+
+template <bool kHasBfloat16, typename Lanes>
+CPUACC_INLINE void add_residual(const Epilogue &epilogue, int64_t place, const Lanes &lanes, Floats &sum) {
+  if (epilogue.residual != nullptr) sum += lanes.get(epilogue.residual + place);
+  if constexpr (kHasBfloat16) {
+    if (epilogue.rounded_residual != nullptr) sum += get(lanes, epilogue.rounded_residual + place);
+  }
+}
+
+template <bool kHasBfloat16, typename Lanes>
+CPUACC_INLINE void put_stored(const Stored &to, int64_t place, const Lanes &lanes, Floats x) {
+  if constexpr (kHasBfloat16) {
+    if (to.rounded != nullptr) return put(lanes, to.rounded + place, x);
+  }
+  lanes.put(to.exact + place, x);
+}
+
+}  // namespace
+}  // namespace cpuacc::CPUACC_LEVEL
