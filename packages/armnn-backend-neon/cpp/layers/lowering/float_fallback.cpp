@@ -17,14 +17,38 @@
 namespace cpuacc {
 namespace {
 
-int64_t stored(const Value &value, int64_t i) {
-  switch (value.type) {
-    case ARMNN_QASYMM_U8: return static_cast<const uint8_t *>(value.read())[i];
-    case ARMNN_QSYMM_S8:
-    case ARMNN_QASYMM_S8: return static_cast<const int8_t *>(value.read())[i];
-    case ARMNN_QSYMM_S16: return static_cast<const int16_t *>(value.read())[i];
-    default: return static_cast<const int32_t *>(value.read())[i];
+/* What integers of each type are worth: their steps times the scale of their row; `inner` numbers share one, and rows
+ * follow each other round and round. Products are rounded once, from float64.
+ */
+template <typename T>
+void decode(const Value &from, const std::vector<double> &scales, int64_t inner, float *real) {
+  const auto *steps = static_cast<const T *>(from.read());
+  const std::vector<int32_t> &zero_points = from.quantization.zero_points;
+  const int64_t count = elements(from.shape);
+  size_t row = 0;
+  for (int64_t first = 0; first < count; first += inner, row = row + 1 == scales.size() ? 0 : row + 1) {
+    const double zero_point = zero_points.size() > row ? zero_points[row] : 0;
+    const double scale = scales[row];
+    for (int64_t i = first; i < first + inner; ++i) {
+      real[i] = static_cast<float>((static_cast<double>(steps[i]) - zero_point) * scale);
+    }
   }
+}
+
+void decode_integers(const Value &from, const std::vector<double> &scales, int64_t inner, float *real) {
+  switch (from.type) {
+    case ARMNN_QASYMM_U8: return decode<uint8_t>(from, scales, inner, real);
+    case ARMNN_QSYMM_S8:
+    case ARMNN_QASYMM_S8: return decode<int8_t>(from, scales, inner, real);
+    case ARMNN_QSYMM_S16: return decode<int16_t>(from, scales, inner, real);
+    default: return decode<int32_t>(from, scales, inner, real);
+  }
+}
+
+void decode_halves(const Value &from, float *real) {
+  const HalfFormat format = half_format_of(from.type);
+  const auto *bits = static_cast<const uint16_t *>(from.read());
+  for (int64_t i = 0; i < elements(from.shape); ++i) real[i] = float32_of(bits[i], format);
 }
 
 /* A value as the layer reads or makes it in floats. */
@@ -183,14 +207,10 @@ int32_t Lowering::float_constant(const Value &from, const std::vector<double> &s
   const int64_t inner = scales.size() <= 1 || from.shape.empty()
                             ? std::max<int64_t>(count, 1)
                             : elements(from.shape, axis + 1, from.shape.size());
-  for (int64_t i = 0; i < count; ++i) {
-    if (is_half(from.type)) {
-      real[i] = float32_of(static_cast<const uint16_t *>(from.read())[i], half_format_of(from.type));
-      continue;
-    }
-    const auto index = static_cast<size_t>(i / inner) % scales.size();
-    const int64_t zero_point = own.zero_points.size() > index ? own.zero_points[index] : 0;
-    real[i] = static_cast<float>(static_cast<double>(stored(from, i) - zero_point) * scales[index]);
+  if (is_half(from.type)) {
+    decode_halves(from, real);
+  } else {
+    decode_integers(from, scales, inner, real);
   }
   Value as_float = as_float32(from);
   as_float.address = memory.get();

@@ -35,8 +35,11 @@ bool visit_panels(const float *weights, const WeightLayout &layout, const Kernel
 bool fit_steps(const float *weights, const WeightMatrices &matrices, const Kernels &kernels) {
   const int64_t rows = matrices.layout.taps * matrices.layout.depth;
   std::vector<float> steps(static_cast<size_t>(kernels.columns));
-  for (int64_t i = 0; i < matrices.count; ++i) {
-    const bool fits = visit_panels(weights + i * matrices.stride, matrices.layout, kernels, [&](const float *panel) {
+  for (int64_t i = 0; i < matrices.count && matrices.layout.columns != 0; ++i) {
+    const float *matrix = weights + i * matrices.stride;
+    /* Part of a column rules out nearly all weights that never were steps, before a panel is packed to look at it. */
+    if (step_of(matrix, matrices.layout.depth, matrices.layout.depth_stride) == 0.0f) return false;
+    const bool fits = visit_panels(matrix, matrices.layout, kernels, [&](const float *panel) {
       return find_steps(panel, rows, kernels.columns, steps.data());
     });
     if (!fits) return false;
