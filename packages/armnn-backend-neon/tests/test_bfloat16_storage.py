@@ -28,6 +28,7 @@ BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/l
 LEVELS = {level.name: level for level in BUILD["levels_of"](platform.machine())}
 
 
+NEAREST, BILINEAR = armnn.ResizeMethod.NEAREST_NEIGHBOR, armnn.ResizeMethod.BILINEAR
 MAXIMUM, AVERAGE = armnn.PoolingAlgorithm.MAX, armnn.PoolingAlgorithm.AVERAGE
 
 
@@ -67,24 +68,6 @@ def convolution(depth: int, columns: int, size: int) -> Layer:
             pad_bottom=1,
             stride_x=2,
             stride_y=2,
-            data_layout=DataLayout.NHWC,
-        )
-
-    return add
-
-
-def filtered(depth: int, columns: int) -> Layer:
-    """Return a convolution that Winograd's filtering computes."""
-
-    def add(network: Network, x: Value) -> Value:
-        return network.add_convolution2d(
-            x,
-            random(columns, 3, 3, depth),
-            random(columns),
-            pad_left=1,
-            pad_top=1,
-            pad_right=1,
-            pad_bottom=1,
             data_layout=DataLayout.NHWC,
         )
 
@@ -220,6 +203,20 @@ def pooled(pooling: armnn.PoolingAlgorithm) -> Layer:
     return add
 
 
+def resized(method: armnn.ResizeMethod, height: int, width: int) -> Layer:
+    def add(network: Network, x: Value) -> Value:
+        return network.add_resize(
+            x,
+            target_height=height,
+            target_width=width,
+            method=method,
+            half_pixel_centers=True,
+            data_layout=DataLayout.NHWC,
+        )
+
+    return add
+
+
 def joined(*layers: Layer) -> Layer:
     """Return the channels of several layers side by side."""
 
@@ -234,6 +231,25 @@ def half(first: int, last: int) -> Layer:
 
     def add(network: Network, x: Value) -> Value:
         return network.add_slice(x, begin=(0, 0, 0, first), size=(1, 9, 7, last - first))
+
+    return add
+
+
+def mean(*axes: int) -> Layer:
+    def add(network: Network, x: Value) -> Value:
+        return network.add_mean(x, axis=axes, keep_dims=True)
+
+    return add
+
+
+def combined(columns: int) -> Layer:
+    """Return arithmetic with what is read twice and with rows."""
+
+    def add(network: Network, x: Value) -> Value:
+        means = network.add_mean(x, axis=(1, 2), keep_dims=True)
+        made = network.add_addition(network.add_multiplication(x, means), x)
+        made = network.add_maximum(network.add_subtraction(random(columns), made), x)
+        return network.add_minimum(made, np.float32(3.5))
 
     return add
 
@@ -270,6 +286,10 @@ ROUNDED: dict[str, Case] = {
     "maxima": Case(
         random(1, 9, 7, 24), both(pointwise(24, 40), pooled(MAXIMUM)), pointwise(40, 20)
     ),
+    "nearest samples": Case(
+        random(1, 9, 7, 24), both(pointwise(24, 37), resized(NEAREST, 17, 20)), pointwise(37, 20)
+    ),
+    "samples between": Case(random(1, 9, 7, 24), resized(BILINEAR, 17, 20), pointwise(24, 20)),
     "joined": Case(
         random(1, 9, 7, 24), joined(pointwise(24, 40), depthwise(24)), pointwise(64, 20)
     ),
@@ -328,6 +348,15 @@ CONVERTED: dict[str, Case] = {
     "normalised at the end": Case(
         random(1, 9, 7, 24), both(pointwise(24, 37), pooled(MAXIMUM)), normalised(37)
     ),
+    "arithmetic": Case(
+        random(1, 9, 7, 24), pointwise(24, 70), both(combined(70), pointwise(70, 20))
+    ),
+    "arithmetic at the end": Case(random(1, 9, 7, 24), pointwise(24, 37), combined(37)),
+    "means": Case(random(2, 9, 7, 24), pointwise(24, 117), mean(1, 2)),
+    "means of rows": Case(random(2, 9, 7, 24), pointwise(24, 13), mean(2)),
+    "samples between": Case(
+        random(1, 9, 7, 24), pointwise(24, 37), both(resized(BILINEAR, 5, 20), pointwise(37, 20))
+    ),
     "averages": Case(
         random(1, 9, 7, 24), pointwise(24, 70), both(pooled(AVERAGE), pointwise(70, 20))
     ),
@@ -358,43 +387,6 @@ def test_readers_in_float32_get_rounded_numbers(level: str, name: str, threads: 
     np.testing.assert_array_equal(made.y, end)
     assert np.any(end != exact)
     assert 0 < np.abs(made.y - slow.y).max() < 0.02 * np.abs(slow.y).max()
-
-
-FILTERS = [
-    *(f"winograd_2d {side}" for side in (2, 4, 6)),
-    *(f"winograd_1d {outputs} {axis}" for outputs in (4, 6) for axis in ("across", "down")),
-]
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("kernel", FILTERS)
-def test_filtering_reads_and_stores_rounded_numbers(
-    monkeypatch: pytest.MonkeyPatch, level: str, kernel: str, threads: int
-) -> None:
-    """So does its residual; its sums are float32."""
-    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", kernel)
-    x = random(2, 13, 11, 24)
-    maker, reader, last = pointwise(24, 39), added(filtered(39, 39)), pointwise(39, 20)
-    made = run(network_of(x, maker, reader, last), x, threads=threads).y
-    if not multiplies_bfloat16(level):
-        parts = run(network_of(x, maker, reader), x, threads=threads).y
-        np.testing.assert_array_equal(made, run(network_of(parts, last), parts, threads=threads).y)
-        return
-    first = run(network_of(x, maker), x, threads=threads).y
-    exact, middle = (
-        run(network_of(each, reader), each, threads=threads).y for each in (first, rounded(first))
-    )
-    # The part behind rounds what it is given.
-    np.testing.assert_array_equal(made, run(network_of(middle, last), middle, threads=threads).y)
-    assert np.any(middle != exact)
-    # The parts are filtered too, by sums in float32 of the weights as they are.
-    weights = random(39, 3, 3, 39).astype(np.float64)
-    padded = np.pad(rounded(first), ((0, 0), (1, 1), (1, 1), (0, 0))).astype(np.float64)
-    sums = rounded(first) + random(39).astype(np.float64)
-    for i in range(3):
-        for j in range(3):
-            sums += padded[:, i : i + 13, j : j + 11] @ weights[:, i, j].T
-    assert np.abs(middle - np.maximum(sums, 0)).max() < 2e-4 * np.abs(sums).max()
 
 
 def test_an_output_is_not_rounded(level: str) -> None:
@@ -434,6 +426,8 @@ def network_of_all(x: Array) -> Network:
         pointwise(64, 512),
         convolution(512, 32, 3),
         normalised(32),
+        combined(32),
+        resized(NEAREST, 9, 10),
         depthwise(32, 5, 2),
         flat(1, 4 * 4 * 32),
         connected(512, 20),

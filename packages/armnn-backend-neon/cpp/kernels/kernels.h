@@ -88,6 +88,13 @@ struct Stored {
   }
 };
 
+/* Floats that are read, in memory of either format. */
+struct Numbers {
+  const float *exact;
+  const Bfloat16 *rounded; /* in place of it, with a step of 1; nullptr: none */
+  int64_t step; /* 1, or 0 for one number */
+};
+
 /* What follows a sum: function(sum + bias + residual). */
 struct Epilogue {
   const float *bias; /* of the first column; nullptr: none */
@@ -299,6 +306,8 @@ struct Kernels {
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,
                      int64_t y_step, float *z, int64_t n);
+  /* The same bits where operands or the result are rounded; nullptr where gemm_tile_bfloat16 is. */
+  void (*arithmetic_of_bfloat16)(Arithmetic operation, const Numbers &x, const Numbers &y, Stored z, int64_t n);
   /* x > 0 ? x : slope * x */
   void (*prelu)(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z,
                 int64_t n);
@@ -311,6 +320,8 @@ struct Kernels {
   /* y[i] = reduction over j of x[j * stride + i]. */
   void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                          int64_t n);
+  void (*reduce_columns_of_bfloat16)(Reduction reduction, const Bfloat16 *x, int64_t count, int64_t stride, float *y,
+                                     int64_t n);
   void (*scale_rows)(const ScaledRowsOf<float> &rows);
   void (*scale_rows_of_bfloat16)(const ScaledRowsOf<Bfloat16> &rows); /* in float32, as depthwise rows */
   /* y[c][r] = x[r][c]. */

@@ -1,51 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Reductions of whole rows: sums and extremes, softmax, normalisation. */
-#include "kernels/functions.h"
+#include "kernels/column_reduction.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-constexpr float kInfinity = __builtin_inff();
 constexpr float kLeast = 0x1p-100f; /* below, sums of squares may have lost all of them to underflow */
-
-/* What overflowed, or is no number, is computed again in double: the mean of n numbers. */
-__attribute__((noinline)) float mean_in_double(const float *x, int64_t n, int64_t stride) {
-  double sum = 0.0;
-  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i * stride]);
-  return static_cast<float>(sum / static_cast<double>(n));
-}
 
 inline Floats load_filled(const float *x, int64_t n, float filler) {
   float lanes[kLanes];
   store(lanes, splat(filler));
   std::memcpy(lanes, x, static_cast<size_t>(n) * sizeof(float));
   return load(lanes);
-}
-
-/* NaN stays. */
-inline Floats larger_or_last(Floats x, Floats y) { return x != x ? x : (y <= x ? x : y); }
-inline Floats smaller_or_last(Floats x, Floats y) { return x != x ? x : (y >= x ? x : y); }
-
-inline Floats combine(Reduction reduction, Floats x, Floats y) {
-  switch (reduction) {
-    case Reduction::sum:
-    case Reduction::mean: return x + y;
-    case Reduction::maximum: return larger_or_last(x, y);
-    case Reduction::minimum: return smaller_or_last(x, y);
-    case Reduction::product: return x * y;
-  }
-  return x;
-}
-
-inline float neutral(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::sum:
-    case Reduction::mean: return 0.0f;
-    case Reduction::maximum: return -kInfinity;
-    case Reduction::minimum: return kInfinity;
-    case Reduction::product: return 1.0f;
-  }
-  return 0.0f;
 }
 
 inline float combine_lanes(Reduction reduction, Floats x) {
@@ -63,54 +29,8 @@ float reduce_row(Reduction reduction, const float *x, int64_t n) {
   return is_finite || n == 0 ? result / static_cast<float>(n) : mean_in_double(x, n, 1);
 }
 
-/* Where the means of columns are not finite, they are computed again. */
-__attribute__((noinline)) void repair_means(const float *x, int64_t count, int64_t stride, float *y, int64_t n) {
-  for (int64_t i = 0; i < n && count > 0; ++i) {
-    if (!(y[i] - y[i] == 0.0f)) y[i] = mean_in_double(x + i, count, stride);
-  }
-}
-
-/* Several vectors of columns at a time, so that memory is read in long runs; returns how many columns
- * are done.
- */
-inline int64_t reduce_wide_columns(Reduction reduction, const float *x, int64_t count, int64_t stride,
-                                   float *y, int64_t n, Floats &strange) {
-  constexpr int kWide = 6;
-  int64_t i = 0;
-  for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
-    Floats sums[kWide];
-    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) sums[v] = splat(neutral(reduction));
-    for (int64_t j = 0; j < count; ++j) {
-      const float *p = x + j * stride + i;
-      CPUACC_UNROLL for (int v = 0; v < kWide; ++v) {
-        sums[v] = combine(reduction, sums[v], load(p + v * kLanes));
-      }
-    }
-    const float divisor = reduction == Reduction::mean ? static_cast<float>(count) : 1.0f;
-    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) {
-      store(y + i + v * kLanes, sums[v] / divisor);
-      strange += sums[v] * 0.0f;
-    }
-  }
-  return i;
-}
-
-void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
-                    int64_t n) {
-  Floats strange{}; /* becomes NaN where a result is not finite */
-  int64_t i = reduce_wide_columns(reduction, x, count, stride, y, n, strange);
-  for (; i < n; i += kLanes) {
-    const int64_t left = n - i;
-    Floats sum = splat(neutral(reduction));
-    for (int64_t j = 0; j < count; ++j) {
-      const float *p = x + j * stride + i;
-      sum = combine(reduction, sum, left >= kLanes ? load(p) : load_part(p, left));
-    }
-    if (reduction == Reduction::mean) sum /= static_cast<float>(count);
-    strange += sum * 0.0f;
-    left >= kLanes ? store(y + i, sum) : store_part(y + i, sum, left);
-  }
-  if (reduction == Reduction::mean && sum_of(strange) != 0.0f) repair_means(x, count, stride, y, n);
+void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y, int64_t n) {
+  reduce_columns_of(reduction, x, count, stride, y, n);
 }
 
 /* The least or the largest; any number where one of them is NaN. */

@@ -57,7 +57,7 @@ void lower_resize(Lowering &l) {
   require(elements(from) > 0, "an empty image cannot be sampled", 0);
   const Grid grid{l.flag(ARMNN_PARAMETER(ARMNN_RESIZE_ALIGN_CORNERS)),
                   l.flag(ARMNN_PARAMETER(ARMNN_RESIZE_HALF_PIXEL_CENTERS)), is_bilinear};
-  const bool mixes = !is_stored || is_bilinear || !is_alike(l.input(0), l.output());
+  const bool mixes = is_bilinear || (is_stored && !is_alike(l.input(0), l.output()));
   l.add(resize(l.ends(order), grid.sampling(from[1], to[1]), grid.sampling(from[2], to[2]), mixes));
 }
 

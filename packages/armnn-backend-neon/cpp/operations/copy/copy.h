@@ -94,7 +94,7 @@ struct Sampling {
   std::vector<float> share;
 };
 
-/* Of float32 or bytes. The nearest sample has a share of 0. Args: mixes: false if bytes are copied as they are. */
+/* Of float32 or bytes. The nearest sample has a share of 0. Args: mixes: false if elements are copied as they are. */
 OperationPtr resize(Ends ends, Sampling rows, Sampling columns, bool mixes);
 
 }  // namespace cpuacc

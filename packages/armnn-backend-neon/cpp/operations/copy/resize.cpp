@@ -10,15 +10,12 @@ namespace cpuacc {
 namespace {
 
 void mix(const float *low, const float *high, float share, float *to, int64_t n) {
-  if (share == 0.0f) {
-    std::copy(low, low + n, to);
-    return;
-  }
+  if (share == 0.0f) return static_cast<void>(std::copy_n(low, n, to));
   const float rest = 1.0f - share; /* a difference could overflow */
   for (int64_t i = 0; i < n; ++i) to[i] = low[i] * rest + high[i] * share;
 }
 
-/* [N, H, W, C] -> [N, H', W', C]; the nearest sample has a share of 0. Bytes are copied as they are stored where
+/* [N, H, W, C] -> [N, H', W', C]; the nearest sample has a share of 0. Elements are copied as they are stored where
  * nothing is mixed, else decoded row by row.
  */
 class Resize final : public Operation {
@@ -26,38 +23,60 @@ class Resize final : public Operation {
   Resize(Ends ends, Sampling rows, Sampling columns, bool mixes)
       : Operation(ends), rows_(std::move(rows)), columns_(std::move(columns)), mixes_(mixes) {}
 
+  bool can_read_bfloat16(const Kernels &, size_t) const override { return true; }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
+  bool keeps_format() const override { return !mixes_; }
+
   size_t prepare(const Setup &setup) override {
     from_ = setup[inputs[0]];
     to_ = setup[outputs[0]];
     channels_ = from_.shape[3];
     row_length_ = from_.shape[2] * channels_;
     made_ = to_.shape[2] * channels_;
-    const int64_t floats = from_.type == ARMNN_FLOAT32 ? row_length_ : 2 * row_length_ + made_;
-    thread_bytes_ = aligned_bytes(static_cast<size_t>(floats) * sizeof(float));
+    thread_bytes_ = aligned_bytes(static_cast<size_t>(2 * row_length_ + made_) * sizeof(float));
     return mixes_ ? thread_bytes_ * static_cast<size_t>(setup.threads) : 0;
   }
 
   void run(const Frame &frame) const override {
     const int64_t rows = to_.shape[1];
     const double row_ns = static_cast<double>(row_length_ + made_) * costs::kElementNs;
+    const auto from_bytes = static_cast<int64_t>(element_bytes(from_.type));
+    const auto to_bytes = static_cast<int64_t>(element_bytes(to_.type));
     frame.for_each(to_.shape[0] * rows, row_ns, [&](int64_t i, int32_t thread) {
       const auto row = static_cast<size_t>(i % rows);
       const int64_t image = i / rows * from_.shape[1];
-      const int64_t low = (image + rows_.low[row]) * row_length_;
-      const int64_t high = (image + rows_.high[row]) * row_length_;
-      auto *mixed = frame.scratch_of<float>(thread, thread_bytes_);
-      if (from_.type == ARMNN_FLOAT32) {
-        const float *x = frame.in<float>(inputs[0]);
-        mix(x + low, x + high, rows_.share[row], mixed, row_length_);
-        return mix_columns(mixed, frame.out<float>(outputs[0]) + i * made_);
-      }
-      const uint8_t *x = frame.in<uint8_t>(inputs[0]);
-      uint8_t *y = frame.out<uint8_t>(outputs[0]) + i * made_;
-      mixes_ ? mix_bytes(frame.kernels, x + low, x + high, rows_.share[row], mixed, y) : pick(x + low, y);
+      const std::byte *x = frame.in<std::byte>(inputs[0]);
+      std::byte *y = frame.out<std::byte>(outputs[0]) + i * made_ * to_bytes;
+      const std::byte *low = x + (image + rows_.low[row]) * row_length_ * from_bytes;
+      if (!mixes_) return pick(low, channels_ * from_bytes, y);
+      const std::byte *high = x + (image + rows_.high[row]) * row_length_ * from_bytes;
+      mix_rows(frame.kernels, low, high, rows_.share[row], frame.scratch_of<float>(thread, thread_bytes_), y);
     });
   }
 
  private:
+  /* Args: bytes: of a pixel. */
+  void pick(const std::byte *row, int64_t bytes, std::byte *to) const {
+    for (const int64_t column : columns_.low) {
+      std::copy_n(row + column * bytes, bytes, to);
+      to += bytes;
+    }
+  }
+
+  /* Args: scratch: for two rows of the input and one of the output. */
+  void mix_rows(const Kernels &kernels, const std::byte *low, const std::byte *high, float share, float *scratch,
+                std::byte *to) const {
+    const float *row = decoded(kernels, low, scratch);
+    if (share != 0.0f) {
+      mix(row, decoded(kernels, high, scratch + row_length_), share, scratch, row_length_);
+      row = scratch;
+    }
+    if (to_.type == ARMNN_FLOAT32) return mix_columns(row, reinterpret_cast<float *>(to));
+    float *made = scratch + 2 * row_length_;
+    mix_columns(row, made);
+    encode(kernels, made, to);
+  }
+
   void mix_columns(const float *row, float *to) const {
     const int64_t channels = channels_;
     for (size_t j = 0; j < columns_.low.size(); ++j, to += channels) {
@@ -65,24 +84,21 @@ class Resize final : public Operation {
     }
   }
 
-  void pick(const uint8_t *row, uint8_t *to) const {
-    for (const int64_t column : columns_.low) {
-      std::copy_n(row + column * channels_, channels_, to);
-      to += channels_;
+  /* A row in float32, where it is or in memory for it. */
+  const float *decoded(const Kernels &kernels, const std::byte *row, float *memory) const {
+    if (from_.type == ARMNN_FLOAT32) return reinterpret_cast<const float *>(row);
+    if (from_.type == ARMNN_BFLOAT16) {
+      constexpr auto kFormat = static_cast<int>(HalfFormat::bfloat16);
+      kernels.half_to_float32[kFormat](reinterpret_cast<const uint16_t *>(row), memory, row_length_);
+    } else {
+      dequantise(kernels, from_.type, from_.quantization, row, memory, row_length_);
     }
+    return memory;
   }
 
-  void mix_bytes(const Kernels &kernels, const uint8_t *low, const uint8_t *high, float share, float *mixed,
-                 uint8_t *to) const {
-    float *other = mixed + row_length_;
-    float *made = other + row_length_;
-    dequantise(kernels, from_.type, from_.quantization, low, mixed, row_length_);
-    if (share != 0.0f) {
-      dequantise(kernels, from_.type, from_.quantization, high, other, row_length_);
-      mix(mixed, other, share, mixed, row_length_);
-    }
-    mix_columns(mixed, made);
-    quantise(kernels, to_.type, to_.quantization, made, to, made_);
+  void encode(const Kernels &kernels, const float *row, std::byte *to) const {
+    if (to_.type != ARMNN_BFLOAT16) return quantise(kernels, to_.type, to_.quantization, row, to, made_);
+    kernels.round_to_bfloat16(row, reinterpret_cast<Bfloat16 *>(to), made_);
   }
 
   Sampling rows_;

@@ -177,17 +177,20 @@ bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
   return true;
 }
 
-/* What is read in bfloat16 has a buffer of its own. */
+/* What is read in bfloat16 has a buffer of its own, unless the link reads it as it is. */
 void Chain::note_storage(const Setup &setup) {
   const auto is_rounded = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
   for (Link &link : links_) {
     link.is_rounded = link.place == Place::output && is_rounded(outputs[link.index], link.bytes);
-    if (link.is_rounded && link.wide == kNone) link.wide = buffers_++;
+    const bool converts = link.operation->takes_bfloat16();
+    link.takes_rounded = converts && link.is_rounded;
+    if (!converts && link.is_rounded && link.wide == kNone) link.wide = buffers_++;
     for (Operand &operand : link.operands) {
       if (operand.place == Place::buffer) continue;
       const TensorId id = operand.place == Place::input ? inputs[operand.index] : outputs[operand.index];
       operand.is_rounded = is_rounded(id, operand.bytes);
-      if (operand.is_rounded) operand.copy = buffers_++;
+      link.takes_rounded = link.takes_rounded || (converts && operand.is_rounded);
+      if (!converts && operand.is_rounded) operand.copy = buffers_++;
     }
   }
 }
@@ -199,7 +202,7 @@ size_t Chain::prepare(const Setup &setup) {
   return buffers_ * static_cast<size_t>(buffer_bytes_) * static_cast<size_t>(setup.threads);
 }
 
-const void *Chain::read(const Blocks &blocks, const Operand &operand, int64_t first, int64_t n,
+const void *Chain::read(const Blocks &blocks, const Operand &operand, bool takes_rounded, int64_t first, int64_t n,
                         int64_t &step) const {
   const auto buffer = [&](size_t index) {
     return blocks.own + static_cast<int64_t>(index) * buffer_bytes_;
@@ -208,13 +211,14 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, int64_t fi
   if (operand.place == Place::buffer) return buffer(operand.index);
   const bool is_made = operand.place == Place::output;
   const TensorId id = is_made ? outputs[operand.index] : inputs[operand.index];
-  if (operand.is_rounded) {
+  if (operand.is_rounded && !takes_rounded) {
     auto *wide = reinterpret_cast<float *>(buffer(operand.copy));
     blocks.frame.kernels.half_to_float32[static_cast<int>(HalfFormat::bfloat16)](
         blocks.frame.in<uint16_t>(id) + first, wide, n);
     return wide;
   }
   const auto *from = blocks.frame.in<std::byte>(id);
+  if (operand.is_rounded) return from + first * static_cast<int64_t>(sizeof(Bfloat16));
   if (is_made) return from + first * operand.bytes;
   if (!operand.is_repeated) {
     step = operand.pattern.period > 1 ? 1 : 0;
@@ -235,15 +239,37 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, int64_t fi
   return copy;
 }
 
+void Chain::compute_numbers(const Blocks &blocks, const Link &link, const void *const *operands,
+                            const int64_t *steps, int64_t first, int64_t n) const {
+  Numbers numbers[Pointwise::kMostOperands];
+  for (size_t i = 0; i < link.operands.size(); ++i) {
+    numbers[i] = {static_cast<const float *>(operands[i]), nullptr, steps[i]};
+    if (link.operands[i].is_rounded) numbers[i] = {nullptr, static_cast<const Bfloat16 *>(operands[i]), 1};
+  }
+  Stored to{nullptr};
+  if (link.is_rounded) {
+    to.rounded = blocks.frame.out<Bfloat16>(outputs[link.index]) + first;
+  } else if (link.place == Place::buffer) {
+    to.exact = reinterpret_cast<float *>(blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_);
+  } else {
+    to.exact = blocks.frame.out<float>(outputs[link.index]) + first;
+  }
+  link.operation->compute_numbers(blocks.frame.kernels, numbers, to, n);
+}
+
 void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
   for (const Link &link : links_) {
     const void *operands[Pointwise::kMostOperands];
     int64_t steps[Pointwise::kMostOperands];
     for (size_t i = 0; i < link.operands.size(); ++i) {
-      operands[i] = read(blocks, link.operands[i], first, n, steps[i]);
+      operands[i] = read(blocks, link.operands[i], link.takes_rounded, first, n, steps[i]);
     }
     const auto buffer = [&](size_t index) { return blocks.own + static_cast<int64_t>(index) * buffer_bytes_; };
     const Kernels &kernels = blocks.frame.kernels;
+    if (link.takes_rounded) {
+      compute_numbers(blocks, link, operands, steps, first, n);
+      continue;
+    }
     if (link.is_rounded) {
       std::byte *wide = buffer(link.wide);
       link.operation->compute_span(kernels, operands, steps, wide, n);

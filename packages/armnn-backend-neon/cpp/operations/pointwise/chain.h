@@ -47,6 +47,7 @@ class Chain final : public Operation {
     size_t index; /* of the output or buffer */
     int64_t bytes;
     bool is_rounded = false; /* the output is float32 stored in bfloat16 */
+    bool takes_rounded = false; /* it reads or stores that as it is */
     size_t wide = kNone; /* the buffer for a block of it in float32: one that is free there, or of its own */
   };
 
@@ -62,8 +63,11 @@ class Chain final : public Operation {
   void note_storage(const Setup &setup);
   void choose_block(int64_t cache_bytes);
   /* Where n elements of an operand begin, to be read with a step. */
-  const void *read(const Blocks &blocks, const Operand &operand, int64_t first, int64_t n,
+  const void *read(const Blocks &blocks, const Operand &operand, bool takes_rounded, int64_t first, int64_t n,
                    int64_t &step) const;
+  /* A link that reads or stores bfloat16 itself. */
+  void compute_numbers(const Blocks &blocks, const Link &link, const void *const *operands, const int64_t *steps,
+                       int64_t first, int64_t n) const;
   void compute(const Blocks &blocks, int64_t first, int64_t n) const;
 
   std::vector<Link> links_;

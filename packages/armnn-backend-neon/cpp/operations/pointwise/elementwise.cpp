@@ -39,6 +39,10 @@ class Combine final : public Binary {
       : Binary(operands, sizeof(T)), operation_(operation) {}
 
   Description describe() const override { return BinaryArithmetic{operation_, broadcast_}; }
+  bool takes_bfloat16() const override { return kIsFloat32<T>; }
+  void compute_numbers(const Kernels &kernels, const Numbers *operands, Stored to, int64_t n) const override {
+    kernels.arithmetic_of_bfloat16(operation_, operands[0], operands[1], to, n);
+  }
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,

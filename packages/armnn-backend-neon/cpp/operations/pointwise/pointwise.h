@@ -35,6 +35,9 @@ class Pointwise : public Operation {
    */
   virtual void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                             int64_t n) const = 0;
+  /* Whether it does the same with operands and results in bfloat16, at a level that multiplies it. */
+  virtual bool takes_bfloat16() const { return false; }
+  virtual void compute_numbers(const Kernels &, const Numbers *, Stored, int64_t) const {}
   /* What an element takes. */
   virtual double element_ns() const { return costs::kElementNs; }
 };
