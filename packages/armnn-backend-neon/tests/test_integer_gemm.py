@@ -65,6 +65,21 @@ def test_products_of_bytes_are_exact(
         assert np.array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 63, 130, 4099])
+@pytest.mark.parametrize("right", [-128, -127, 127])
+@pytest.mark.parametrize("left", [np.uint8(255), np.int8(-128), np.int8(127)])
+def test_sums_of_the_largest_products_are_exact(
+    compute: Callable[..., list[Array]], left: Any, right: int, depth: int
+) -> None:
+    x = np.full((9, depth), left)
+    y = np.full((depth, 35), right, np.int8)
+    y[:, 5:7] = -right - (right == -128)  # a column of each sign in one register
+    y[::2, 20] = 0
+    for constants in (0, 1):
+        (actual,) = compute(lambda n, a, b: n.add_mat_mul_integer(a, b), x, y, constants=constants)
+        assert np.array_equal(actual, x.astype(np.int64) @ y.astype(np.int64))
+
+
 def test_constant_weights_may_have_alike_zero_points_for_each_column(
     compute: Callable[..., list[Array]],
 ) -> None:
@@ -120,6 +135,30 @@ def test_convolutions_of_bytes_are_exact(
         constants=2,
     )
     assert np.array_equal(actual, expected.transpose(order))
+
+
+@pytest.mark.parametrize("depth", [3, 600])
+def test_windows_that_share_most_of_what_they_see_are_exact(
+    compute: Callable[..., list[Array]], depth: int
+) -> None:
+    x, w = whole((1, 8, 9, depth), np.int8, 3), whole((17, 3, 3, depth), np.uint8, 4)
+    padded = np.pad(x.astype(np.int64), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
+    expected = np.einsum("nhwcij,oijc->nhwo", seen, w.astype(np.int64) - 120, optimize=True)
+    (actual,) = compute(
+        lambda n, a, b, b_zero: n.add_convolution_integer(
+            a,
+            b,
+            weights_zero_point=b_zero,
+            stride_x=1,
+            stride_y=1,
+            **dict.fromkeys(("pad_left", "pad_right", "pad_top", "pad_bottom"), 1),
+            data_layout=DataLayout.NHWC,
+        ),
+        *(x, w, np.array(120, np.uint8)),
+        constants=2,
+    )
+    assert np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(

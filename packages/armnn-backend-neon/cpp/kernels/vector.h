@@ -76,5 +76,14 @@ inline Vector hidden(Vector x) {
   return x;
 }
 
+/* A vector that is computed here: else the compiler computes all products of a step before their sums, and registers
+ * do not suffice.
+ */
+template <typename Vector>
+inline Vector in_order(Vector x) {
+  asm volatile("" : CPUACC_IN_REGISTER(x));
+  return x;
+}
+
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL

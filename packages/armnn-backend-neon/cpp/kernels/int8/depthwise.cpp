@@ -27,8 +27,7 @@ inline Ints shifted(Ints neighbours, Ints next) {
 /* Up to kLanes channels of one row of the image. */
 template <typename T>
 struct Line {
-  static constexpr int32_t kOffset =
-      kReadsUnsigned ? (T(-1) < T(0) ? 128 : 0) : (T(-1) < T(0) ? 0 : -128);
+  static constexpr int32_t kOffset = offset_as_read(T(-1) < T(0));
   const uint8_t *begin;
   int64_t width;
   int64_t channels;

@@ -3,7 +3,8 @@
  *
  * A tensor of bytes is signed or unsigned. A level multiplies one of the two kinds with signed
  * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Code
- * that folds zero points into a bias adds read_offset.
+ * that folds zero points into a bias adds read_offset. A level that multiplies numbers of 16 bits reads
+ * both as they are, after widen().
  */
 #pragma once
 
@@ -21,10 +22,14 @@ struct Requantization {
   int32_t highest;
 };
 
+/* How a level reads the left side. */
+enum class Reads { unsigned_bytes, signed_bytes, shorts };
+
 /* An int8 gemm tile: rows x columns of C = sum over taps and depth of A * B, plus bias.
  *
- * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth bytes. B is packed: for each
- * tap and each four k (zeros where depth runs out) a row of table.columns times four bytes.
+ * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth bytes; where table.widen is there, as many
+ * numbers of 16 bits, with zeros behind them up to a multiple of four. B is packed: for each tap and each four k
+ * (zeros where depth runs out) a row of table.columns times four bytes, by place_in_four().
  */
 struct Int8GemmTile {
   const uint8_t *const *rows;
@@ -41,7 +46,19 @@ struct Int8GemmTile {
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
   Requantization requantization;
+  /* Of a panel of small weights: fours of k whose weights are too large, which are zeros in the panel: each the tap's
+   * number times the fours of a tap, plus its own in the tap; and a row of the panel for each.
+   */
+  int32_t large_count;
+  const int32_t *large_fours;
+  const int8_t *large_weights;
 };
+
+/* Fours of k of a panel of small weights whose products are added in 16 bits: of each column the first two of these
+ * and the last two of these. Neither the weights above 0 nor those below make more than kMostSmallSum.
+ */
+constexpr int kSmallFours = 2;
+constexpr int32_t kMostSmallSum = 128; /* times 255, it fits */
 
 /* The shapes of tile registers that a task found, another library's or none. */
 struct alignas(64) TileState {
@@ -59,7 +76,7 @@ struct DequantisedAccumulators {
  * panel as in Int8GemmTile, without a zero point.
  */
 struct Int8DirectRow {
-  const uint8_t *image; /* the first tap of the first output */
+  const void *image; /* the first tap of the first output: bytes, or what table.widen makes of them */
   int64_t count; /* outputs */
   int64_t step;
   int64_t taps;
@@ -168,7 +185,14 @@ struct Int8Kernels {
   int32_t read_offset[2]; /* what reading adds to an element: an unsigned one, a signed one */
   int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
   int32_t lanes; /* int32_t in a vector */
+  /* Bytes as numbers of 16 bits, which gemm_tile, direct_row and sum_rows read then; nullptr: these read bytes. */
+  void (*widen)(const uint8_t *bytes, int16_t *numbers, int64_t n, bool are_signed);
   void (*gemm_tile)(const Int8GemmTile &tile);
+  /* As gemm_tile, of rows of unsigned bytes and a panel of small weights, each four of a column side by side;
+   * nullptr: it is no faster.
+   */
+  void (*small_weights_tile)(const Int8GemmTile &tile);
+  void (*sum_unsigned_rows)(const Int8GemmTile &tile, int32_t *sums); /* as sum_rows, for such a tile */
   /* Around the calls of gemm_tile of a task, for rows of so much depth; nullptr: it needs no such calls. */
   void (*begin_tiles)(TileState &kept, int64_t depth);
   void (*end_tiles)(const TileState &kept);
@@ -189,6 +213,15 @@ struct Int8Kernels {
                 uint8_t *z, int64_t n);
   /* y = table[x]; y may be x. The table has 256 bytes. */
   void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
+
+  /* Of the weight of one of four k and a column of a panel. Bytes: the four of a column side by side. Numbers of 16
+   * bits: two and two k; the weights of a vector of columns are the low bytes of such numbers, those of the next
+   * vector the high ones.
+   */
+  int64_t place_in_four(int64_t k, int64_t column) const {
+    if (widen == nullptr) return column * 4 + k;
+    return k / 2 * columns * 2 + column % lanes * 4 + k % 2 * 2 + column / lanes;
+  }
 };
 
 }  // namespace cpuacc

@@ -25,9 +25,9 @@ inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
   const Ints ones = splat_int(0x01010101);
   int64_t k = 0;
   for (; k + kBytes <= n; k += kBytes) sum = dot(sum, fours(load_ints(p + k) ^ turned), fours(ones));
-  const bool is_signed = (turned[0] == 0) != kReadsUnsigned;
+  const bool is_signed = (turned[0] == 0) == (kReads == Reads::signed_bytes);
   const uint64_t sign = is_signed ? 0x8080808080808080 : 0;
-  int32_t rest = kReadsUnsigned ? 0 : static_cast<int32_t>(-128 * (n - k));
+  int32_t rest = kReads == Reads::unsigned_bytes ? 0 : static_cast<int32_t>(-128 * (n - k));
   for (; k + 8 <= n; k += 8) rest += sum_of_eight(p + k, sign);
   for (; k < n; ++k) rest += static_cast<uint8_t>(p[k] ^ static_cast<uint8_t>(sign));
   sum[0] += rest;

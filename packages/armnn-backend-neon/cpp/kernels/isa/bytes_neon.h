@@ -14,7 +14,7 @@ constexpr int kInt8Vectors = 2;
 /* Neighbours that a lane of a depthwise convolution multiplies at once. */
 constexpr int kInt8Group = 1;
 
-constexpr bool kReadsUnsigned = false;
+constexpr Reads kReads = Reads::signed_bytes;
 typedef int8x16_t Fours;
 
 [[maybe_unused]] inline Fours fours(Ints bytes) { return reinterpret_cast<int8x16_t>(bytes); }
@@ -27,6 +27,11 @@ typedef int8x16_t Fours;
 /* No narrower registers are worth it. */
 struct NarrowColumns {
   static constexpr bool kIsThere = false;
+};
+
+/* All weights are multiplied alike. */
+struct SmallWeights {
+  static constexpr bool kAreThere = false;
 };
 
 }  // namespace

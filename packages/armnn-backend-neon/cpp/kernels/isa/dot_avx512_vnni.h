@@ -14,7 +14,7 @@ constexpr int kInt8Vectors = 2;
 /* Neighbours that a lane of a depthwise convolution multiplies at once. */
 constexpr int kInt8Group = 4;
 
-constexpr bool kReadsUnsigned = true;
+constexpr Reads kReads = Reads::unsigned_bytes;
 typedef Ints Fours;
 
 [[maybe_unused]] inline Fours fours(Ints bytes) { return bytes; }
@@ -50,6 +50,11 @@ struct NarrowColumns {
   }
 };
 
+/* All weights are multiplied alike. */
+struct SmallWeights {
+  static constexpr bool kAreThere = false;
+};
+
 /* The sums of the lanes are that of the n bytes as they are read. */
 inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
   constexpr int64_t kBytes = CPUACC_VECTOR_BYTES;
@@ -67,3 +72,4 @@ inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
 }  // namespace cpuacc::CPUACC_LEVEL
 
 #include "kernels/int8/sum_by_dots.h"
+#include "kernels/int8/windows_by_dots.h"

@@ -14,7 +14,7 @@ constexpr int kInt8Vectors = 2;
 /* Neighbours that a lane of a depthwise convolution multiplies at once. */
 constexpr int kInt8Group = 4;
 
-constexpr bool kReadsUnsigned = true;
+constexpr Reads kReads = Reads::unsigned_bytes;
 typedef Ints Fours;
 
 [[maybe_unused]] inline Fours fours(Ints bytes) { return bytes; }
@@ -35,8 +35,14 @@ struct NarrowColumns {
   static constexpr bool kIsThere = false;
 };
 
+/* All weights are multiplied alike. */
+struct SmallWeights {
+  static constexpr bool kAreThere = false;
+};
+
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL
 
 #include "kernels/int8/sum_by_dots.h"
 #include "kernels/int8/sum_of_bytes.h"
+#include "kernels/int8/windows_by_dots.h"

@@ -18,3 +18,4 @@ namespace {
 
 #include "kernels/int8/sum_by_dots.h"
 #include "kernels/int8/sum_of_bytes.h"
+#include "kernels/int8/windows_by_dots.h"

@@ -5,3 +5,4 @@
 #include "kernels/isa/sdot.h"
 #include "kernels/isa/sum_by_mmla.h"
 #include "kernels/int8/sum_of_bytes.h"
+#include "kernels/int8/windows_by_dots.h"

@@ -63,6 +63,14 @@ typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
       _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
 
+/* Sums of two products of unsigned bytes with signed ones in each short, which saturate. */
+struct ProductsOfBytes {
+  static constexpr bool kAreThere = true;
+  static Shorts pairs(Ints a, Ints b) {
+    return reinterpret_cast<Shorts>(_mm256_maddubs_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+  }
+};
+
 template <typename T>
 inline Ints widened(const uint8_t *p, int64_t n) {
   constexpr bool kIsSigned = T(-1) < T(0);

@@ -68,6 +68,11 @@ typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
       _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
 }
 
+/* Those come with SSSE3. */
+struct ProductsOfBytes {
+  static constexpr bool kAreThere = false;
+};
+
 template <typename T>
 inline Ints widened(const uint8_t *p, int64_t n) {
   constexpr bool kIsSigned = T(-1) < T(0);

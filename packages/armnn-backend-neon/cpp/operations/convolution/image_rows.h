@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "costs/costs.h"
 #include "operations/windows.h"
@@ -25,13 +26,20 @@ struct SeenOutputs {
   int64_t tap_step;
 };
 
-template <typename T>
+/* What is copied of an image stays as it is. */
+struct Copied {
+  template <typename T>
+  void operator()(const T *from, int64_t n, T *to) const { std::copy_n(from, n, to); }
+};
+
+/* Args: Seen: what is seen: elements of the image, or what all of them are turned into as they are copied. */
+template <typename T, typename Seen = T>
 class ImageRows {
  public:
-  /* Args: outside: what surrounds the image. skips_rows: whether rows of a window outside of
+  /* Args: outside: what surrounds the image, as it is seen. skips_rows: whether rows of a window outside of
    * the image are left out. overreads: elements behind a window that are read and do not count.
    */
-  ImageRows(const Windows &windows, T outside, bool skips_rows, int64_t overreads)
+  ImageRows(const Windows &windows, Seen outside, bool skips_rows, int64_t overreads)
       : w_(windows), outside_(outside), skips_rows_(skips_rows), overreads_(overreads) {
     const int64_t room = w_.width + w_.pad_left - w_.window_width;
     first_ = std::min(ratio_up(w_.pad_left, w_.stride_x), w_.output_width);
@@ -42,36 +50,42 @@ class ImageRows {
 
   /* Of the strip that each thread needs. */
   size_t strip_bytes() const {
-    const bool holds_rows = is_narrow_ || !skips_rows_ || overreads_ > 0;
+    const bool holds_rows = kIsCopied || is_narrow_ || !skips_rows_ || overreads_ > 0;
     const int64_t most = holds_rows ? w_.output_width : std::max(first_, w_.output_width - last_);
     const int64_t count = strip_width(most) * w_.channels * w_.window_height + overreads_;
-    return aligned_bytes(static_cast<size_t>(count) * sizeof(T));
+    return aligned_bytes(static_cast<size_t>(count) * sizeof(Seen));
   }
 
-  /* Calls see(SeenOutputs) for all outputs of a row of all images. */
-  template <typename See>
-  void row(const T *images, int64_t row, T *strip, const See &see) const {
+  /* Calls see(SeenOutputs) for all outputs of a row of all images. Args: move: copies elements. */
+  template <typename See, typename Move = Copied>
+  void row(const T *images, int64_t row, Seen *strip, const See &see, const Move &move = {}) const {
     const T *image = images + row / w_.output_height * w_.height * w_.width * w_.channels;
     const int64_t top = row % w_.output_height * w_.stride_y - w_.pad_top;
     const Taps taps = taps_at(top);
     const bool is_whole = taps.first == 0 && taps.last == w_.window_height;
     const bool is_last_image = row / w_.output_height + 1 == w_.batch;
     const bool ends_there = is_last_image && top + (w_.window_height - 1) * w_.dilation_y + 1 >= w_.height;
+    const Taps all{0, w_.window_height};
     if ((!is_whole && !skips_rows_) || (ends_there && overreads_ > 0)) {
-      return copy(image, top, {0, w_.window_height}, 0, w_.output_width, strip, see);
+      return copy(image, top, all, 0, w_.output_width, strip, see, move);
     }
-    if (is_narrow_) return copy(image, top, taps, 0, w_.output_width, strip, see);
-    copy(image, top, taps, 0, first_, strip, see);
-    if (first_ < last_) {
-      const int64_t y = top + taps.first * w_.dilation_y;
-      const int64_t left = first_ * w_.stride_x - w_.pad_left;
-      see(SeenOutputs<T>{first_, last_, image + (y * w_.width + left) * w_.channels, taps.first,
-                         taps.last - taps.first, w_.dilation_y * w_.width * w_.channels});
+    if constexpr (kIsCopied) {
+      copy(image, top, skips_rows_ ? taps : all, 0, w_.output_width, strip, see, move);
+    } else {
+      if (is_narrow_) return copy(image, top, taps, 0, w_.output_width, strip, see, move);
+      copy(image, top, taps, 0, first_, strip, see, move);
+      if (first_ < last_) {
+        const int64_t y = top + taps.first * w_.dilation_y;
+        const int64_t left = first_ * w_.stride_x - w_.pad_left;
+        see(SeenOutputs<Seen>{first_, last_, image + (y * w_.width + left) * w_.channels, taps.first,
+                              taps.last - taps.first, w_.dilation_y * w_.width * w_.channels});
+      }
+      copy(image, top, taps, last_, w_.output_width, strip, see, move);
     }
-    copy(image, top, taps, last_, w_.output_width, strip, see);
   }
 
  private:
+  static constexpr bool kIsCopied = !std::is_same_v<T, Seen>;
 
   struct Taps {
     int64_t first, last;
@@ -91,8 +105,9 @@ class ImageRows {
   }
 
   /* Outputs that see more than the image: what they see is put together in the strip. */
-  template <typename See>
-  void copy(const T *image, int64_t top, Taps taps, int64_t first, int64_t last, T *strip, const See &see) const {
+  template <typename See, typename Move>
+  void copy(const T *image, int64_t top, Taps taps, int64_t first, int64_t last, Seen *strip, const See &see,
+            const Move &move) const {
     if (first == last) return;
     const int64_t width = strip_width(last - first);
     const int64_t left = first * w_.stride_x - w_.pad_left;
@@ -102,20 +117,20 @@ class ImageRows {
     const int64_t there = (end - begin) * w_.channels;
     for (int64_t t = taps.first; t < taps.last; ++t) {
       const int64_t y = top + t * w_.dilation_y;
-      T *to = strip + (t - taps.first) * width * w_.channels;
+      Seen *to = strip + (t - taps.first) * width * w_.channels;
       if (y < 0 || y >= w_.height) {
         std::fill_n(to, width * w_.channels, outside_);
         continue;
       }
       std::fill_n(to, before, outside_);
-      std::copy_n(image + (y * w_.width + begin) * w_.channels, there, to + before);
+      move(image + (y * w_.width + begin) * w_.channels, there, to + before);
       std::fill(to + before + there, to + width * w_.channels, outside_);
     }
-    see(SeenOutputs<T>{first, last, strip, taps.first, taps.last - taps.first, width * w_.channels});
+    see(SeenOutputs<Seen>{first, last, strip, taps.first, taps.last - taps.first, width * w_.channels});
   }
 
   Windows w_;
-  T outside_;
+  Seen outside_;
   bool skips_rows_;
   int64_t overreads_;
   int64_t first_; /* outputs first_ .. last_ - 1 of a row see no column outside of the image */

@@ -9,6 +9,13 @@ namespace {
 
 int64_t filled_depth(const WeightLayout &layout) { return ratio_up(layout.depth, 4) * 4; }
 
+/* What is copied of an image becomes what the kernels read. */
+struct Widened {
+  const Int8Kernels &kernels;
+  bool is_signed;
+  void operator()(const uint8_t *from, int64_t n, int16_t *to) const { kernels.widen(from, to, n, is_signed); }
+};
+
 /* Windows over bytes that are surrounded by the zero point, with packed weights. */
 class Int8Direct : public WithInt8Epilogue {
  public:
@@ -19,14 +26,17 @@ class Int8Direct : public WithInt8Epilogue {
         overreads_(filled_depth(layout) - layout.depth) {}
 
  protected:
-  void prepare_weights(const Setup &setup) { weights_.prepare(setup, inputs[1], layout_, 1, 0, params_, "1 "); }
+  void prepare_weights(const Setup &setup) {
+    weights_.prepare(setup, inputs[1], layout_, 1, 0, params_, "1 ", false);
+    element_bytes_ = setup.kernels.int8.widen == nullptr ? sizeof(uint8_t) : sizeof(int16_t);
+  }
 
   uint8_t outside() const { return static_cast<uint8_t>(params_.left_zero_point); }
 
   /* Computes all columns of the outputs that a row describes, by image, count, step, taps, tap_step, c and c_stride. */
   void run_outputs(const Int8Kernels &kernels, Int8DirectRow direct) const {
     const int64_t columns = layout_.columns;
-    const size_t panel_bytes = int8_panel_bytes(layout_, kernels);
+    const size_t panel_bytes = int8_panel_bytes(layout_, kernels, false);
     direct.depth = filled_depth(layout_);
     direct.is_signed = params_.left_is_signed;
     direct.requantization = params_.requantization();
@@ -46,38 +56,54 @@ class Int8Direct : public WithInt8Epilogue {
     return int8_gemm_ns(outputs, layout_.columns, layout_.taps * layout_.depth);
   }
 
-  /* What all windows see of an image, and its bytes. */
+  const void *element(const std::byte *padded, int64_t place) const {
+    return padded + place * static_cast<int64_t>(element_bytes_);
+  }
+
+  bool widens() const { return element_bytes_ == sizeof(int16_t); }
+
+  /* What all windows see of an image, and its elements. */
   static int64_t seen_height(const Windows &w) {
     return (w.output_height - 1) * w.stride_y + (w.window_height - 1) * w.dilation_y + 1;
   }
   static int64_t seen_width(const Windows &w) { return (w.output_width - 1) * w.stride_x + w.window_width; }
-  static int64_t padded_bytes(const Windows &w) { return seen_height(w) * seen_width(w) * w.channels; }
+  static int64_t padded_count(const Windows &w) { return seen_height(w) * seen_width(w) * w.channels; }
 
-  size_t padded_image_bytes() const { return aligned_bytes(static_cast<size_t>(padded_bytes(windows_) + overreads_)); }
+  size_t padded_image_bytes() const {
+    return aligned_bytes(static_cast<size_t>(padded_count(windows_) + overreads_) * element_bytes_);
+  }
 
   static bool sees_outside(const Windows &w) {
     return seen_height(w) > w.height || seen_width(w) > w.width || w.pad_top > 0 || w.pad_left > 0;
   }
 
-  /* Copies all that is seen of an image. */
-  void pad(const uint8_t *image, uint8_t *padded) const {
-    const Windows &w = windows_;
-    const int64_t width = seen_width(w) * w.channels;
-    const int64_t left = w.pad_left * w.channels;
-    const int64_t there = std::min(w.width * w.channels, width - left);
-    const int64_t rows = std::min(w.height, seen_height(w) - w.pad_top);
-    std::fill_n(padded, seen_height(w) * width + overreads_, outside());
-    for (int64_t y = 0; y < rows; ++y) {
-      std::copy_n(image + y * w.width * w.channels, std::max<int64_t>(there, 0),
-                  padded + (w.pad_top + y) * width + left);
-    }
+  /* Copies all that is seen of an image, as the kernels read it. */
+  void pad(const Int8Kernels &kernels, const uint8_t *image, void *padded) const {
+    widens() ? pad(image, static_cast<int16_t *>(padded), params_.left_zero_point, widening(kernels))
+             : pad(image, static_cast<uint8_t *>(padded), outside(), Copied{});
   }
+
+  Widened widening(const Int8Kernels &kernels) const { return {kernels, params_.left_is_signed}; }
 
   Windows windows_;
   WeightLayout layout_;
-  int64_t overreads_; /* bytes behind a window that are read and do not count */
+  int64_t overreads_; /* elements behind a window that are read and do not count */
+  size_t element_bytes_ = 1; /* of an image that was copied */
 
  private:
+  template <typename Number, typename Move>
+  void pad(const uint8_t *image, Number *padded, int32_t outside, const Move &move) const {
+    const Windows &w = windows_;
+    const int64_t width = seen_width(w) * w.channels;
+    const int64_t left = w.pad_left * w.channels;
+    const int64_t there = std::max<int64_t>(0, std::min(w.width * w.channels, width - left));
+    const int64_t rows = std::min(w.height, seen_height(w) - w.pad_top);
+    std::fill_n(padded, seen_height(w) * width + overreads_, static_cast<Number>(outside));
+    for (int64_t y = 0; y < rows; ++y) {
+      move(image + y * w.width * w.channels, there, padded + (w.pad_top + y) * width + left);
+    }
+  }
+
   Int8Weights weights_;
 };
 
@@ -88,7 +114,9 @@ class Int8DirectConvolution final : public Int8Direct {
  public:
   Int8DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
                         Int8Params params)
-      : Int8Direct(tensors, windows, layout, std::move(params)), rows_(windows, outside(), false, overreads_) {}
+      : Int8Direct(tensors, windows, layout, std::move(params)),
+        rows_(windows, outside(), false, overreads_),
+        widened_rows_(windows, static_cast<int16_t>(params_.left_zero_point), false, overreads_) {}
 
   size_t prepare(const Setup &setup) override {
     prepare_weights(setup);
@@ -96,8 +124,9 @@ class Int8DirectConvolution final : public Int8Direct {
     const double ns = outputs_ns(w.batch * w.output_height * w.output_width);
     pads_image_ = setup.threads_for(ns) == 1 && w.output_height > 0 && w.output_width > 0 &&
                   w.output_width <= costs::kNarrowImage && w.window_height > 1 && sees_outside(w) &&
-                  padded_bytes(w) <= setup.machine().caches.first;
-    return pads_image_ ? padded_image_bytes() : rows_.strip_bytes() * static_cast<size_t>(setup.threads);
+                  padded_count(w) * static_cast<int64_t>(element_bytes_) <= setup.machine().caches.first;
+    strip_bytes_ = widens() ? widened_rows_.strip_bytes() : rows_.strip_bytes();
+    return pads_image_ ? padded_image_bytes() : strip_bytes_ * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
@@ -107,8 +136,14 @@ class Int8DirectConvolution final : public Int8Direct {
     if (pads_image_) return run_padded(frame, epilogue);
     frame.for_each(w.batch * w.output_height, outputs_ns(w.output_width), [&](int64_t i, int32_t thread) {
       uint8_t *row = frame.out<uint8_t>(outputs[0]) + i * count;
-      rows_.row(frame.in<uint8_t>(inputs[0]), i, frame.scratch_of<uint8_t>(thread, rows_.strip_bytes()),
-                [&](const SeenOutputs<uint8_t> &seen) { run_seen(frame.kernels.int8, row, seen); });
+      const auto *image = frame.in<uint8_t>(inputs[0]);
+      auto *strip = frame.scratch_of<std::byte>(thread, strip_bytes_);
+      const auto see = [&](const auto &seen) { run_seen(frame.kernels.int8, row, seen); };
+      if (widens()) {
+        widened_rows_.row(image, i, reinterpret_cast<int16_t *>(strip), see, widening(frame.kernels.int8));
+      } else {
+        rows_.row(image, i, reinterpret_cast<uint8_t *>(strip), see);
+      }
       epilogue(frame.kernels.int8, row, count);
     });
   }
@@ -116,21 +151,23 @@ class Int8DirectConvolution final : public Int8Direct {
  private:
   void run_padded(const Frame &frame, const Int8Epilogue &epilogue) const {
     const Windows &w = windows_;
-    auto *padded = frame.scratch_of<uint8_t>(0, padded_image_bytes());
+    auto *padded = frame.scratch_of<std::byte>(0, padded_image_bytes());
     const int64_t width = seen_width(w) * w.channels;
     const int64_t count = w.output_width * layout_.columns;
     for (int64_t i = 0; i < w.batch; ++i) {
-      pad(frame.in<uint8_t>(inputs[0]) + i * w.height * w.width * w.channels, padded);
+      pad(frame.kernels.int8, frame.in<uint8_t>(inputs[0]) + i * w.height * w.width * w.channels, padded);
       for (int64_t y = 0; y < w.output_height; ++y) {
         uint8_t *row = frame.out<uint8_t>(outputs[0]) + (i * w.output_height + y) * count;
-        const uint8_t *image = padded + y * w.stride_y * width;
-        run_seen(frame.kernels.int8, row, {0, w.output_width, image, 0, w.window_height, w.dilation_y * width});
+        const void *image = element(padded, y * w.stride_y * width);
+        run_seen(frame.kernels.int8, row,
+                 SeenOutputs<void>{0, w.output_width, image, 0, w.window_height, w.dilation_y * width});
         epilogue(frame.kernels.int8, row, count);
       }
     }
   }
 
-  void run_seen(const Int8Kernels &kernels, uint8_t *row, const SeenOutputs<uint8_t> &seen) const {
+  template <typename Seen>
+  void run_seen(const Int8Kernels &kernels, uint8_t *row, const SeenOutputs<Seen> &seen) const {
     Int8DirectRow direct{};
     direct.image = seen.image;
     direct.count = seen.last - seen.first;
@@ -143,6 +180,8 @@ class Int8DirectConvolution final : public Int8Direct {
   }
 
   ImageRows<uint8_t> rows_;
+  ImageRows<uint8_t, int16_t> widened_rows_;
+  size_t strip_bytes_ = 0; /* of a thread */
   bool pads_image_ = false;
 };
 
@@ -167,15 +206,15 @@ class Int8ColumnConvolution final : public Int8Direct {
     const int64_t count = w.output_height * w.output_width * layout_.columns;
     const double column_ns = outputs_ns(w.output_height);
     if (w.batch == 1) {
-      uint8_t *padded = frame.scratch_of<uint8_t>(0, padded_image_bytes());
-      pad(images, padded);
+      auto *padded = frame.scratch_of<std::byte>(0, padded_image_bytes());
+      pad(kernels, images, padded);
       frame.for_each(w.output_width, column_ns, [&](int64_t x, int32_t) { run_column(kernels, padded, output, x); });
       return epilogue(kernels, output, count);
     }
     const double image_ns = column_ns * static_cast<double>(w.output_width);
     frame.for_each(w.batch, image_ns, [&](int64_t i, int32_t thread) {
-      uint8_t *padded = frame.scratch_of<uint8_t>(thread, padded_image_bytes());
-      pad(images + i * w.height * w.width * w.channels, padded);
+      auto *padded = frame.scratch_of<std::byte>(thread, padded_image_bytes());
+      pad(kernels, images + i * w.height * w.width * w.channels, padded);
       for (int64_t x = 0; x < w.output_width; ++x) run_column(kernels, padded, output + i * count, x);
       epilogue(kernels, output + i * count, count);
     });
@@ -184,15 +223,15 @@ class Int8ColumnConvolution final : public Int8Direct {
   /* Whether the rows of an image are worth being left. */
   static bool suits(const Windows &w) {
     return sees_outside(w) && w.output_width < w.output_height && w.output_width <= costs::kNarrowImage &&
-           padded_bytes(w) <= costs::kMostPaddedBytes;
+           padded_count(w) <= costs::kMostPaddedBytes;
   }
 
  private:
-  void run_column(const Int8Kernels &kernels, const uint8_t *padded, uint8_t *output, int64_t x) const {
+  void run_column(const Int8Kernels &kernels, const std::byte *padded, uint8_t *output, int64_t x) const {
     const Windows &w = windows_;
     const int64_t width = seen_width(w) * w.channels;
     Int8DirectRow direct{};
-    direct.image = padded + x * w.stride_x * w.channels;
+    direct.image = element(padded, x * w.stride_x * w.channels);
     direct.count = w.output_height;
     direct.step = w.stride_y * width;
     direct.taps = w.window_height;

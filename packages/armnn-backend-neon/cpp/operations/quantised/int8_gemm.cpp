@@ -6,37 +6,49 @@
 
 #include "costs/costs.h"
 #include "operations/gemm/work.h"
+#include "operations/quantised/small_weights.h"
+#include "operations/quantised/widened_rows.h"
 
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
-
 constexpr int64_t kMostRows = 32; /* of a tile */
+
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
   return ratio_up(layout.columns, kernels.columns);
 }
 
-int64_t fours_of(const WeightLayout &layout) { return ratio_up(layout.depth, 4); }
-
-/* One panel without its sums. */
+/* One panel without what stands behind it. */
 int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
   return layout.taps * fours_of(layout) * kernels.columns * 4;
 }
 
-}  // namespace
-
-size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
-  return static_cast<size_t>(panel_weight_bytes(layout, kernels) + kernels.columns * 4);
+/* From the four bytes of each column side by side to what gemm_tile reads. */
+void arrange(int8_t *panel, int64_t fours, const Int8Kernels &kernels) {
+  const int64_t row_bytes = int64_t{kernels.columns} * 4;
+  std::vector<int8_t> row(static_cast<size_t>(row_bytes));
+  for (int64_t i = 0; i < fours; ++i, panel += row_bytes) {
+    std::memcpy(row.data(), panel, row.size());
+    for (int64_t j = 0; j < kernels.columns; ++j) {
+      for (int64_t k = 0; k < 4; ++k) panel[kernels.place_in_four(k, j)] = row[static_cast<size_t>(j * 4 + k)];
+    }
+  }
 }
 
-size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
-  return aligned_bytes(int8_panel_bytes(layout, kernels) * static_cast<size_t>(panels_of(layout, kernels)));
+}  // namespace
+
+size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small) {
+  const size_t bytes = static_cast<size_t>(panel_weight_bytes(layout, kernels) + kernels.columns * 4);
+  return bytes + (seeks_small ? large_weights_bytes(layout, kernels) : 0);
+}
+
+size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small) {
+  return aligned_bytes(int8_panel_bytes(layout, kernels, seeks_small) * static_cast<size_t>(panels_of(layout, kernels)));
 }
 
 void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
-               const Int8Kernels &kernels, std::byte *packed) {
+               const Int8Kernels &kernels, bool seeks_small, std::byte *packed) {
   const uint8_t turned = is_signed ? 0 : 0x80;
   for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
     auto *panel = reinterpret_cast<int8_t *>(packed);
@@ -57,7 +69,10 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
       panel += fours_of(layout) * kernels.columns * 4;
     }
     std::memcpy(panel, column_sums.data(), column_sums.size() * 4);
-    packed += int8_panel_bytes(layout, kernels);
+    auto *begin = reinterpret_cast<int8_t *>(packed);
+    const bool is_small = seeks_small && set_large_apart(begin, layout, kernels, panel + kernels.columns * 4);
+    if (kernels.widen != nullptr && !is_small) arrange(begin, layout.taps * fours_of(layout), kernels);
+    packed += int8_panel_bytes(layout, kernels, seeks_small);
   }
 }
 
@@ -67,7 +82,7 @@ int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels) {
 
 /* sum (a - z) (b - y) = sum a b - z sum b - y sum a + k z y; the kernel takes off y sum a. */
 void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
-               const std::byte *packed, int32_t *folded) {
+               bool seeks_small, const std::byte *packed, int32_t *folded) {
   const int32_t left = params.left_zero_point + kernels.read_offset[params.left_is_signed ? 1 : 0];
   const int32_t right = params.right_zero_point - (params.right_is_signed ? 0 : 128);
   const auto count = static_cast<int32_t>(layout.taps * layout.depth);
@@ -78,21 +93,26 @@ void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layo
       const int64_t own = has_bias ? params.bias[static_cast<size_t>(first + j)] : 0;
       folded[j] = static_cast<int32_t>(own - int64_t{left} * (column_sums[j - column] - int64_t{count} * right));
     }
-    packed += int8_panel_bytes(layout, kernels);
+    packed += int8_panel_bytes(layout, kernels, seeks_small);
   }
 }
 
+bool seeks_small_weights(const Int8Params &params, const Int8Kernels &kernels) {
+  return kernels.small_weights_tile != nullptr && !params.left_is_signed;
+}
+
 void Int8Weights::prepare(const Setup &setup, TensorId &weights, const WeightLayout &layout, int64_t count,
-                          int64_t stride, const Int8Params &params, const std::string &recipe) {
+                          int64_t stride, const Int8Params &params, const std::string &recipe, bool may_be_small) {
   const Int8Kernels &kernels = setup.kernels.int8;
   const auto *source = static_cast<const uint8_t *>(setup[weights].constant);
-  matrix_bytes = int8_packed_bytes(layout, kernels);
+  seeks_small = may_be_small && seeks_small_weights(params, kernels);
+  matrix_bytes = int8_packed_bytes(layout, kernels, seeks_small);
   columns = int8_columns(layout, kernels);
   packed = setup.packed.get(
-      source, "int8 " + layout.recipe() + " " + recipe + setup.kernels.name, matrix_bytes * static_cast<size_t>(count),
+      source, "int8 " + layout.recipe() + " " + recipe + (seeks_small ? "small " : "") + setup.kernels.name, matrix_bytes * static_cast<size_t>(count),
       [&](void *memory) {
         for (int64_t i = 0; i < count; ++i) {
-          pack_int8(source + i * stride, params.right_is_signed, layout, kernels,
+          pack_int8(source + i * stride, params.right_is_signed, layout, kernels, seeks_small,
                     static_cast<std::byte *>(memory) + static_cast<size_t>(i) * matrix_bytes);
         }
       });
@@ -100,7 +120,7 @@ void Int8Weights::prepare(const Setup &setup, TensorId &weights, const WeightLay
   folded.resize(static_cast<size_t>(count * columns));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first = static_cast<int64_t>(params.multipliers.size()) > layout.columns ? i * layout.columns : 0;
-    fold_int8(params, first, layout, kernels, matrix(i), folded.data() + i * columns);
+    fold_int8(params, first, layout, kernels, seeks_small, matrix(i), folded.data() + i * columns);
     const auto begin = params.multipliers.begin() + first;
     scales.insert(scales.end(), begin, begin + layout.columns);
     scales.resize(static_cast<size_t>((i + 1) * columns), 0.0f);
@@ -146,6 +166,12 @@ Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeat
           ratio_up(panels, column_tasks) * kernels.columns, one_ns, threads};
 }
 
+size_t int8_task_bytes(const Tiling &tiling, const WeightLayout &layout, const Kernels &kernels) {
+  const size_t pointers = pointer_bytes(tiling, layout);
+  if (kernels.int8.widen == nullptr) return pointers;
+  return pointers + widened_bytes(layout, kernels.int8, tiling.rows_per_task);
+}
+
 namespace {
 
 /* Finishes what a task has stored. */
@@ -157,50 +183,130 @@ void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling::Range &range, con
 
 }  // namespace
 
-void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
-                         const Int8Kernels &kernels, const uint8_t *const *pointers) {
-  const Tiling::Range range = tiling.range(task);
-  const Int8Params &params = gemm.params;
-  const int64_t taps = gemm.layout.taps;
-  const int64_t size = gemm.scales == nullptr ? 4 : 1;
-  const size_t panel_bytes = int8_panel_bytes(gemm.layout, kernels);
-  Int8GemmTile tile{};
-  tile.rows_stride = kernels.rows;
-  tile.taps = taps;
-  tile.depth = gemm.layout.depth;
-  tile.is_signed = params.left_is_signed;
-  tile.b_zero_point = params.right_zero_point - (params.right_is_signed ? 0 : 128);
-  tile.c_stride = gemm.c_stride;
-  tile.requantization = params.requantization();
-  const bool sums_rows = tile.b_zero_point != 0;
-  TileState kept;
-  if (kernels.begin_tiles != nullptr) kernels.begin_tiles(kept, gemm.layout.depth);
-  const int64_t most = kMostTiles * kernels.rows;
-  int32_t row_sums[kMostTiles * kMostRows];
-  for (int64_t top = range.first_row; top < range.last_row; top += sums_rows ? most : range.rows()) {
-    const int64_t bottom = sums_rows ? std::min(top + most, range.last_row) : range.last_row;
-    const auto place = [&](int64_t row) {
-      tile.rows = pointers + (row - range.first_row) * taps;
-      tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, range.last_row - row));
-      tile.row_sums = row_sums + (sums_rows ? row - top : 0);
-    };
-    for (int64_t row = top; sums_rows && row < bottom; row += kernels.rows) {
-      place(row);
-      kernels.sum_rows(tile, row_sums + (row - top));
-    }
-    for (int64_t column = range.first_column; column < range.last_column; column += kernels.columns) {
-      tile.b = reinterpret_cast<const int8_t *>(gemm.packed +
-                                                static_cast<size_t>(column / kernels.columns) * panel_bytes);
-      tile.bias = gemm.bias + column;
-      tile.requantization.scales = gemm.scales == nullptr ? nullptr : gemm.scales + column;
-      tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, range.last_column - column));
-      for (int64_t row = top; row < bottom; row += kernels.rows) {
-        place(row);
-        tile.c = gemm.c + (row * gemm.c_stride + column) * size;
-        kernels.gemm_tile(tile);
+namespace {
+
+using RunTile = void (*)(const Int8GemmTile &tile);
+
+/* The tiles of one task. */
+class Int8TilesOfTask {
+ public:
+  Int8TilesOfTask(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
+                  const Int8Kernels &kernels, const uint8_t **pointers)
+      : gemm_(gemm),
+        kernels_(kernels),
+        range_(range),
+        pointers_(pointers),
+        room_(reinterpret_cast<int16_t *>(reinterpret_cast<std::byte *>(pointers) + pointer_bytes(tiling, gemm.layout))),
+        panel_bytes_(int8_panel_bytes(gemm.layout, kernels, gemm.seeks_small)) {
+    const Int8Params &params = gemm.params;
+    tile_.rows_stride = kernels.rows;
+    tile_.taps = gemm.layout.taps;
+    tile_.depth = gemm.layout.depth;
+    tile_.is_signed = params.left_is_signed;
+    tile_.b_zero_point = params.right_zero_point - (params.right_is_signed ? 0 : 128);
+    tile_.c_stride = gemm.c_stride;
+    tile_.requantization = params.requantization();
+  }
+
+  void run() {
+    const bool sums_rows = tile_.b_zero_point != 0;
+    const bool has_others = !gemm_.seeks_small || has_large_panels();
+    const bool widens = kernels_.widen != nullptr && has_others;
+    const int64_t most = widens      ? widened_rows(gemm_.layout, kernels_)
+                         : sums_rows ? kMostTiles * kernels_.rows
+                                     : range_.rows();
+    for (int64_t top = range_.first_row; top < range_.last_row; top += most) {
+      const int64_t bottom = std::min(top + most, range_.last_row);
+      if (gemm_.seeks_small) {
+        if (sums_rows) sum_rows(top, bottom, kernels_.sum_unsigned_rows);
+        for_each_panel([&](int64_t column) {
+          const LargeWeights large = large_of(column);
+          if (!large.is_small()) return;
+          large.name(tile_);
+          run_panel(column, top, bottom, kernels_.small_weights_tile);
+        });
+        if (!has_others) continue;
       }
+      if (widens) {
+        BlockWidener(gemm_.layout, kernels_, tile_.is_signed, room_).widen(rows_at(top), bottom - top);
+      }
+      if (sums_rows && !gemm_.seeks_small) sum_rows(top, bottom, kernels_.sum_rows);
+      for_each_panel([&](int64_t column) {
+        if (gemm_.seeks_small && large_of(column).is_small()) return;
+        run_panel(column, top, bottom, kernels_.gemm_tile);
+      });
     }
   }
+
+ private:
+  template <typename Body>
+  void for_each_panel(const Body &body) const {
+    for (int64_t column = range_.first_column; column < range_.last_column; column += kernels_.columns) body(column);
+  }
+
+  const std::byte *panel(int64_t column) const {
+    return gemm_.packed + static_cast<size_t>(column / kernels_.columns) * panel_bytes_;
+  }
+
+  LargeWeights large_of(int64_t column) const {
+    return {panel(column) + panel_bytes_ - large_weights_bytes(gemm_.layout, kernels_), gemm_.layout};
+  }
+
+  bool has_large_panels() const {
+    bool has = false;
+    for_each_panel([&](int64_t column) { has = has || !large_of(column).is_small(); });
+    return has;
+  }
+
+  const uint8_t **rows_at(int64_t row) const { return pointers_ + (row - range_.first_row) * tile_.taps; }
+
+  void sum_rows(int64_t top, int64_t bottom, void (*sum)(const Int8GemmTile &tile, int32_t *sums)) {
+    for (int64_t row = top; row < bottom; row += kernels_.rows) {
+      tile_.rows = rows_at(row);
+      tile_.row_count = static_cast<int32_t>(std::min<int64_t>(kernels_.rows, bottom - row));
+      sum(tile_, row_sums_ + (row - top));
+    }
+  }
+
+  void run_panel(int64_t column, int64_t top, int64_t bottom, RunTile run_tile) {
+    const int64_t size = gemm_.scales == nullptr ? 4 : 1;
+    tile_.b = reinterpret_cast<const int8_t *>(panel(column));
+    tile_.bias = gemm_.bias + column;
+    tile_.requantization.scales = gemm_.scales == nullptr ? nullptr : gemm_.scales + column;
+    tile_.column_count = static_cast<int32_t>(std::min<int64_t>(kernels_.columns, range_.last_column - column));
+    tile_.rows = rows_at(top);
+    tile_.row_sums = row_sums_;
+    std::byte *c = gemm_.c + (top * gemm_.c_stride + column) * size;
+    const int64_t pointers = kernels_.rows * tile_.taps;
+    const int64_t bytes = kernels_.rows * gemm_.c_stride * size;
+    for (int64_t left = bottom - top; left > 0; left -= kernels_.rows) {
+      tile_.row_count = static_cast<int32_t>(std::min<int64_t>(kernels_.rows, left));
+      tile_.c = c;
+      run_tile(tile_);
+      tile_.rows += pointers;
+      if (tile_.b_zero_point != 0) tile_.row_sums += kernels_.rows;
+      c += bytes;
+    }
+  }
+
+  const Int8GemmTask &gemm_;
+  const Int8Kernels &kernels_;
+  const Tiling::Range &range_;
+  const uint8_t **pointers_;
+  int16_t *room_;
+  size_t panel_bytes_;
+  Int8GemmTile tile_{};
+  int32_t row_sums_[kMostTiles * kMostRows];
+};
+
+}  // namespace
+
+void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
+                         const Int8Kernels &kernels, const uint8_t **pointers) {
+  Int8TilesOfTask tiles(gemm, tiling, range, kernels, pointers);
+  TileState kept;
+  if (kernels.begin_tiles != nullptr) kernels.begin_tiles(kept, gemm.layout.depth);
+  tiles.run();
   if (kernels.end_tiles != nullptr) kernels.end_tiles(kept);
   if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, range, kernels);
 }
@@ -220,17 +326,17 @@ class Int8Gemm final : public WithInt8Epilogue {
     matrices_ = right.count() / std::max<int64_t>(1, stride_);
     tiling_ = int8_gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     in_tile_registers_ = suits_tile_registers(shape_.rows, layout, setup.kernels);
-    pointer_bytes_ = pointer_bytes(tiling_, layout);
-    const size_t pointers = pointer_bytes_ * static_cast<size_t>(setup.threads);
+    task_bytes_ = int8_task_bytes(tiling_, layout, setup.kernels);
+    const size_t tasks = task_bytes_ * static_cast<size_t>(setup.threads);
     if (right.constant != nullptr) {
-      weights_.prepare(setup, inputs[1], layout, matrices_, stride_, params_, "");
-      return pointers;
+      weights_.prepare(setup, inputs[1], layout, matrices_, stride_, params_, "", true);
+      return tasks;
     }
-    weights_.matrix_bytes = int8_packed_bytes(layout, setup.kernels.int8);
+    weights_.matrix_bytes = int8_packed_bytes(layout, setup.kernels.int8, false);
     weights_.columns = int8_columns(layout, setup.kernels.int8);
     weights_.scales = filled_multipliers(layout.columns, setup.kernels.int8.columns);
     const auto folded = static_cast<size_t>(weights_.columns * matrices_) * sizeof(int32_t);
-    return pointers + weights_.matrix_bytes * static_cast<size_t>(matrices_) + aligned_bytes(folded);
+    return tasks + weights_.matrix_bytes * static_cast<size_t>(matrices_) + aligned_bytes(folded);
   }
 
   void run(const Frame &frame) const override {
@@ -238,7 +344,7 @@ class Int8Gemm final : public WithInt8Epilogue {
     const std::byte *packed = weights_.matrix(0);
     const int32_t *folded = weights_.folded.data();
     if (packed == nullptr) {
-      auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), pointer_bytes_);
+      auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), task_bytes_);
       auto *sums = reinterpret_cast<int32_t *>(memory + weights_.matrix_bytes * static_cast<size_t>(matrices_));
       pack(frame, memory, sums);
       packed = memory;
@@ -255,11 +361,12 @@ class Int8Gemm final : public WithInt8Epilogue {
                               packed + static_cast<size_t>(matrix) * weights_.matrix_bytes,
                               folded + matrix * weights_.columns,
                               weights_.scales.data(),
+                              weights_.seeks_small,
                               frame.out<std::byte>(outputs[0]) + item * shape_.rows * layout.columns,
                               layout.columns,
                               epilogue};
       run_int8_gemm_task(gemm, tiling_, i % tasks, int8_gemm_kernels(frame.kernels, in_tile_registers_),
-                         frame.scratch_of<const uint8_t *>(thread, pointer_bytes_),
+                         frame.scratch_of<const uint8_t *>(thread, task_bytes_),
                          [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout.depth; });
     });
   }
@@ -270,8 +377,8 @@ class Int8Gemm final : public WithInt8Epilogue {
     const auto *right = frame.in<uint8_t>(inputs[1]);
     frame.for_each(matrices_, costs::kWorthSplittingNs, [&](int64_t i, int32_t) {
       std::byte *to = packed + static_cast<size_t>(i) * weights_.matrix_bytes;
-      pack_int8(right + i * stride_, params_.right_is_signed, shape_.layout, frame.kernels.int8, to);
-      fold_int8(params_, 0, shape_.layout, frame.kernels.int8, to, folded + i * weights_.columns);
+      pack_int8(right + i * stride_, params_.right_is_signed, shape_.layout, frame.kernels.int8, false, to);
+      fold_int8(params_, 0, shape_.layout, frame.kernels.int8, false, to, folded + i * weights_.columns);
     });
   }
 
@@ -280,7 +387,7 @@ class Int8Gemm final : public WithInt8Epilogue {
   bool in_tile_registers_ = false;
   int64_t matrices_ = 0;
   int64_t stride_ = 0; /* from one of them to the next */
-  size_t pointer_bytes_ = 0;
+  size_t task_bytes_ = 0;
   Int8Weights weights_; /* what is computed has its scales only */
 };
 

@@ -11,22 +11,25 @@
 namespace cpuacc {
 
 /* Packed weights of one gemm: panels of kernels.int8.columns columns, each followed by the sums of
- * its columns as int32_t.
+ * its columns as int32_t, and by its large weights if small ones are sought.
  */
-size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
-size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
+size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small);
+size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small);
 void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
-               const Int8Kernels &kernels, std::byte *packed);
+               const Int8Kernels &kernels, bool seeks_small, std::byte *packed);
+/* Whether panels of small weights are worth being sought. */
+bool seeks_small_weights(const Int8Params &params, const Int8Kernels &kernels);
 /* Columns of all panels. */
 int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels);
 /* Writes the bias, of the columns from first on, with what zero points add, for all columns of all panels. */
 void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
-               const std::byte *packed, int32_t *folded);
+               bool seeks_small, const std::byte *packed, int32_t *folded);
 
 /* The constant weights of gemms with one layout, and what their sums begin with and are multiplied by. */
 struct Int8Weights {
   size_t matrix_bytes = 0;
   int64_t columns = 0; /* of all panels of a matrix */
+  bool seeks_small = false;
   std::shared_ptr<const void> packed;
   std::vector<int32_t> folded;
   std::vector<float> scales;
@@ -34,10 +37,11 @@ struct Int8Weights {
   /* Packs count matrices, stride apart, which are not read any more then; each has columns of its own unless the
    * parameters are those of one.
    *
-   * Args: recipe: what the packing depends on beside the layout, with a space behind it.
+   * Args: recipe: what the packing depends on beside the layout, with a space behind it. may_be_small: whether
+   * kernels of a gemm read them.
    */
   void prepare(const Setup &setup, TensorId &weights, const WeightLayout &layout, int64_t count, int64_t stride,
-               const Int8Params &params, const std::string &recipe);
+               const Int8Params &params, const std::string &recipe, bool may_be_small);
   const std::byte *matrix(int64_t i) const {
     return static_cast<const std::byte *>(packed.get()) + static_cast<size_t>(i) * matrix_bytes;
   }
@@ -66,21 +70,26 @@ struct Int8GemmTask {
   const std::byte *packed;
   const int32_t *bias; /* folded */
   const float *scales; /* filled up to whole panels; nullptr: c holds int32_t */
+  bool seeks_small; /* as it was packed */
   std::byte *c;
   int64_t c_stride; /* in elements */
   Int8Epilogue epilogue{};
 };
 
-/* The last step of run_int8_gemm_task, for the rows that pointers names. */
-void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
-                         const Int8Kernels &kernels, const uint8_t *const *pointers);
+/* What a task needs: pointers to rows and, where the kernels want them wider, some of these rows. */
+size_t int8_task_bytes(const Tiling &tiling, const WeightLayout &layout, const Kernels &kernels);
 
-/* Computes one task. Args: point: as for point_rows. */
+/* The last step of run_int8_gemm_task, for the rows that pointers names. */
+void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
+                         const Int8Kernels &kernels, const uint8_t **pointers);
+
+/* Computes one task. Args: pointers: int8_task_bytes(); point: as for point_rows. */
 template <typename Point>
 void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
                         const Int8Kernels &kernels, const uint8_t **pointers, Point &&point) {
-  point_rows(tiling.range(task), gemm.layout.taps, kernels.rows, pointers, point);
-  run_int8_gemm_tiles(gemm, tiling, task, kernels, pointers);
+  const Tiling::Range range = tiling.range(task);
+  point_rows(range, gemm.layout.taps, kernels.rows, pointers, point);
+  run_int8_gemm_tiles(gemm, tiling, range, kernels, pointers);
 }
 
 /* input x weights, of bytes; params.bias is that of the columns. */

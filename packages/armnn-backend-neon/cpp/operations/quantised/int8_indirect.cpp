@@ -24,13 +24,13 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
     const int64_t rows = windows_.batch * windows_.output_height * windows_.output_width;
     tiling_ = int8_gemm_tiling(rows, layout_, groups_, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
-    weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ");
+    weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ", true);
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth), params_.left_zero_point);
-    return pointer_bytes(tiling_, layout_) * static_cast<size_t>(setup.threads);
+    return int8_task_bytes(tiling_, layout_, setup.kernels) * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
-    const size_t pointers = pointer_bytes(tiling_, layout_);
+    const size_t task_bytes = int8_task_bytes(tiling_, layout_, frame.kernels);
     const int64_t tasks = tiling_.tasks();
     const int64_t columns = weights_.columns;
     frame.for_each(groups_ * tasks, int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
@@ -40,11 +40,12 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
                               weights_.matrix(group),
                               weights_.folded.data() + group * columns,
                               weights_.scales.data() + group * columns,
+                              weights_.seeks_small,
                               frame.out<std::byte>(outputs[0]) + group * layout_.columns,
                               groups_ * layout_.columns,
                               epilogue_of(frame)};
       const Int8Kernels &kernels = int8_gemm_kernels(frame.kernels, in_tile_registers_);
-      auto *table = frame.scratch_of<const uint8_t *>(thread, pointers);
+      auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes);
       const uint8_t *image = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
       if (are_pixels(windows_)) {
         return run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, Pixels<uint8_t>(image, windows_.channels));

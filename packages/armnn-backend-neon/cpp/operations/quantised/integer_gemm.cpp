@@ -48,23 +48,24 @@ class IntegerGemm final : public Operation {
     tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     if (weights.constant != nullptr) {
-      const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
+      seeks_small_ = seeks_small_weights(params_, kernels);
+      const std::string recipe = "int8 " + layout_.recipe() + " " + (seeks_small_ ? "small " : "") + setup.kernels.name;
       packed_ = setup.packed.get(weights.constant, recipe,
-                                 int8_packed_bytes(layout_, kernels), [&](void *memory) {
+                                 int8_packed_bytes(layout_, kernels, seeks_small_), [&](void *memory) {
                                    pack(static_cast<const uint8_t *>(weights.constant), kernels, memory);
                                  });
       inputs[1] = kNone;
     }
-    pointer_bytes_ = pointer_bytes(tiling_, layout_);
+    task_bytes_ = int8_task_bytes(tiling_, layout_, setup.kernels);
     folded_bytes_ = aligned_bytes(static_cast<size_t>(int8_columns(layout_, kernels)) * sizeof(int32_t));
-    return pointer_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
+    return task_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
            aligned_bytes(static_cast<size_t>(layout_.depth)) +
-           (packed_ ? 0 : int8_packed_bytes(layout_, kernels));
+           (packed_ ? 0 : int8_packed_bytes(layout_, kernels, false));
   }
 
   void run(const Frame &frame) const override {
     const Int8Kernels &kernels = int8_gemm_kernels(frame.kernels, in_tile_registers_);
-    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), pointer_bytes_);
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), task_bytes_);
     auto *folded = reinterpret_cast<int32_t *>(memory);
     auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
     std::byte *room = memory + folded_bytes_ + aligned_bytes(static_cast<size_t>(layout_.depth));
@@ -73,12 +74,12 @@ class IntegerGemm final : public Operation {
     Int8Params params = params_;
     params.left_zero_point = zero_point(frame, inputs[2], params.left_is_signed);
     params.right_zero_point = zero_point(frame, inputs[3], params.right_is_signed);
-    fold_int8(params, 0, layout_, kernels, packed, folded);
+    fold_int8(params, 0, layout_, kernels, seeks_small_, packed, folded);
     std::memset(outside, params.left_zero_point, static_cast<size_t>(layout_.depth));
-    const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, frame.out<std::byte>(outputs[0]),
+    const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
                             layout_.columns};
     frame.for_each(tiling_.tasks(), int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
-      run_int8_gemm_task(gemm, tiling_, i, kernels, frame.scratch_of<const uint8_t *>(thread, pointer_bytes_),
+      run_int8_gemm_task(gemm, tiling_, i, kernels, frame.scratch_of<const uint8_t *>(thread, task_bytes_),
                          Indirection<uint8_t>(windows_, frame.in<uint8_t>(inputs[0]), outside));
       if (is_real_ || inputs[kWhole] != kNone) finish(frame, tiling_.range(i));
     });
@@ -120,7 +121,7 @@ class IntegerGemm final : public Operation {
   }
 
   void pack(const uint8_t *weights, const Int8Kernels &kernels, void *memory) const {
-    pack_int8(weights, params_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory));
+    pack_int8(weights, params_.right_is_signed, layout_, kernels, seeks_small_, static_cast<std::byte *>(memory));
   }
 
   static int32_t zero_point(const Frame &frame, TensorId id, bool is_signed) {
@@ -135,7 +136,8 @@ class IntegerGemm final : public Operation {
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   Tiling tiling_{};
   bool in_tile_registers_ = false;
-  size_t pointer_bytes_ = 0;
+  bool seeks_small_ = false; /* panels that are packed ahead */
+  size_t task_bytes_ = 0;
   size_t folded_bytes_ = 0;
   std::shared_ptr<const void> packed_;
 };
