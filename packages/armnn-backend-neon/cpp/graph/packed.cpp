@@ -34,8 +34,8 @@ void prefer_huge_pages(void *memory, size_t bytes) {
 
 std::shared_ptr<void> aligned_memory(size_t bytes) {
   const size_t whole = aligned_bytes(bytes) + 64;
-  void *memory = std::aligned_alloc(whole < kHugePage ? 64 : kHugePage, whole);
-  if (memory == nullptr) throw std::bad_alloc();
+  void *memory = nullptr; /* aligned_alloc asks for a multiple of the alignment */
+  if (posix_memalign(&memory, whole < kHugePage ? 64 : kHugePage, whole) != 0) throw std::bad_alloc();
   prefer_huge_pages(memory, whole);
   return std::shared_ptr<void>(memory, std::free);
 }
