@@ -10,6 +10,7 @@ import numpy as np
 import tflite  # type: ignore[import-untyped]  # has no annotations
 from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # has no annotations
 
+from armnn_parser_tflite.schema import constants
 from tools.fuzz.flat_mutants import mutate
 from tools.fuzz.flat_writer import Table, finish, i8, i32, reals, table, u8, u32, u64
 
@@ -36,10 +37,9 @@ def seeds() -> Mapping[str, bytes]:
         "variables": _variables(),
         "detection": _detection(),
     }
-    names = {number: name for name, number in vars(tflite.BuiltinOperator).items()}
-    for number in sorted(code for code in names if isinstance(code, int)):
+    for number, name in sorted(constants(tflite.BuiltinOperator).items()):
         for shape in ("image", "matrix"):
-            found[f"{names[number].lower()}_{shape}"] = _any_operator(number, shape)
+            found[f"{name.lower()}_{shape}"] = _any_operator(number, shape)
     return found
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import armnn
 from armnn.errors import ArmnnError, UnsupportedOperatorError
+from armnn_parser_tflite.schema import constants
 from tools.models.agreement import Distance, distance, output_steps, verdict
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.generate_models_page import RECORDS, write_page
@@ -98,7 +99,7 @@ def describe(path: Path) -> tuple[dict[str, int], str]:
         return dict(counts.most_common()), f"ONNX, opset {version}"
     schema = importlib.import_module("ai_edge_litert.schema_py_generated")
     file = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
-    names = {number: name for name, number in vars(schema.BuiltinOperator).items()}
+    names = constants(schema.BuiltinOperator)
     codes = []
     for code in file.operatorCodes:
         name = names[max(code.builtinCode, code.deprecatedBuiltinCode)]

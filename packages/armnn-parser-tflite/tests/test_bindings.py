@@ -13,17 +13,23 @@ import tflite
 from armnn.parsing.flatbuffers import FlatFile, FlatTable
 from armnn_parser_tflite import _bindings
 from armnn_parser_tflite._bindings import TABLES
+from armnn_parser_tflite.schema import constants
 
 ENUMERATIONS = [name for name, thing in vars(_bindings).items() if isinstance(thing, type)]
 
 
 def numbers(kind: type) -> dict[str, int]:
-    return {name: number for name, number in vars(kind).items() if isinstance(number, int)}
+    return {name: number for name, number in vars(kind).items() if name[0] != "_"}
 
 
 @pytest.mark.parametrize("name", ENUMERATIONS)
 def test_enumerations_have_the_numbers_of_the_bindings(name: str) -> None:
     assert numbers(getattr(_bindings, name)) == numbers(getattr(tflite, name)) != {}
+
+
+def test_what_python_adds_to_a_class_is_no_operator() -> None:
+    kind = type("Kind", (), {"ADD": 3, "__firstlineno__": 3})
+    assert constants(kind) == {3: "ADD"}
 
 
 @pytest.mark.parametrize("name", TABLES)

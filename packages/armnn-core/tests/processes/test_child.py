@@ -165,7 +165,8 @@ def test_a_child_has_the_signals_of_a_fresh_process() -> None:
     finally:
         signal.signal(signal.SIGUSR1, before)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2])
-    masks = [int(line.split()[1], 16) for line in ending.output.decode().splitlines()]
+    own = (1 << 31) - 1  # the C library ignores some of the others in what it spawns
+    masks = [int(line.split()[1], 16) & own for line in ending.output.decode().splitlines()]
     assert masks == [0, 1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1]
 
 

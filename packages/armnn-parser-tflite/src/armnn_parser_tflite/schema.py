@@ -7,7 +7,7 @@ Every reference is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from armnn.errors import ParseError
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions, BuiltinOptions2
@@ -185,16 +185,18 @@ def builtin_name(code: int) -> str:
     return _NAMES.get(code, f"builtin operator {code}")
 
 
-def _constants(kind: Any) -> dict[int, str]:
-    return {number: name for name, number in vars(kind).items() if isinstance(number, int)}
+def constants(kind: type) -> dict[int, str]:
+    """Return the names of one of the schema's enumerations."""
+    # From Python 3.13 on a class has the number of its first line, too.
+    return {number: name for name, number in vars(kind).items() if name[0] != "_"}
 
 
-_NAMES = _constants(BuiltinOperator)
+_NAMES = constants(BuiltinOperator)
 
-OPTIONS = _constants(BuiltinOptions)
+OPTIONS = constants(BuiltinOptions)
 """From the number of a kind of options to the name of its table in the schema."""
 
-NEWER_OPTIONS = {number: name for number, name in _constants(BuiltinOptions2).items() if number}
+NEWER_OPTIONS = {number: name for number, name in constants(BuiltinOptions2).items() if number}
 """The kinds that stand in the second field for options, which newer operators use."""
 
 
