@@ -43,8 +43,11 @@ CPUACC_INLINE void add_bias(const TileOutput &tile, const Last &last, Floats (&s
 template <typename Number, int R, int V, typename Last, typename F>
 CPUACC_INLINE void store_all(const TileOutput &tile, const Last &last, const Floats (&sums)[R][V],
                              const F &function) {
+  /* Not read again behind each store, which might have written them. */
+  Number *const first = output_of(tile, static_cast<const Number *>(nullptr));
+  const int64_t stride = tile.c_stride;
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    Number *row = output_of(tile, static_cast<const Number *>(nullptr)) + r * tile.c_stride;
+    Number *row = first + r * stride;
     each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
       put(lanes, row + v * kLanes, function(sums[r][v]));
     });

@@ -97,7 +97,7 @@ class IndirectConvolution final : public WithEpilogue {
                                          groups_ * layout_.columns, epilogue(frame, first, first));
     image += group * layout_.depth;
     if (are_pixels(windows) && !copies_rows_) {
-      return run_gemm_task(gemm, tiling_, task, frame.kernels, table, Pixels<Number>(image, windows.channels));
+      return run_gemm_task(gemm, tiling_, task, frame.kernels, table, EvenRows<Number>{image, windows.channels});
     }
     Indirection<Number> found(windows, image, static_cast<const Number *>(zeros_.get()));
     if constexpr (std::is_same_v<Number, float>) {

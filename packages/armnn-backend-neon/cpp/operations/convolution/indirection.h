@@ -90,19 +90,6 @@ inline bool are_pixels(const Windows &w) {
          w.output_height == w.height && w.output_width == w.width && w.pad_top == 0 && w.pad_left == 0;
 }
 
-/* Where windows begin that are pixels, so far apart. */
-template <typename Number>
-class Pixels {
- public:
-  Pixels(const Number *input, int64_t step) : input_(input), step_(step) {}
-
-  void operator()(int64_t row, const Number **pointers, int64_t) const { *pointers = input_ + row * step_; }
-
- private:
-  const Number *input_;
-  int64_t step_;
-};
-
 /* Copies the rows that another finds, with fillers between, so that they do not crowd a few sets of
  * the nearest cache.
  */

@@ -227,8 +227,7 @@ class Gemm final : public WithEpilogue {
           panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * packed_.bytes(),
                              reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),
                              stored(frame) + place, layout.columns, epilogue(frame, 0, place));
-      run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table,
-                    [&](int64_t row, const Number **pointers, int64_t) { *pointers = rows + row * stride; });
+      run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table, EvenRows<Number>{rows, stride});
     });
   }
 

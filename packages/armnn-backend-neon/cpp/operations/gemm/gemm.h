@@ -187,6 +187,20 @@ void point_rows(const Tiling::Range &range, int64_t taps, int64_t height, const 
   }
 }
 
+/* Rows of one tap, so far apart. */
+template <typename Number>
+struct EvenRows {
+  const Number *first; /* row 0 */
+  int64_t step;
+};
+
+template <typename Number>
+void point_rows(const Tiling::Range &range, int64_t, int64_t, const Number **pointers, EvenRows<Number> &rows) {
+  const Number *first = rows.first + range.first_row * rows.step;
+  const int64_t count = range.rows();
+  for (int64_t i = 0; i < count; ++i) pointers[i] = first + i * rows.step;
+}
+
 /* Computes one task. Args: point: as for point_rows. */
 template <typename Number, typename Point>
 void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,

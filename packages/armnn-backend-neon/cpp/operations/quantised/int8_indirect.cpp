@@ -48,7 +48,7 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
       auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes);
       const uint8_t *image = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
       if (are_pixels(windows_)) {
-        return run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, Pixels<uint8_t>(image, windows_.channels));
+        return run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, EvenRows<uint8_t>{image, windows_.channels});
       }
       /* Outside of the image stand zero points. */
       run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table,
