@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "costs/costs.h"
+#include "operations/gemm/gemm.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
+
+constexpr int64_t kLeastRun = 4; /* windows side by side, from where on they are pointed at together */
 
 /* Where the taps of windows begin, asked for window after window; outside of the image stand zeros. */
 template <typename Number>
@@ -33,7 +36,55 @@ class Indirection {
     step();
   }
 
+  /* Those of count windows from row on: tap t of window i is pointers[t * stride + i]. */
+  void point(int64_t row, int64_t count, const Number **pointers, int64_t stride) {
+    if (w_.output_width < kLeastRun) {
+      for (int64_t i = 0; i < count; ++i) (*this)(row + i, pointers + i, stride);
+      return;
+    }
+    if (row != next_) seek(row);
+    for (int64_t done = 0; done < count;) {
+      const int64_t run = std::min(count - done, w_.output_width - x_);
+      point_run(run, pointers + done, stride);
+      done += run;
+      next_ += run - 1;
+      x_ += run - 1;
+      step();
+    }
+  }
+
  private:
+  /* Windows of one line of outputs: a tap's pointers are equally far apart. */
+  void point_run(int64_t count, const Number **pointers, int64_t stride) const {
+    const int64_t top = y_ * w_.stride_y - w_.pad_top;
+    const int64_t left = x_ * w_.stride_x - w_.pad_left;
+    const int64_t reach = (count - 1) * w_.stride_x;
+    const int64_t step = w_.stride_x * w_.channels;
+    for (int64_t i = 0; i < w_.window_height; ++i) {
+      const int64_t y = top + i * w_.dilation_y;
+      const bool is_row = y >= 0 && y < w_.height;
+      const Number *line = input_ + (image_ * w_.height + y) * w_.width * w_.channels;
+      for (int64_t j = 0; j < w_.window_width; ++j, pointers += stride) {
+        const int64_t x = left + j * w_.dilation_x;
+        if (!is_row) {
+          std::fill_n(pointers, count, zeros_);
+        } else if (x >= 0 && x + reach < w_.width) {
+          const Number *first = line + x * w_.channels;
+          for (int64_t k = 0; k < count; ++k) pointers[k] = first + k * step;
+        } else {
+          point_some(line, x, count, pointers);
+        }
+      }
+    }
+  }
+
+  /* Those of a tap that is outside of the line for some windows. Args: x: of the first one. */
+  void point_some(const Number *line, int64_t x, int64_t count, const Number **pointers) const {
+    for (int64_t k = 0; k < count; ++k, x += w_.stride_x) {
+      pointers[k] = x >= 0 && x < w_.width ? line + x * w_.channels : zeros_;
+    }
+  }
+
   void point_inside(const Number *corner, const Number **pointers, int64_t stride) const {
     for (int64_t i = 0; i < w_.window_height; ++i) {
       for (int64_t j = 0; j < w_.window_width; ++j) {
@@ -83,6 +134,15 @@ class Indirection {
   int64_t y_ = 0;
   int64_t x_ = 0;
 };
+
+/* Tile by tile. */
+template <typename Number>
+void point_rows(const Tiling::Range &range, int64_t taps, int64_t height, const Number **pointers,
+                Indirection<Number> &windows) {
+  for (int64_t row = range.first_row; row < range.last_row; row += height, pointers += taps * height) {
+    windows.point(row, std::min(height, range.last_row - row), pointers, height);
+  }
+}
 
 /* Whether each window is one pixel, and the next one the next pixel. */
 inline bool are_pixels(const Windows &w) {
