@@ -23,6 +23,7 @@ constexpr double kInt8MultiplyAddNs = 0.005;
 constexpr double kInt8DepthwiseMultiplyAddNs = 0.02;
 constexpr double kInt8StoredNs = 0.2;
 constexpr double kInt8WeightNs = 0.03;
+constexpr double kWidenedNs = 0.03; /* a byte that becomes a number of 16 bits */
 constexpr double kLookUpNs = 0.4;
 
 /* Threads: a loop that is worth splitting among them takes so many times a fork; so many of the shortest of these are worth

@@ -97,15 +97,15 @@ void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layo
   }
 }
 
-bool seeks_small_weights(const Int8Params &params, const Int8Kernels &kernels) {
-  return kernels.small_weights_tile != nullptr && !params.left_is_signed;
+bool seeks_small_weights(const Int8Params &params, const WeightLayout &layout, const Int8Kernels &kernels) {
+  return kernels.small_weights_tile != nullptr && !params.left_is_signed && layout.depth >= kSmallFours * 4;
 }
 
 void Int8Weights::prepare(const Setup &setup, TensorId &weights, const WeightLayout &layout, int64_t count,
                           int64_t stride, const Int8Params &params, const std::string &recipe, bool may_be_small) {
   const Int8Kernels &kernels = setup.kernels.int8;
   const auto *source = static_cast<const uint8_t *>(setup[weights].constant);
-  seeks_small = may_be_small && seeks_small_weights(params, kernels);
+  seeks_small = may_be_small && seeks_small_weights(params, layout, kernels);
   matrix_bytes = int8_packed_bytes(layout, kernels, seeks_small);
   columns = int8_columns(layout, kernels);
   packed = setup.packed.get(
@@ -208,16 +208,23 @@ class Int8TilesOfTask {
     tile_.requantization = params.requantization();
   }
 
-  void run() {
+  PanelsOfTask panels() const {
+    PanelsOfTask has{};
+    for_each_panel([&](int64_t column) { (large_of(column).is_small() ? has.small_ones : has.others) = true; });
+    return has;
+  }
+
+  void run(Int8Rows rows) {
     const bool sums_rows = tile_.b_zero_point != 0;
-    const bool has_others = !gemm_.seeks_small || has_large_panels();
-    const bool widens = kernels_.widen != nullptr && has_others;
+    const bool are_bytes = rows != Int8Rows::widened;
+    const bool has_others = rows != Int8Rows::for_small_weights && (!gemm_.seeks_small || panels().others);
+    const bool widens = kernels_.widen != nullptr && has_others && are_bytes;
     const int64_t most = widens      ? widened_rows(gemm_.layout, kernels_)
                          : sums_rows ? kMostTiles * kernels_.rows
                                      : range_.rows();
     for (int64_t top = range_.first_row; top < range_.last_row; top += most) {
       const int64_t bottom = std::min(top + most, range_.last_row);
-      if (gemm_.seeks_small) {
+      if (gemm_.seeks_small && are_bytes) {
         if (sums_rows) sum_rows(top, bottom, kernels_.sum_unsigned_rows);
         for_each_panel([&](int64_t column) {
           const LargeWeights large = large_of(column);
@@ -227,10 +234,8 @@ class Int8TilesOfTask {
         });
         if (!has_others) continue;
       }
-      if (widens) {
-        BlockWidener(gemm_.layout, kernels_, tile_.is_signed, room_).widen(rows_at(top), bottom - top);
-      }
-      if (sums_rows && !gemm_.seeks_small) sum_rows(top, bottom, kernels_.sum_rows);
+      if (widens) widen_block(gemm_.layout, kernels_, tile_.is_signed, rows_at(top), bottom - top, room_);
+      if (sums_rows && !(gemm_.seeks_small && are_bytes)) sum_rows(top, bottom, kernels_.sum_rows);
       for_each_panel([&](int64_t column) {
         if (gemm_.seeks_small && large_of(column).is_small()) return;
         run_panel(column, top, bottom, kernels_.gemm_tile);
@@ -250,12 +255,6 @@ class Int8TilesOfTask {
 
   LargeWeights large_of(int64_t column) const {
     return {panel(column) + panel_bytes_ - large_weights_bytes(gemm_.layout, kernels_), gemm_.layout};
-  }
-
-  bool has_large_panels() const {
-    bool has = false;
-    for_each_panel([&](int64_t column) { has = has || !large_of(column).is_small(); });
-    return has;
   }
 
   const uint8_t **rows_at(int64_t row) const { return pointers_ + (row - range_.first_row) * tile_.taps; }
@@ -301,14 +300,20 @@ class Int8TilesOfTask {
 
 }  // namespace
 
+PanelsOfTask panels_of_task(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
+                            const Int8Kernels &kernels) {
+  if (!gemm.seeks_small) return {false, true};
+  return Int8TilesOfTask(gemm, tiling, range, kernels, nullptr).panels();
+}
+
 void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
-                         const Int8Kernels &kernels, const uint8_t **pointers) {
+                         const Int8Kernels &kernels, const uint8_t **pointers, Int8Rows rows) {
   Int8TilesOfTask tiles(gemm, tiling, range, kernels, pointers);
   TileState kept;
   if (kernels.begin_tiles != nullptr) kernels.begin_tiles(kept, gemm.layout.depth);
-  tiles.run();
+  tiles.run(rows);
   if (kernels.end_tiles != nullptr) kernels.end_tiles(kept);
-  if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, range, kernels);
+  if (rows != Int8Rows::for_small_weights && !gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, range, kernels);
 }
 
 namespace {

@@ -18,7 +18,7 @@ size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels,
 void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
                const Int8Kernels &kernels, bool seeks_small, std::byte *packed);
 /* Whether panels of small weights are worth being sought. */
-bool seeks_small_weights(const Int8Params &params, const Int8Kernels &kernels);
+bool seeks_small_weights(const Int8Params &params, const WeightLayout &layout, const Int8Kernels &kernels);
 /* Columns of all panels. */
 int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels);
 /* Writes the bias, of the columns from first on, with what zero points add, for all columns of all panels. */
@@ -79,9 +79,21 @@ struct Int8GemmTask {
 /* What a task needs: pointers to rows and, where the kernels want them wider, some of these rows. */
 size_t int8_task_bytes(const Tiling &tiling, const WeightLayout &layout, const Kernels &kernels);
 
+/* What pointers name: bytes, those only for panels of small weights, or numbers that were widened, for the others. */
+enum class Int8Rows { bytes, for_small_weights, widened };
+
+/* Which panels a task has. */
+struct PanelsOfTask {
+  bool small_ones; /* of small weights */
+  bool others;
+};
+
+PanelsOfTask panels_of_task(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
+                            const Int8Kernels &kernels);
+
 /* The last step of run_int8_gemm_task, for the rows that pointers names. */
 void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, const Tiling::Range &range,
-                         const Int8Kernels &kernels, const uint8_t **pointers);
+                         const Int8Kernels &kernels, const uint8_t **pointers, Int8Rows rows);
 
 /* Computes one task. Args: pointers: int8_task_bytes(); point: as for point_rows. */
 template <typename Point>
@@ -89,7 +101,23 @@ void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t 
                         const Int8Kernels &kernels, const uint8_t **pointers, Point &&point) {
   const Tiling::Range range = tiling.range(task);
   point_rows(range, gemm.layout.taps, kernels.rows, pointers, point);
-  run_int8_gemm_tiles(gemm, tiling, range, kernels, pointers);
+  run_int8_gemm_tiles(gemm, tiling, range, kernels, pointers, Int8Rows::bytes);
+}
+
+/* Of an image that was widened, too. Args: point_widened: as for point_rows. */
+template <typename Point, typename PointWidened>
+void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task, const Int8Kernels &kernels,
+                        const uint8_t **pointers, Point &&point, PointWidened &&point_widened) {
+  const Tiling::Range range = tiling.range(task);
+  const PanelsOfTask has = panels_of_task(gemm, tiling, range, kernels);
+  if (has.small_ones) {
+    point_rows(range, gemm.layout.taps, kernels.rows, pointers, point);
+    run_int8_gemm_tiles(gemm, tiling, range, kernels, pointers,
+                        has.others ? Int8Rows::for_small_weights : Int8Rows::bytes);
+  }
+  if (!has.others) return;
+  point_rows(range, gemm.layout.taps, kernels.rows, reinterpret_cast<const int16_t **>(pointers), point_widened);
+  run_int8_gemm_tiles(gemm, tiling, range, kernels, pointers, Int8Rows::widened);
 }
 
 /* input x weights, of bytes; params.bias is that of the columns. */

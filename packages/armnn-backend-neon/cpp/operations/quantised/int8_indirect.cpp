@@ -4,6 +4,7 @@
 #include <string>
 
 #include "operations/convolution/indirection.h"
+#include "operations/quantised/widened_rows.h"
 
 namespace cpuacc {
 namespace {
@@ -26,11 +27,16 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ", true);
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth), params_.left_zero_point);
-    return int8_task_bytes(tiling_, layout_, setup.kernels) * static_cast<size_t>(setup.threads);
+    image_.prepare(layout_, setup.kernels.int8, setup[inputs[0]].count());
+    task_bytes_ = int8_task_bytes(tiling_, layout_, setup.kernels);
+    return task_bytes_ * static_cast<size_t>(setup.threads) + image_.bytes();
   }
 
   void run(const Frame &frame) const override {
-    const size_t task_bytes = int8_task_bytes(tiling_, layout_, frame.kernels);
+    auto *widened = frame.scratch_of<std::byte>(frame.pool.threads(), task_bytes_);
+    if (image_.is_there()) {
+      image_.widen(frame, frame.in<uint8_t>(inputs[0]), params_.left_is_signed, params_.left_zero_point, widened);
+    }
     const int64_t tasks = tiling_.tasks();
     const int64_t columns = weights_.columns;
     frame.for_each(groups_ * tasks, int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
@@ -45,14 +51,20 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
                               groups_ * layout_.columns,
                               epilogue_of(frame)};
       const Int8Kernels &kernels = int8_gemm_kernels(frame.kernels, in_tile_registers_);
-      auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes);
+      auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes_);
       const uint8_t *image = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
       if (are_pixels(windows_)) {
         return run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, EvenRows<uint8_t>{image, windows_.channels});
       }
       /* Outside of the image stand zero points. */
-      run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table,
-                         Indirection<uint8_t>(windows_, image, static_cast<const uint8_t *>(zeros_.get())));
+      const Indirection<uint8_t> bytes(windows_, image, static_cast<const uint8_t *>(zeros_.get()));
+      if (image_.is_there()) {
+        const int16_t *numbers = WidenedImage::image(widened) + group * layout_.depth;
+        run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, Indirection<uint8_t>(bytes),
+                           Indirection<int16_t>(windows_, numbers, image_.outside(widened)));
+      } else {
+        run_int8_gemm_task(gemm, tiling_, i % tasks, kernels, table, Indirection<uint8_t>(bytes));
+      }
     });
   }
 
@@ -65,6 +77,8 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
   bool in_tile_registers_ = false;
   Int8Weights weights_;
   std::shared_ptr<const void> zeros_;
+  size_t task_bytes_ = 0;
+  WidenedImage image_;
 };
 
 }  // namespace

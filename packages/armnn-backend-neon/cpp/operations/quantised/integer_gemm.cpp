@@ -6,6 +6,7 @@
 
 #include "operations/convolution/indirection.h"
 #include "operations/quantised/int8_gemm.h"
+#include "operations/quantised/widened_rows.h"
 
 namespace cpuacc {
 namespace {
@@ -48,7 +49,7 @@ class IntegerGemm final : public Operation {
     tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     if (weights.constant != nullptr) {
-      seeks_small_ = seeks_small_weights(params_, kernels);
+      seeks_small_ = seeks_small_weights(params_, layout_, kernels);
       const std::string recipe = "int8 " + layout_.recipe() + " " + (seeks_small_ ? "small " : "") + setup.kernels.name;
       packed_ = setup.packed.get(weights.constant, recipe,
                                  int8_packed_bytes(layout_, kernels, seeks_small_), [&](void *memory) {
@@ -57,9 +58,10 @@ class IntegerGemm final : public Operation {
       inputs[1] = kNone;
     }
     task_bytes_ = int8_task_bytes(tiling_, layout_, setup.kernels);
+    image_.prepare(layout_, kernels, setup[inputs[0]].count());
     folded_bytes_ = aligned_bytes(static_cast<size_t>(int8_columns(layout_, kernels)) * sizeof(int32_t));
     return task_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
-           aligned_bytes(static_cast<size_t>(layout_.depth)) +
+           aligned_bytes(static_cast<size_t>(layout_.depth)) + image_.bytes() +
            (packed_ ? 0 : int8_packed_bytes(layout_, kernels, false));
   }
 
@@ -68,7 +70,8 @@ class IntegerGemm final : public Operation {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), task_bytes_);
     auto *folded = reinterpret_cast<int32_t *>(memory);
     auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
-    std::byte *room = memory + folded_bytes_ + aligned_bytes(static_cast<size_t>(layout_.depth));
+    std::byte *image = memory + folded_bytes_ + aligned_bytes(static_cast<size_t>(layout_.depth));
+    std::byte *room = image + image_.bytes();
     if (!packed_) pack(frame.in<uint8_t>(inputs[1]), kernels, room);
     const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : room;
     Int8Params params = params_;
@@ -76,11 +79,20 @@ class IntegerGemm final : public Operation {
     params.right_zero_point = zero_point(frame, inputs[3], params.right_is_signed);
     fold_int8(params, 0, layout_, kernels, seeks_small_, packed, folded);
     std::memset(outside, params.left_zero_point, static_cast<size_t>(layout_.depth));
+    if (image_.is_there()) {
+      image_.widen(frame, frame.in<uint8_t>(inputs[0]), params.left_is_signed, params.left_zero_point, image);
+    }
     const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
                             layout_.columns};
     frame.for_each(tiling_.tasks(), int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
-      run_int8_gemm_task(gemm, tiling_, i, kernels, frame.scratch_of<const uint8_t *>(thread, task_bytes_),
-                         Indirection<uint8_t>(windows_, frame.in<uint8_t>(inputs[0]), outside));
+      auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes_);
+      const Indirection<uint8_t> bytes(windows_, frame.in<uint8_t>(inputs[0]), outside);
+      if (image_.is_there()) {
+        run_int8_gemm_task(gemm, tiling_, i, kernels, table, Indirection<uint8_t>(bytes),
+                           Indirection<int16_t>(windows_, WidenedImage::image(image), image_.outside(image)));
+      } else {
+        run_int8_gemm_task(gemm, tiling_, i, kernels, table, Indirection<uint8_t>(bytes));
+      }
       if (is_real_ || inputs[kWhole] != kNone) finish(frame, tiling_.range(i));
     });
   }
@@ -139,6 +151,7 @@ class IntegerGemm final : public Operation {
   bool seeks_small_ = false; /* panels that are packed ahead */
   size_t task_bytes_ = 0;
   size_t folded_bytes_ = 0;
+  WidenedImage image_;
   std::shared_ptr<const void> packed_;
 };
 
