@@ -371,6 +371,17 @@ def test_what_tile_registers_take_is_in_a_file_where_it_was_measured() -> None:
     assert {"tile_register_product 7.5", "tile_register_stored 20", "rounded 0.02"} <= {*lines}
 
 
+def test_rounding_that_no_layer_does_takes_what_a_copy_takes() -> None:
+    """Layers read what was stored in bfloat16 before them."""
+    known = {unit: 1.0 for unit in UNITS if unit not in ("rounded", "bfloat16_multiply_add")}
+    rows = [
+        Measured(DEEP, "plain bfloat16", {"bfloat16_multiply_add": count}, 0.0, 3.0 * count)
+        for count in (1e3, 1e4, 1e5)
+    ]
+    costs = fit(rows, 16, SIZES, {**known, "element": 0.25})
+    assert (costs.ns["bfloat16_multiply_add"], costs.ns["rounded"]) == (3.0, 0.25)
+
+
 def test_this_machine_is_measured_and_the_file_is_read(tmp_path: Path) -> None:
     measured = measure_machine()
     assert set(UNITS) - OPTIONAL <= set(measured["costs"]) <= set(UNITS)

@@ -16,21 +16,27 @@ import datetime
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from armnn_backend_neon.backend import CpuAccBackend
 from armnn_backend_neon.costs import UNITS, Costs, file_text
-from armnn_backend_neon.measuring import Measured, Shape, measure, random_shapes
+from armnn_backend_neon.measuring import Measured, Shape, kernels_of, measure, random_shapes
 from armnn_backend_neon.tuning import caches, cpu_name, known_ns, lanes, measured_rows
 
 RANDOM = {16: 850, 8: 120, 4: 120}
 """Layers beside those of ``armnn tune --machine``, by the floats in a register."""
+RANDOM_BFLOAT16 = {16: 150, 8: 0, 4: 0}
+"""Layers by kernels in bfloat16 only."""
+PASSES = 3
+"""Over the random layers, minutes apart, each in memory elsewhere and beside other work."""
 NEAR = 1.3
 """Kernels that take longer than this times the fastest one of a layer are no choice to learn."""
 FOLDER = Path(__file__).resolve().parents[1] / "costs"
@@ -54,9 +60,7 @@ def main() -> int:
         path.write_text(_text(_recounted_file(json.loads(path.read_text()))), encoding="utf-8")
         return 0
     if options.here:
-        rows = measured_rows(options.rounds)
-        for shape in random_shapes(RANDOM[lanes()], seed=1001):
-            rows += _near_the_fastest(measure([shape, shape], rounds=options.rounds))
+        rows = [*measured_rows(options.rounds), *_random_rows(lanes(), options.rounds)]
         known = known_ns()
         json.dump({"lanes": lanes(), "known": known, "rows": [*map(_kept, rows)]}, sys.stdout)
         return 0
@@ -106,11 +110,36 @@ def _shape(layer: str) -> Shape:
     return Shape((height, width), channels, outputs, (tall, wide), stride, is_depthwise)
 
 
+def _random_rows(width: int, rounds: int) -> Iterator[Measured]:
+    """Yield the good kernels of each random layer."""
+    layers = [(shape, False) for shape in random_shapes(RANDOM[width], seed=1001)]
+    layers += [(shape, True) for shape in random_shapes(RANDOM_BFLOAT16[width], seed=1002)]
+    found: dict[tuple[Shape, bool], dict[str, list[Measured]]] = {layer: {} for layer in layers}
+    for _ in range(PASSES):
+        for (shape, fast_math), by_kernel in found.items():
+            names = [k for k in kernels_of(shape, fast_math=fast_math) if _belongs(k, fast_math)]
+            rows = measure([shape, shape], names, rounds=rounds, fast_math=fast_math)
+            # The second of two equal layers.
+            for row in {row.kernel: row for row in rows}.values():
+                by_kernel.setdefault(row.kernel, []).append(row)
+    for by_kernel in found.values():
+        yield from _near_the_fastest([_median(rows) for rows in by_kernel.values()])
+
+
+def _belongs(kernel: str, fast_math: bool) -> bool:
+    return kernel.endswith("bfloat16") == fast_math
+
+
+def _median(rows: Sequence[Measured]) -> Measured:
+    """Return a kernel's time over passes."""
+    typical = [statistics.mean(sorted(row.runs)[:2]) for row in rows]
+    return replace(rows[0], ns=statistics.median(typical))
+
+
 def _near_the_fastest(rows: Sequence[Measured]) -> list[Measured]:
-    """Return the second of two equal layers per good kernel."""
-    seconds = {row.kernel: row for row in rows}
-    fastest = min(row.ns for row in seconds.values())
-    return [row for row in seconds.values() if row.ns <= NEAR * fastest]
+    """Return the good ones of a layer's kernels."""
+    fastest = min((row.ns for row in rows), default=0.0)
+    return [row for row in rows if row.ns <= NEAR * fastest]
 
 
 def _kept(row: Measured) -> dict[str, Any]:

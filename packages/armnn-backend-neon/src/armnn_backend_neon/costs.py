@@ -159,9 +159,9 @@ def fit(
         if leans_on_predictions and len(units) > _FEW:
             parts.append(_prior(counts, times, np.array([row.predicted_ns for row in own])))
         found = _fitted(np.vstack([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
-        # What no row does keeps its time.
+        # What no row does keeps its time. A layer that reads stored bfloat16 rounds nothing.
         for unit, value, seen in zip(units, found, counts.sum(0) > 0, strict=True):
-            ns.setdefault(unit, 0.0)
+            ns.setdefault(unit, ns.get("element", 0.0) if unit == "rounded" else 0.0)
             if seen:
                 ns[unit] = float(f"{value:.{_DIGITS}g}")
         off = np.abs(np.array([_time(row.work, ns) for row in own]) / times - 1)
