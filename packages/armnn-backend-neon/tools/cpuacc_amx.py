@@ -25,9 +25,9 @@ FLAGS = (
     f'-D{HEADER}="kernels/isa/tile_registers_emulated.h"',
 )
 TESTS = (
-    *("test_attention", "test_batch_mat_mul", "test_bfloat16"),
-    *("test_bfloat16_storage", "test_einsum", "test_epilogues"),
-    *("test_fed_weights", "test_int8_gemm", "test_int8_lookup", "test_int8_rescaling"),
+    *("test_attention", "test_batch_mat_mul", "test_bfloat16", "test_bfloat16_filtering"),
+    *("test_bfloat16_storage", "test_einsum", "test_epilogues", "test_fed_weights"),
+    *("test_indirection", "test_int8_gemm", "test_int8_lookup", "test_int8_rescaling"),
     *("test_integer_gemm", "test_quantized_arithmetic", "test_threads"),
 )
 """Modules of tests that reach the level's own kernels."""
