@@ -33,15 +33,17 @@ def exact(x: Array, weights: Array, zero: int = 0) -> Array:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("sum_of_four", [127, 128, 129, 256])
+@pytest.mark.parametrize("total", [127, 128, 136, 256])
+@pytest.mark.parametrize("is_of_sixteen", [False, True])
 def test_sums_at_the_limit_of_16_bits_are_exact(
-    run_network: Callable[..., Array], sum_of_four: int, sign: int, dtype: Any
+    run_network: Callable[..., Array], is_of_sixteen: bool, total: int, sign: int, dtype: Any
 ) -> None:
-    """Two and two neighbours are added, of eight k."""
+    """Two and two neighbours of several k are added."""
     depth = 64
     weights = np.zeros((depth, 20), np.int8)
-    for column, taken in enumerate(([0, 1, 4, 5], [2, 3, 6, 7], [0, 1], [4], [3, 7])):
-        share = min(sum_of_four // len(taken), 127)
+    neighbours = ([0, 1, 4, 5], [2, 3, 6, 7], [0, 1], [4], [3, 7], [0, 1, 4, 5, 8, 9, 12, 13])
+    for column, taken in enumerate(neighbours[: None if is_of_sixteen else -1]):
+        share = min(total // len(taken), 127)
         weights[np.array(taken) + 16, column] = sign * share
     weights[18, 3] = -sign * 128 if sign > 0 else 127  # the other sign does not count
     x = np.full((7, depth), np.iinfo(dtype).max, dtype)

@@ -49,15 +49,17 @@ struct Int8GemmTile {
   /* Of a panel of small weights: fours of k whose weights are too large, which are zeros in the panel: each the tap's
    * number times the fours of a tap, plus its own in the tap; and a row of the panel for each.
    */
+  int32_t small_fours; /* whose products are added in 16 bits: kFewSmallFours or kManySmallFours */
   int32_t large_count;
   const int32_t *large_fours;
   const int8_t *large_weights;
 };
 
-/* Fours of k of a panel of small weights whose products are added in 16 bits: of each column the first two of these
- * and the last two of these. Neither the weights above 0 nor those below make more than kMostSmallSum.
+/* Fours of k of a panel of small weights whose products are added in 16 bits: of each column the first two of each four
+ * and the last two of each. Neither the weights above 0 nor those below make more than kMostSmallSum.
  */
-constexpr int kSmallFours = 2;
+constexpr int kFewSmallFours = 2;
+constexpr int kManySmallFours = 4;
 constexpr int32_t kMostSmallSum = 128; /* times 255, it fits */
 
 /* The shapes of tile registers that a task found, another library's or none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums of a gemm tile of unsigned bytes by an instruction that adds two products in 16 bits, and saturates there.
  *
- * Who packed the panel made sure that sums of kSmallFours such pairs fit: fours of k whose weights are too large for
+ * Who packed the panel made sure that sums of two or four such pairs fit: fours of k whose weights are too large for
  * that are zeros in the panel, and multiplied apart, as shorts.
  */
 #pragma once
@@ -53,16 +53,16 @@ struct SmallWeights {
     }
   }
 
-  template <int R, int V>
+  template <int C, int R, int V>
   static void add_tap(Ints (&sums)[R][V], const uint8_t *const (&a)[R], const int8_t *b, int64_t depth) {
     constexpr int64_t kFourBytes = kInt8Columns * 4;
     int64_t k = 0;
-    for (; k + 4 * kSmallFours <= depth; k += 4 * kSmallFours, b += kSmallFours * kFourBytes) {
-      int32_t x[R][kSmallFours];
+    for (; k + 4 * C <= depth; k += 4 * C, b += C * kFourBytes) {
+      int32_t x[R][C];
       CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        CPUACC_UNROLL for (int c = 0; c < kSmallFours; ++c) x[r][c] = read_four(a[r] + k + 4 * c);
+        CPUACC_UNROLL for (int c = 0; c < C; ++c) x[r][c] = read_four(a[r] + k + 4 * c);
       }
-      add_fours<kSmallFours, R, V>(sums, x, b);
+      add_fours<C, R, V>(sums, x, b);
     }
     for (; k < depth; k += 4, b += kFourBytes) {
       int32_t x[R][1];
@@ -101,7 +101,11 @@ struct SmallWeights {
     for (int64_t t = 0; t < tile.taps; ++t, b += fours * kFourBytes) {
       const uint8_t *a[R];
       CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = tile.rows[t * tile.rows_stride + r];
-      add_tap<R, V>(sums, a, b, tile.depth);
+      if (tile.small_fours == kManySmallFours) {
+        add_tap<kManySmallFours, R, V>(sums, a, b, tile.depth);
+      } else {
+        add_tap<kFewSmallFours, R, V>(sums, a, b, tile.depth);
+      }
     }
     for (int32_t i = 0; i < tile.large_count; ++i) {
       const int64_t t = tile.large_fours[i] / fours;

@@ -98,7 +98,7 @@ void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layo
 }
 
 bool seeks_small_weights(const Int8Params &params, const WeightLayout &layout, const Int8Kernels &kernels) {
-  return kernels.small_weights_tile != nullptr && !params.left_is_signed && layout.depth >= kSmallFours * 4;
+  return kernels.small_weights_tile != nullptr && !params.left_is_signed && layout.depth >= kFewSmallFours * 4;
 }
 
 void Int8Weights::prepare(const Setup &setup, TensorId &weights, const WeightLayout &layout, int64_t count,

@@ -2,6 +2,7 @@
 #include "operations/quantised/small_weights.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "operations/quantised/widened_rows.h"
@@ -78,6 +79,34 @@ class Apart {
   std::vector<int8_t> weights_;
 };
 
+/* Moves fours until no group of so many makes too large a sum. Returns false once that are too many. */
+bool move_large(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int64_t together, int64_t most,
+                Apart &apart) {
+  const int64_t row_bytes = int64_t{kernels.columns} * 4;
+  const int64_t fours = fours_of(layout);
+  for (int64_t i = 0; i < layout.taps * fours; i = std::min(i + together, (i / fours + 1) * fours)) {
+    const int64_t end = std::min(i + together, (i / fours + 1) * fours);
+    Sums all(kernels.columns);
+    for (int64_t four = i; four < end; ++four) all.add(panel + four * row_bytes, 1);
+    while (all.largest() > kMostSmallSum) {
+      /* The one without which the others are smallest. */
+      int64_t best = i;
+      int32_t least = INT32_MAX;
+      for (int64_t four = i; four < end; ++four) {
+        Sums others = all;
+        others.add(panel + four * row_bytes, -1);
+        if (others.largest() >= least) continue;
+        least = others.largest();
+        best = four;
+      }
+      all.add(panel + best * row_bytes, -1);
+      apart.move(best);
+      if (apart.count() > most) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
@@ -85,39 +114,19 @@ size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernel
 }
 
 bool set_large_apart(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int8_t *behind) {
-  const int64_t row_bytes = int64_t{kernels.columns} * 4;
-  const int64_t fours = fours_of(layout);
   std::memset(behind, 0, large_weights_bytes(layout, kernels));
-  Apart apart(panel, row_bytes);
-  for (int64_t tap = 0; tap < layout.taps; ++tap) {
-    for (int64_t first = 0; first < fours; first += kSmallFours) {
-      const int64_t begin = tap * fours + first;
-      const int64_t end = begin + std::min<int64_t>(kSmallFours, fours - first);
-      Sums all(kernels.columns);
-      for (int64_t four = begin; four < end; ++four) all.add(panel + four * row_bytes, 1);
-      while (all.largest() > kMostSmallSum) {
-        /* The one without which the others are smallest. */
-        int64_t best = begin;
-        int32_t least = INT32_MAX;
-        for (int64_t four = begin; four < end; ++four) {
-          Sums others = all;
-          others.add(panel + four * row_bytes, -1);
-          if (others.largest() >= least) continue;
-          least = others.largest();
-          best = four;
-        }
-        all.add(panel + best * row_bytes, -1);
-        apart.move(best);
-        if (apart.count() <= most_apart(layout)) continue;
-        apart.move_back();
-        return false;
-      }
+  const int64_t most = most_apart(layout);
+  for (const auto &[together, allowed] : {std::pair(kManySmallFours, most / 4), std::pair(kFewSmallFours, most)}) {
+    Apart apart(panel, int64_t{kernels.columns} * 4);
+    if (move_large(panel, layout, kernels, together, allowed, apart)) {
+      const int32_t number = together;
+      std::memcpy(behind, &number, sizeof number);
+      apart.write(behind + sizeof number, behind + number_bytes(layout));
+      return true;
     }
+    apart.move_back();
   }
-  const int32_t is_small = 1;
-  std::memcpy(behind, &is_small, sizeof is_small);
-  apart.write(behind + sizeof is_small, behind + number_bytes(layout));
-  return true;
+  return false;
 }
 
 LargeWeights::LargeWeights(const std::byte *behind, const WeightLayout &layout)

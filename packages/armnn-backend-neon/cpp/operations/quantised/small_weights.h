@@ -8,7 +8,7 @@
 
 namespace cpuacc {
 
-/* What stands behind a panel: whether it is one, how many fours are apart, which ones, and their weights. */
+/* What stands behind a panel: how many fours are added in 16 bits, or 0; how many are apart; which ones; their weights. */
 size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
 
 /* Moves the fours of a panel that are too large there. Returns whether that are few; else the panel stays as it is.
@@ -25,6 +25,7 @@ class LargeWeights {
   bool is_small() const { return numbers_[0] != 0; }
 
   void name(Int8GemmTile &tile) const {
+    tile.small_fours = numbers_[0];
     tile.large_count = numbers_[1];
     tile.large_fours = numbers_ + 2;
     tile.large_weights = weights_;
