@@ -417,7 +417,7 @@ def speed(session: nox.Session) -> None:
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the distributions whose files have changed into dist/."""
-    build_changed(session, PACKAGES, DIST)
+    build_changed(session, PACKAGES, DIST, env={"CXXFLAGS": "-Werror"})  # users' g++ may warn
 
 
 @nox.session(default=False)

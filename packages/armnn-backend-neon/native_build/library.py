@@ -39,7 +39,6 @@ COMMON_FLAGS = [
     "-ffunction-sections",
     "-Wall",
     "-Wextra",
-    "-Werror",
     "-Wno-psabi",
 ]
 LINK_FLAGS = [

@@ -141,13 +141,13 @@ void Recurrence<T>::run(const Frame &frame) const {
   }
   add_biases(frame, biases);
   for (int64_t item = 0; item < reading_.batch; ++item) length_of(frame, item);
-  const auto &[steps, batch, units, numbers, ways, is_backward, is_time_major] = reading_;
+  const int64_t ways = reading_.ways, batch = reading_.batch;
   const int64_t least_blocks = std::max(ratio_up(frame.pool.threads(), ways), ratio_up(batch, kItemsTogether));
   const int64_t blocks = std::min(batch, least_blocks);
   if (ways * blocks == 1) return run_chains(frame, 0, 0, batch, true, packed, biases, chains);
   double step_ns = 0.0;
   for (const GemvMatrix<T> &matrix : matrices_) step_ns += matrix.ns(frame, ratio_up(batch, blocks));
-  frame.for_each(ways * blocks, static_cast<double>(steps) * step_ns, [&](int64_t i, int32_t thread) {
+  frame.for_each(ways * blocks, static_cast<double>(reading_.steps) * step_ns, [&](int64_t i, int32_t thread) {
     const int64_t way = i / blocks;
     const int64_t block = i % blocks;
     run_chains(frame, way, block * batch / blocks, (block + 1) * batch / blocks, false,
