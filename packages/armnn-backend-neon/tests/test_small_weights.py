@@ -33,7 +33,7 @@ def exact(x: Array, weights: Array, zero: int = 0) -> Array:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("total", [127, 128, 136, 256])
+@pytest.mark.parametrize("total", [127, 128, 130, 136, 256])
 @pytest.mark.parametrize("is_of_sixteen", [False, True])
 def test_sums_at_the_limit_of_16_bits_are_exact(
     run_network: Callable[..., Array], is_of_sixteen: bool, total: int, sign: int, dtype: Any
