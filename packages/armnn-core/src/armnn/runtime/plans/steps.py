@@ -33,16 +33,8 @@ class BoundSteps:
         """
         self._layers = [layer for layer, _ in steps]
         self._steps = [step for _, step in steps]
-        self.run: Callable[[], None] = _one(*steps[0]) if len(steps) == 1 else self._run
-
-    def _run(self) -> None:
-        remaining = iter(self._steps)
-        try:
-            for step in remaining:
-                step()
-        except Exception as error:
-            index = len(self._steps) - length_hint(remaining) - 1
-            raise _failure(self._layers[index], error) from error
+        one = len(steps) == 1
+        self.run = _one(*steps[0]) if one else _each(self._layers, self._steps)
 
     def run_watched(self, control: RunControl) -> None:
         """Run all of them while the caller watches.
@@ -81,6 +73,24 @@ def _one(layer: Layer | ProgramLayer, step: Step) -> Callable[[], None]:
             step()
         except Exception as error:
             raise _failure(layer, error) from error
+
+    return run
+
+
+def _each(layers: Sequence[Layer | ProgramLayer], steps: Sequence[Step]) -> Callable[[], None]:
+    """Return what runs steps one after the other.
+
+    A bound method in its place would be a cycle, which keeps the memory of a context.
+    """
+
+    def run() -> None:
+        remaining = iter(steps)
+        try:
+            for step in remaining:
+                step()
+        except Exception as error:
+            index = len(steps) - length_hint(remaining) - 1
+            raise _failure(layers[index], error) from error
 
     return run
 
