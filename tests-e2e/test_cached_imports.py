@@ -111,7 +111,7 @@ UNNEEDED = (
     "urllib",
 )
 
-MOST_MODULES = 94
+MOST_MODULES = 95
 """Modules of ours; 155 until November 2026."""
 
 MOST_OTHERS = 10

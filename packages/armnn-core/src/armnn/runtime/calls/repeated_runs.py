@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from armnn.runtime.plans.cache import NetworkPlans, Reservation
     from armnn.runtime.plans.closing import Gate
     from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.repeating import Inputs
+    from armnn.runtime.plans.steps import Inputs
 
 
 class RepeatedRuns:

@@ -242,7 +242,7 @@ class Reservation:
     Attributes:
         is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
             alone can run it.
-        repeat: If so, runs it again; see :mod:`armnn.runtime.plans.repeating`.
+        repeat: If so, runs it again; see :mod:`armnn.runtime.plans.steps`.
         repeat_with: Likewise; see :class:`armnn.runtime.plans.context.ExecutionContext`.
     """
 

@@ -16,8 +16,7 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.repeating import filling, repeating
-from armnn.runtime.plans.steps import BoundSteps
+from armnn.runtime.plans.steps import BoundSteps, filling, repeating
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Participants, Prepared
     from armnn.optimizer.single_program import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.repeating import Inputs
+    from armnn.runtime.plans.steps import Inputs
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)

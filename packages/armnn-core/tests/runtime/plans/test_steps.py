@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.runtime.plans.repeating import repeating
+from armnn.runtime.plans.steps import repeating
 
 GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}
 
