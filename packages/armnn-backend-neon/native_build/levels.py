@@ -23,7 +23,8 @@ class Level(NamedTuple):
         name: Its C++ namespace, and its name in ``ARMNN_CPUACC_ISA``.
         vector_bytes: The width of its registers.
         vector: Its instructions on vectors, ``isa/vector_<vector>.h``.
-        dot: Its instructions for dot products of bytes or bfloat16, ``isa/dot_<dot>.h``.
+        dot: Its instructions for dot products of bytes, ``isa/dot_<dot>.h``.
+        bfloat16: Those for dot products of bfloat16, ``isa/dot_<bfloat16>.h``; or empty.
         flags: For the compiler.
         cpu: What the processor must have.
         sources: What is compiled for it, relative to ``KERNELS``, without suffix.
@@ -37,6 +38,7 @@ class Level(NamedTuple):
     vector_bytes: int
     vector: str
     dot: str
+    bfloat16: str
     flags: tuple[str, ...]
     cpu: tuple[str, ...]
     sources: tuple[str, ...]
@@ -54,6 +56,8 @@ class Level(NamedTuple):
             f'-DCPUACC_VECTOR_HEADER="kernels/isa/vector_{self.vector}.h"',
             f'-DCPUACC_DOT_HEADER="kernels/isa/dot_{self.dot}.h"',
         ]
+        if self.bfloat16:
+            defines.append(f'-DCPUACC_BFLOAT16_HEADER="kernels/isa/dot_{self.bfloat16}.h"')
         if self.tile_registers:
             header = f"kernels/isa/tile_registers_{self.tile_registers}.h"
             defines.append(f'-DCPUACC_TILE_REGISTERS_HEADER="{header}"')
@@ -86,6 +90,7 @@ def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Le
             **{
                 key: row.get(key) or getattr(base, key) for key in ("vector_bytes", "vector", "dot")
             },
+            bfloat16=row.get("bfloat16") or (base.bfloat16 if base else ""),
             flags=(*(base.flags if base else ()), *row.get("flags", ())),
             cpu=(*(base.cpu if base else ()), *row["cpu"]),
             sources=tuple(row.get("sources", whole)),

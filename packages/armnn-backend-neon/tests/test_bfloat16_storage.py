@@ -74,6 +74,25 @@ def convolution(depth: int, columns: int, size: int) -> Layer:
     return add
 
 
+def direct(channels: int) -> Layer:
+    """Return a convolution of few channels, which keeps sizes."""
+
+    def add(network: Network, x: Value) -> Value:
+        weights = random(channels, 3, 3, channels)
+        return network.add_convolution2d(
+            x,
+            weights,
+            random(channels),
+            pad_left=1,
+            pad_top=1,
+            pad_right=1,
+            pad_bottom=1,
+            data_layout=DataLayout.NHWC,
+        )
+
+    return add
+
+
 def normalised(channels: int) -> Layer:
     """Return a batch normalisation and arithmetic by rows."""
 
@@ -117,9 +136,9 @@ def connected(depth: int, columns: int) -> Layer:
     return add
 
 
-def flat(rows: int, columns: int) -> Layer:
+def flat(*shape: int) -> Layer:
     def add(network: Network, x: Value) -> Value:
-        return network.add_reshape(x, target_shape=(rows, columns))
+        return network.add_reshape(x, target_shape=shape)
 
     return add
 
@@ -387,6 +406,38 @@ def test_readers_in_float32_get_rounded_numbers(level: str, name: str, threads: 
     np.testing.assert_array_equal(made.y, end)
     assert np.any(end != exact)
     assert 0 < np.abs(made.y - slow.y).max() < 0.02 * np.abs(slow.y).max()
+
+
+DIRECT = random(1, 4, 31, 7)
+
+
+def test_a_convolution_of_few_channels_rounds_what_it_makes(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In float32, as named; products of matrices are in bfloat16."""
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "plain")
+    reader = both(flat(4, 217), connected(217, 20))
+    middle = run(network_of(DIRECT, direct(7)), DIRECT).y
+    made = run(network_of(DIRECT, direct(7), reader), DIRECT)
+    np.testing.assert_array_equal(made.y, run(network_of(middle, reader), middle).y)
+    slow = run(network_of(DIRECT, direct(7), reader), DIRECT, fast=False)
+    assert (made.arena_bytes < slow.arena_bytes) == multiplies_bfloat16(level)
+
+
+def test_a_convolution_of_few_channels_adds_what_is_rounded(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its residual comes from a product of matrices."""
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "plain")
+    product = both(flat(4, 217), connected(217, 217), flat(1, 4, 31, 7))
+    network = Network("sum")
+    given = network.add_input("x", info_of(DIRECT))
+    network.add_output("y", network.add_addition(direct(7)(network, given), product(network, given)))
+    one, other = (run(network_of(DIRECT, layer), DIRECT).y for layer in (direct(7), product))
+    if multiplies_bfloat16(level):
+        assert np.any(rounded(other) != other)
+        other = rounded(other)
+    np.testing.assert_array_equal(run(network, DIRECT).y, one + other)
 
 
 def test_an_output_is_not_rounded(level: str) -> None:

@@ -141,6 +141,41 @@ def test_products_are_rounded_where_that_is_faster() -> None:
     assert faster == {ZEN_4: True, ZEN_5: True, SAPPHIRE_RAPIDS: False}
 
 
+BEHIND = """
+import numpy as np
+import armnn
+from armnn.profiling import Recorder
+for has_maker in (False, True):
+    network = armnn.Network()
+    x = network.add_input("x", armnn.TensorInfo((1, 6, 6, 16)))
+    if has_maker:
+        weights = np.ones((1, 1, 1, 16), np.float32)
+        x = network.add_depthwise_convolution2d(x, weights, data_layout="NHWC")
+    weights = np.ones((24, 1, 1, 16), np.float32)
+    network.add_output("y", network.add_convolution2d(x, weights, data_layout="NHWC", name="last"))
+    with armnn.Runtime() as runtime:
+        options = {"CpuAcc": {"FastMathEnabled": "true"}}
+        loaded = runtime.load_model(network, backends=["CpuAcc"], model_options=options)
+        recorder = Recorder()
+        loaded.run({"x": np.ones((1, 6, 6, 16), np.float32)}, profiler=recorder)
+    details = [each.details for each in recorder.events if each.name == "last"]
+    print(*(each["kernel"] for each in details if "kernel" in each), sep=", ")
+"""
+
+
+@pytest.mark.skipif(
+    not {"avx512_bf16", "bf16"} & {*Path("/proc/cpuinfo").read_text().split()},
+    reason="the CPU does not multiply bfloat16",
+)
+def test_an_image_that_its_maker_rounds_is_not_rounded_again(tmp_path: Path) -> None:
+    """Rounding is dear here; a depthwise convolution stores bfloat16."""
+    path = tmp_path / "costs"
+    ns = {**NS, "bfloat16_multiply_add": 0.1, "rounded": 1e6}
+    path.write_text(file_text("any", [Costs(lanes, SIZES, ns) for lanes in (4, 8, 16)]))
+    answers = child(BEHIND, ARMNN_CPUACC_COSTS=path, ARMNN_CPUACC_ISA="").splitlines()
+    assert answers == ["plain", "plain bfloat16"]
+
+
 FINGERPRINTS = """
 import os, sys
 from collections.abc import Mapping

@@ -249,11 +249,9 @@ def test_instructions_have_their_operands_in_order(tmp_path: Path) -> None:
             r"\s(td\w+|tile\w+|\w+tilecfg)\s+(\S*)", listing.stdout
         ):
             found.setdefault(instruction, set()).add(re.sub(r"[^,]*\(.*\)", "()", operands))
-    products = {
-        f"%tmm{right},%tmm{left},%tmm{sums}"
-        for left, right in ((4, 5), (6, 7))
-        for sums in range(4)
-    }
+    pairs = {(sums, *sides) for sides in ((4, 5), (6, 7)) for sums in range(4)}
+    pairs |= {(1, 4, 7), (2, 6, 5)}  # where all four have the shape of a whole register
+    products = {f"%tmm{right},%tmm{left},%tmm{sums}" for sums, left, right in pairs}
     assert found["tdpbusd"] == found["tdpbssd"] == found["tdpbf16ps"] == products
     assert found["tileloadd"] == {f"(),%tmm{number}" for number in range(4, 8)}
     assert found["tilestored"] == {f"%tmm{number},()" for number in range(4)}

@@ -2,7 +2,7 @@
 /* The memory of a vector of bfloat16 numbers, which are float32 in registers. */
 #pragma once
 
-#include CPUACC_DOT_HEADER /* isa/dot_<instruction set>.h, by levels.toml */
+#include CPUACC_BFLOAT16_HEADER /* isa/dot_<instruction set>.h, by levels.toml */
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {

@@ -94,6 +94,17 @@ CPUACC_INLINE void finish(const TileOutput &tile, Floats (&sums)[R][V]) {
   finish_lanes<Number, kHasBfloat16>(tile, First{tile.column_count - (V - 1) * kLanes}, sums);
 }
 
+/* To the tile that begins so many rows further down. */
+template <bool kHasBfloat16>
+CPUACC_INLINE void move_down(TileOutput &tile, int64_t rows) {
+  if (tile.c != nullptr) tile.c += rows * tile.c_stride;
+  if (tile.residual != nullptr) tile.residual += rows * tile.residual_stride;
+  if constexpr (kHasBfloat16) {
+    if (tile.rounded_c != nullptr) tile.rounded_c += rows * tile.c_stride;
+    if (tile.rounded_residual != nullptr) tile.rounded_residual += rows * tile.residual_stride;
+  }
+}
+
 /* Brings what finish() writes to, and adds, into the nearest cache. */
 template <int R, typename Number = float>
 inline void prefetch_output(const TileOutput &tile) {

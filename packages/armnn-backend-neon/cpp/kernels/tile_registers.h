@@ -3,7 +3,8 @@
  *
  * A register of the left side has 16 rows of 64 bytes, one of the right side 16 columns of as many: of a
  * panel, which has four bytes, or a pair of bfloat16 numbers, of each of its 32 columns side by side. The
- * last bytes of a row have two registers of their own shape, as shapes are not changed within a task.
+ * last bytes of a row have two registers of their own shape, as shapes are not changed within a task; where rows
+ * end with a register, these two have the shape of the others.
  */
 #pragma once
 
@@ -23,6 +24,8 @@ constexpr int32_t kBlockRows = 2 * kTileRows;
 constexpr int32_t kBlockColumns = 2 * kTileColumns;
 constexpr int64_t kPanelStep = kBlockColumns * 4; /* bytes from four bytes of a column to the next four */
 constexpr int64_t kSumStep = kBlockColumns * 4;
+
+constexpr int64_t kChunkBytes = 4 * kTileRowBytes; /* of a row: what is copied at once where rows are copied */
 
 /* The registers. Sums: 0 to 3, by rows. */
 constexpr int kLeft = 4, kRight = 5, kLastLeft = 6, kLastRight = 7;
@@ -63,6 +66,12 @@ struct TileBlock {
   int32_t row_count; /* 1 .. kBlockRows */
 };
 
+/* What a register of the left side loads: rows of the image, or copies of them. */
+struct LeftRows {
+  const uint8_t *first;
+  int64_t step; /* bytes from a row to the next one */
+};
+
 /* The rows of a register on the left side, tap by tap. */
 class LeftTile {
  public:
@@ -70,69 +79,128 @@ class LeftTile {
   void begin(int32_t first, int32_t count, int64_t bytes) {
     first_ = first;
     count_ = count;
-    row_bytes_ = bytes;
-    last_bytes_ = bytes % kTileRowBytes;
-    /* Bytes behind a row, and rows that are not there, must be no NaN. */
-    if (count < kTileRows) std::memset(copies_, 0, sizeof copies_);
-    if (count < kTileRows || last_bytes_ != 0) std::memset(last_, 0, sizeof last_);
+    has_whole_fours_ = bytes % 4 == 0;
   }
 
   template <typename Number>
   void point(const Number *const *rows) {
-    for (int32_t r = 0; r < count_; ++r) rows_[r] = reinterpret_cast<const uint8_t *>(rows[first_ + r]);
-    is_even_ = count_ == kTileRows;
-    if (!is_even_) return;
+    rows_ = reinterpret_cast<const uint8_t *const *>(rows + first_);
+    is_even_ = false;
+    if (count_ < kTileRows || !has_whole_fours_) return;
     step_ = rows_[1] - rows_[0];
-    for (int32_t r = 2; r < kTileRows; ++r) is_even_ &= rows_[r] - rows_[r - 1] == step_;
+    is_even_ = are_apart(step_);
   }
 
-  /* Whole registers, from byte k of each row on. Args: is_again: they were loaded before. */
-  void load(int64_t k, bool is_again) {
-    if (is_even_) return load_tile<kLeft>(rows_[0] + k, step_);
-    if (!is_again) copy(copies_, k, kTileRowBytes);
-    load_tile<kLeft>(copies_, kTileRowBytes);
-  }
-
-  void load_last(bool is_again) {
-    const int64_t k = row_bytes_ - last_bytes_;
-    if (is_even_ && last_bytes_ % 4 == 0) return load_tile<kLastLeft>(rows_[0] + k, step_);
-    if (!is_again) copy(last_, k, last_bytes_);
-    load_tile<kLastLeft>(last_, kTileRowBytes);
+  /* Bytes k to k + bytes of each row. Args: place: of two for copies, so that registers load the ones before meanwhile. */
+  LeftRows chunk(int64_t k, int64_t bytes, int place) {
+    if (is_even_) return {rows_[0] + k, step_};
+    uint8_t *to = copies_[place];
+    const uint8_t *const *const rows = rows_;
+    const int32_t count = count_;
+    for (int64_t done = 0; done < bytes; done += kTileRowBytes) {
+      const int64_t some = bytes - done < kTileRowBytes ? bytes - done : kTileRowBytes;
+      for (int32_t r = 0; r < count; ++r) copy_row(to + r * kChunkBytes + done, rows[r] + k + done, some);
+      /* Rows that are not there must be no NaN. */
+      for (int32_t r = count; r < kTileRows; ++r) std::memset(to + r * kChunkBytes + done, 0, kTileRowBytes);
+    }
+    return {to, kChunkBytes};
   }
 
  private:
-  void copy(uint8_t *to, int64_t k, int64_t bytes) const {
-    for (int32_t r = 0; r < count_; ++r) std::memcpy(to + r * kTileRowBytes, rows_[r] + k, static_cast<size_t>(bytes));
+  bool are_apart(int64_t step) const {
+    int64_t off = 0;
+    for (int32_t r = 1; r < kTileRows; ++r) off |= (rows_[r] - rows_[r - 1]) ^ step;
+    return off == 0;
   }
 
-  const uint8_t *rows_[kTileRows];
+  const uint8_t *const *rows_;
   int32_t first_, count_;
-  int64_t row_bytes_, last_bytes_;
-  int64_t step_;
-  bool is_even_; /* the rows are equally far apart: registers are loaded from where they are */
-  alignas(64) uint8_t copies_[kTileRows * kTileRowBytes];
-  alignas(64) uint8_t last_[kTileRows * kTileRowBytes];
+  int64_t step_ = 0;
+  bool has_whole_fours_; /* of bytes, as registers load them */
+  bool is_even_ = false; /* the rows are equally far apart: registers are loaded from where they are */
+  alignas(64) uint8_t copies_[2][kTileRows * kChunkBytes];
 };
 
-/* One step: each left register by each right one. A left register is loaded twice where all are there, so that
- * one register of each side is enough.
- */
-template <int RowTiles, int ColumnTiles, typename Products, int Left, int Right, typename LoadLeft>
-inline void multiply_step(const uint8_t *panel, const LoadLeft &load_left) {
-  load_left(0, false);
+/* One step with one register of each side: a left one is loaded twice where there are four sums. */
+template <int RowTiles, int ColumnTiles, typename Products, int Left, int Right>
+inline void multiply_step(const LeftRows (&left)[RowTiles], int64_t k, const uint8_t *panel) {
+  load_tile<Left>(left[0].first + k, left[0].step);
   load_tile<Right>(panel, kPanelStep);
   Products::template add<0, Left, Right>();
   if constexpr (RowTiles == 2) {
-    load_left(1, false);
+    load_tile<Left>(left[1].first + k, left[1].step);
     Products::template add<2, Left, Right>();
   }
   if constexpr (ColumnTiles == 2) {
     load_tile<Right>(panel + kTileRowBytes, kPanelStep);
     if constexpr (RowTiles == 2) {
       Products::template add<3, Left, Right>();
-      load_left(0, true);
+      load_tile<Left>(left[0].first + k, left[0].step);
     }
     Products::template add<1, Left, Right>();
+  }
+}
+
+/* One step where all registers have the shape of a whole one: each is loaded once. */
+template <int RowTiles, int ColumnTiles, typename Products>
+inline void multiply_whole_step(const LeftRows (&left)[RowTiles], int64_t k, const uint8_t *panel) {
+  load_tile<kLeft>(left[0].first + k, left[0].step);
+  load_tile<kRight>(panel, kPanelStep);
+  Products::template add<0, kLeft, kRight>();
+  if constexpr (ColumnTiles == 2) {
+    load_tile<kLastRight>(panel + kTileRowBytes, kPanelStep);
+    Products::template add<1, kLeft, kLastRight>();
+  }
+  if constexpr (RowTiles == 2) {
+    load_tile<kLastLeft>(left[1].first + k, left[1].step);
+    Products::template add<2, kLastLeft, kRight>();
+    if constexpr (ColumnTiles == 2) Products::template add<3, kLastLeft, kLastRight>();
+  }
+}
+
+/* Args: is_whole: rows end with a register. */
+template <int RowTiles, int ColumnTiles, typename Products>
+inline void multiply_chunk(const LeftRows (&left)[RowTiles], int64_t bytes, bool is_whole, const uint8_t *panel) {
+  int64_t k = 0;
+  if (is_whole) {
+    for (; k < bytes; k += kTileRowBytes, panel += kTileRowBytes / 4 * kPanelStep) {
+      multiply_whole_step<RowTiles, ColumnTiles, Products>(left, k, panel);
+    }
+    return;
+  }
+  for (; k + kTileRowBytes <= bytes; k += kTileRowBytes, panel += kTileRowBytes / 4 * kPanelStep) {
+    multiply_step<RowTiles, ColumnTiles, Products, kLeft, kRight>(left, k, panel);
+  }
+  if (k < bytes) multiply_step<RowTiles, ColumnTiles, Products, kLastLeft, kLastRight>(left, k, panel);
+}
+
+/* Sums of all taps, in the registers. Rows are looked at, and copied where they must be, one chunk ahead of the one that
+ * is multiplied: a register that loads what was just stored waits for it.
+ */
+template <int RowTiles, int ColumnTiles, typename Products, typename Number>
+inline void sum_up(const TileBlock<Number> &block, LeftTile (&tiles)[RowTiles]) {
+  const int64_t row_bytes = block.row_bytes;
+  const bool is_whole = row_bytes % kTileRowBytes == 0;
+  LeftRows left[2][RowTiles];
+  const auto stage = [&](int64_t tap, int64_t k, int place) {
+    const int64_t bytes = row_bytes - k < kChunkBytes ? row_bytes - k : kChunkBytes;
+    for (int i = 0; i < RowTiles; ++i) {
+      if (k == 0) tiles[i].point(block.rows + tap * block.rows_stride);
+      left[place][i] = tiles[i].chunk(k, bytes, place);
+    }
+    return bytes;
+  };
+  if (block.taps == 0 || row_bytes == 0) return;
+  const uint8_t *panel = block.panel;
+  int64_t tap = 0, k = 0;
+  int place = 0;
+  for (int64_t bytes = stage(tap, k, place); bytes != 0; place ^= 1) {
+    k += bytes;
+    if (k == row_bytes) ++tap, k = 0;
+    const int64_t next_bytes = tap == block.taps ? 0 : stage(tap, k, place ^ 1);
+    multiply_chunk<RowTiles, ColumnTiles, Products>(left[place], bytes, is_whole, panel);
+    panel += (bytes + 3) / 4 * kPanelStep;
+    bytes = next_bytes;
   }
 }
 
@@ -143,26 +211,14 @@ template <int RowTiles, int ColumnTiles, typename Products, typename Number>
 inline void multiply_block(const TileBlock<Number> &block, void *sums) {
   const int32_t second = RowTiles == 2 ? block.row_count - kTileRows : 0;
   const int32_t count = block.row_count < kTileRows ? block.row_count : kTileRows;
-  LeftTile left[RowTiles]; /* their bytes are written where they are read */
-  left[0].begin(0, count, block.row_bytes);
-  if constexpr (RowTiles == 2) left[1].begin(second, count, block.row_bytes);
+  LeftTile tiles[RowTiles]; /* their bytes are written where they are read */
+  tiles[0].begin(0, count, block.row_bytes);
+  if constexpr (RowTiles == 2) tiles[1].begin(second, count, block.row_bytes);
   clear_tile<0>();
   clear_tile<1>();
   clear_tile<2>();
   clear_tile<3>();
-  const uint8_t *panel = block.panel;
-  const int64_t whole = block.row_bytes / kTileRowBytes * kTileRowBytes;
-  const int64_t fours = (block.row_bytes + 3) / 4;
-  for (int64_t t = 0; t < block.taps; ++t, panel += fours * kPanelStep) {
-    for (LeftTile &tile : left) tile.point(block.rows + t * block.rows_stride);
-    for (int64_t k = 0; k < whole; k += kTileRowBytes) {
-      multiply_step<RowTiles, ColumnTiles, Products, kLeft, kRight>(
-          panel + k / 4 * kPanelStep, [&](int i, bool is_again) { left[i].load(k, is_again); });
-    }
-    if (whole == block.row_bytes) continue;
-    multiply_step<RowTiles, ColumnTiles, Products, kLastLeft, kLastRight>(
-        panel + whole / 4 * kPanelStep, [&](int i, bool is_again) { left[i].load_last(is_again); });
-  }
+  sum_up<RowTiles, ColumnTiles, Products>(block, tiles);
   auto *to = static_cast<uint8_t *>(sums);
   store_tile<0>(to, kSumStep);
   if constexpr (ColumnTiles == 2) store_tile<1>(to + kTileRowBytes, kSumStep);

@@ -264,7 +264,8 @@ void lower_convolution(Lowering &l) {
   const auto &[order, is_last, windows, depth, outputs] = c;
   const int64_t groups = c.groups();
   const WeightLayout layout = c.layout();
-  const ConvolutionLayer layer{windows, layout, has_constant_weights(l), l.constant_bytes(), l.fast_math()};
+  const ConvolutionLayer layer{windows,       layout, has_constant_weights(l), l.constant_bytes(),
+                               l.fast_math(), l.fast_math().has_bfloat16 && l.may_be_rounded(0)};
   const ConvolutionKernel kernel = choose_convolution(layer, l.kernels());
   if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
   if (groups == 1 && kernel.kind == ConvolutionKernel::plain && suits_direct(windows)) {

@@ -97,7 +97,35 @@ class Storage {
   std::vector<bool> fits_; /* and its writers and readers can do with bfloat16 */
 };
 
+constexpr int kMostMakers = 6; /* one before the other: a branching graph has many ways back */
+
+const Operation *maker_of(const Graph &graph, TensorId id) {
+  const TensorId owner = graph.owner(id);
+  const auto &operations = graph.operations;
+  const auto found = std::find_if(operations.rbegin(), operations.rend(), [&](const OperationPtr &operation) {
+    return graph.owner(operation->outputs[0]) == owner;
+  });
+  return found == operations.rend() ? nullptr : found->get();
+}
+
+bool may_be_stored(const Graph &graph, const Kernels &kernels, TensorId id, int makers) {
+  const Operation *maker = id == kNone || makers == 0 ? nullptr : maker_of(graph, id);
+  if (maker == nullptr) return false;
+  const auto is_stored = [&](TensorId input) { return may_be_stored(graph, kernels, input, makers - 1); };
+  const auto is_made = [&](TensorId input) { return input != kNone && maker_of(graph, input) != nullptr; };
+  const auto &inputs = maker->inputs;
+  if (can_be_link(graph, *maker)) {
+    return std::any_of(inputs.begin(), inputs.end(), is_stored) || std::none_of(inputs.begin(), inputs.end(), is_made);
+  }
+  if (maker->keeps_format()) return std::all_of(inputs.begin(), inputs.end(), is_stored);
+  return maker->can_store_bfloat16(kernels);
+}
+
 }  // namespace
+
+bool may_be_stored_in_bfloat16(const Graph &graph, const Kernels &kernels, TensorId id) {
+  return may_be_stored(graph, kernels, id, kMostMakers);
+}
 
 void store_in_bfloat16(Graph &graph, const Kernels &kernels) { Storage(graph, kernels).run(); }
 

@@ -21,5 +21,9 @@ void chain(Graph &graph);
 bool can_be_link(const Graph &graph, const Operation &operation);
 /* Stores tensors in bfloat16 where their makers and readers can do with it. */
 void store_in_bfloat16(Graph &graph, const Kernels &kernels);
+/* Whether the maker of a tensor may store it in bfloat16, as far as operations before the passes tell: a pointwise one
+ * is taken for a part of what makes its inputs, if there is such an operation.
+ */
+bool may_be_stored_in_bfloat16(const Graph &graph, const Kernels &kernels, TensorId id);
 
 }  // namespace cpuacc

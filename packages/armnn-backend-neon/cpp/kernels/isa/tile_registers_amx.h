@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <immintrin.h>
+
 #include "kernels/isa/tile_shapes.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -31,6 +33,12 @@ inline void load_tile(const void *from, int64_t step) {
 template <int From>
 inline void store_tile(void *to, int64_t step) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(step), "i"(From) : "memory");
+}
+
+/* Copies the first bytes of a row, 1 to 64, and zeros behind them. */
+inline void copy_row(uint8_t *to, const uint8_t *from, int64_t bytes) {
+  const __mmask64 some = ~__mmask64{0} >> (64 - bytes);
+  _mm512_store_si512(to, _mm512_maskz_loadu_epi8(some, from));
 }
 
 /* Adds to each sum the products of a row of left, of unsigned bytes, and a column of right. */

@@ -86,6 +86,12 @@ inline void store_tile(void *to, int64_t step) {
   }
 }
 
+inline void copy_row(uint8_t *to, const uint8_t *from, int64_t bytes) {
+  require(bytes >= 1 && bytes <= kMostBytesOfRow);
+  std::memset(to, 0, kMostBytesOfRow);
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
 /* Of a product: what a row of the left one and the rows of the right one have in common. */
 struct ProductShape {
   int rows, columns, fours;

@@ -8,6 +8,7 @@
 
 #include "graph/packed.h"
 #include "operations/copy/copy.h"
+#include "passes/passes.h"
 
 namespace cpuacc {
 
@@ -179,6 +180,11 @@ Order Lowering::common_order() const {
     }
   }
   return plain_order(rank);
+}
+
+bool Lowering::may_be_rounded(size_t i) const {
+  const std::vector<Form> &forms = forms_.at(static_cast<size_t>(layer_->inputs.at(i)));
+  return !forms.empty() && may_be_stored_in_bfloat16(graph_, kernels_, forms.front().tensor);
 }
 
 TensorId Lowering::in(size_t i, const Order &order) { return in_order(layer_->inputs.at(i), order); }

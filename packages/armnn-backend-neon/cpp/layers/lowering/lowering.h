@@ -163,6 +163,8 @@ class Lowering {
   /* An input in an order. */
   TensorId in(size_t i, const Order &order);
   TensorId in(size_t i) { return in(i, plain_order(input(i).shape.size())); }
+  /* Whether the operation that makes an input may store it in bfloat16, as far as that is known before the passes. */
+  bool may_be_rounded(size_t i) const;
   /* Refuses an input that is computed. */
   void require_constant(size_t i, std::string_view what) const;
   /* A constant input's memory, in plain order, to be read now. Refuses one that is computed. */

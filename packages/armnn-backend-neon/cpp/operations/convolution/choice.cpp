@@ -101,7 +101,7 @@ costs::Work plain_work(const ConvolutionLayer &layer, int64_t together, const Ke
   return of_all_groups(work, layer);
 }
 
-/* The same in bfloat16; none if rounding takes more than it gains. */
+/* The same in bfloat16; none if that takes longer. */
 std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
   if (!layer.fast_math.has_bfloat16) return std::nullopt;
   const Windows blocked = together == 1 ? layer.windows : blocked_windows(layer.windows, together);
@@ -111,7 +111,7 @@ std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t t
   layout.columns *= together;
   layout.taps = joins_taps ? w.window_height : w.window_height * w.window_width;
   if (joins_taps) layout.depth = w.window_width * w.channels;
-  if (!gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout)) return std::nullopt;
+  if (!gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout, layer.is_image_rounded)) return std::nullopt;
   costs::Work work = indirect_work(w, layout, true, kernels);
   const int64_t numbers = w.batch * w.height * w.width * w.channels;
   if (joins_taps) {
@@ -119,6 +119,7 @@ std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t t
     work.counts[costs::image_line] = static_cast<double>(numbers) / costs::kFloatsPerLine;
     if (w.height != blocked.height || w.width != blocked.width) work.add(costs::element, static_cast<double>(numbers));
   }
+  if (layer.is_image_rounded) work.counts[costs::rounded] = 0.0;
   add_cut(work, layer, blocked, together);
   return of_all_groups(work, layer);
 }

@@ -29,6 +29,7 @@ struct ConvolutionLayer {
   bool has_constant_weights; /* others are packed in each run: no kernel is worth more than that */
   int64_t constant_bytes; /* of the whole graph */
   FastMath fast_math;
+  bool is_image_rounded = false; /* its maker may store it in bfloat16, so that it is not rounded for this layer */
 
   int64_t groups() const { return layout.depth == 0 ? 1 : windows.channels / layout.depth; }
   bool is_ungrouped() const { return layout.depth == windows.channels; }

@@ -16,7 +16,11 @@ class DirectConvolution final : public WithEpilogue {
 
   int64_t bias_count() const override { return layout_.columns; }
 
+  bool can_read_bfloat16(const Kernels &, size_t input) const override { return is_residual(input); }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
+
   size_t prepare(const Setup &setup) override {
+    note_storage(setup);
     const std::string recipe = given_.recipe() + " " + setup.kernels.name;
     const size_t bytes = packed_.prepare(setup, inputs[1], PanelStorage::float32, given_, 1, 0, recipe);
     return bytes + rows_.strip_bytes() * static_cast<size_t>(setup.threads);
@@ -53,7 +57,9 @@ class DirectConvolution final : public WithEpilogue {
       direct.b = packed + (column * layout_.taps + seen.first_tap * width) * layout_.depth;
       direct.column_count = static_cast<int32_t>(std::min(width, columns - column));
       static_cast<Epilogue &>(direct) = epilogue(frame, column, place + column);
-      direct.c = frame.out<float>(outputs[0]) + place + column;
+      const Stored to = stored(frame) + (place + column);
+      direct.c = to.exact;
+      direct.rounded_c = to.rounded;
       frame.kernels.direct_row(direct);
     }
   }

@@ -9,8 +9,11 @@
 
 namespace cpuacc {
 
-/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. */
-bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout);
+/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. Args: is_left_rounded: they
+ * are stored so.
+ */
+bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
+                       bool is_left_rounded = false);
 
 /* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);
