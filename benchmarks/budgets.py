@@ -11,10 +11,7 @@ Exits with 1 when a budget is exceeded::
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
-import os
-import platform
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.layers import against_numpy
+from benchmarks.machine import machine
 from benchmarks.models import compare
 from benchmarks.overhead import bound_step, dynamic_loading, per_layer
 
@@ -62,28 +60,6 @@ def import_seconds() -> float:
     command = [sys.executable, "-c", IMPORT]
     runs = [subprocess.run(command, check=True, stdout=subprocess.PIPE) for _ in range(IMPORTS)]
     return min(float(run.stdout) for run in runs)
-
-
-def machine() -> dict[str, Any]:
-    """Return what the figures were measured on and with."""
-    names = ("numpy", "onnxruntime", "armnn-core", "armnn-backend-ref")
-    return {
-        "cores": os.cpu_count(),
-        "processor": _processor(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in names},
-    }
-
-
-def _processor() -> str:
-    """Return the processor's model, if the system reports it."""
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 def measure(resnet50: str, models: list[str], rounds: int, seconds: float) -> dict[str, Any]:

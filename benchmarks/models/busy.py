@@ -77,6 +77,7 @@ SITUATIONS = (
     Situation("on one CPU, 2 threads", on_one_cpu=True),
     Situation("4 processes at once, 1 thread each", threads=1, processes=4),
     Situation("batch of 8, 1 thread", threads=1, batch=8),
+    *(Situation(f"quiet, {count} threads", threads=count) for count in (4, 8, 16)),
 )
 
 
@@ -150,6 +151,8 @@ def rows_of(name: str, rounds: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as temporary:
         single = inputs_of(name, path, Path(temporary))
         for situation in SITUATIONS:
+            if situation.threads > max(2, len(os.sched_getaffinity(0))):
+                continue  # more threads than CPUs are measured by two threads on one CPU
             inputs = batch_of(path, single, situation.batch)
             if inputs is None:
                 continue

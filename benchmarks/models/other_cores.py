@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The cores that other processes keep busy meanwhile (Linux)."""
+"""The cores that other processes keep busy meanwhile (Linux).
+
+Of those that this process may run on: what others do on the rest of a large machine does not count.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -33,10 +36,15 @@ class OtherCores:
 
 
 def _of_machine() -> float:
-    """Return the seconds for which CPUs were busy."""
-    first = Path("/proc/stat").read_text(encoding="utf-8").partition("\n")[0]
-    user, nice, system, _idle, _waiting, *interrupts = map(int, first.split()[1:8])
-    return (user + nice + system + sum(interrupts)) / TICKS
+    """Return the seconds for which this process's CPUs were busy."""
+    allowed = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    lines = map(str.split, Path("/proc/stat").read_text(encoding="utf-8").splitlines())
+    return sum(_busy_ticks(fields) for name, *fields in lines if name in allowed) / TICKS
+
+
+def _busy_ticks(fields: Sequence[str]) -> int:
+    user, nice, system, _idle, _waiting, *interrupts = map(int, fields[:7])
+    return user + nice + system + sum(interrupts)
 
 
 def _of_process(process: int) -> float:

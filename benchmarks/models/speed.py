@@ -5,6 +5,7 @@ They are onnxruntime, OpenVINO and LiteRT; the results are in docs/speed/.
 
     python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC (Zen 5)"] [--anew] [--rounds 4]
     python -m benchmarks.models.speed --avx2 ...
+    python -m benchmarks.models.speed --cpus 2,3 NAME ...
 
 The record of each CPU is a file in docs/speed/; one of the same name is replaced, and the pages of
 all of them are written anew. With --avx2 all runtimes see a CPU that ends with AVX2, which has a
@@ -24,7 +25,8 @@ file is in the page cache, and modules have their byte code, as pip leaves them.
 What is measured is kept per model; a session that was stopped goes on where it was. A model is
 measured again if CpuAcc was built anew since, and with ``--anew``. The others of a session of some
 NAMEs stay as the CPU's record has them; the page names those that older kernels measured. A model
-that cannot be measured is named on the page and does not stop the session.
+that cannot be measured is named on the page and does not stop the session. On a machine of many
+CPUs several sessions, each with CPUs and NAMEs of its own, may run side by side.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ import numpy as np
 
 from armnn_backend_neon.backend import LIBRARY
 from armnn_backend_neon.tuning import cpu_name
-from benchmarks.budgets import machine
 from benchmarks.layers import kernel_speed
+from benchmarks.machine import machine
 from benchmarks.models.exact_outputs import exact_outputs
 from benchmarks.models.generate_speed_pages import write_pages
 from benchmarks.models.limited_peers import ARCHITECTURE, limits
@@ -256,11 +258,14 @@ def main() -> None:
     parser.add_argument(
         "--avx2", action="store_true", help="hide AVX-512 and AMX from all; adds ', AVX2' to --cpu"
     )
+    parser.add_argument("--cpus", default="", help="run on these CPUs, as 2,3; default: on all")
     parser.add_argument("--anew", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--burst", type=float, default=0.12, help="seconds that a burst lasts")
     parser.add_argument("--retries", type=int, default=1, help="while other processes are busy")
     arguments = parser.parse_args()
+    if arguments.cpus:
+        os.sched_setaffinity(0, map(int, arguments.cpus.split(",")))
     possible = [name for name, model in MODELS.items() if not model.refused]
     wanted = arguments.names or possible
     folder = default_cache() / "speed"

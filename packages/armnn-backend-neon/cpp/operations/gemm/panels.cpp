@@ -108,15 +108,14 @@ void pack_steps(const float *weights, const WeightLayout &layout, const Kernels 
 bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
                        bool is_left_rounded) {
   if (layout.depth < costs::kLeastBfloat16Depth || layout.columns < costs::kLeastBfloat16Columns) return false;
-  const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::rounded];
   if (kernels.begin_tiles_bfloat16 != nullptr) {
-    constexpr int64_t kRows = costs::kTileRegisterRows;
-    const auto numbers = static_cast<double>(kRows * layout.depth);
-    const double in_tiles = machine.ns_of(tile_register_work(kRows, layout, sizeof(Bfloat16)));
-    const double plain = numbers * static_cast<double>(layout.taps * layout.columns) * machine.ns[costs::multiply_add];
     /* Who named a level that was not measured wants it. */
-    return !costs::knows_tile_registers() || in_tiles + numbers * rounded_ns < plain;
+    if (!costs::knows_tile_registers()) return true;
+    constexpr int64_t kRows = 256; /* beside which weights that are read count little */
+    const costs::Work in_tiles = rounded_gemm_work(kRows, layout, is_left_rounded ? 0 : kRows, kernels);
+    return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(kRows, layout, kernels));
   }
+  const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::rounded];
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
   const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
   /* Of each number of a row; two of them are broadcast at a time. */

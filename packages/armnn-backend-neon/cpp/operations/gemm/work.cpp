@@ -84,7 +84,8 @@ costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t
 costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels) {
   costs::Work work = gemm_work(rows, layout, kernels);
   if (kernels.begin_tiles_bfloat16 != nullptr && rows >= costs::kTileRegisterRows) {
-    for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::broadcast, costs::wait}) {
+    for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::broadcast, costs::wait,
+                                   costs::tile, costs::stored}) {
       work.counts[unit] = 0.0;
     }
     work.add(tile_register_work(rows, layout, sizeof(Bfloat16)));
