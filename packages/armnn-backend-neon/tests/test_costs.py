@@ -35,7 +35,7 @@ NS = dict.fromkeys(UNITS, 1.0)
 SIZES = {"first_cache": 32768, "second_cache": 1048576, "third_cache": 33554432}
 ZEN_4 = "AMD EPYC, family 25, model 17"
 ZEN_5 = "AMD EPYC, family 26, model 2"
-SAPPHIRE_RAPIDS = "Intel(R) Xeon(R) Processor, family 6, model 143"
+EMERALD_RAPIDS = "Intel(R) Xeon(R) Processor, family 6, model 207"
 DEEP = Shape((7, 7), 512, 512, (3, 3))
 WIDE = Shape((56, 56), 64, 64, (3, 3))
 
@@ -71,13 +71,13 @@ print(*chosen([{DEEP!r}, {WIDE!r}]), sep=", ")
 
 
 def test_recorded_costs_of_each_cpu_choose_what_is_right_there(tmp_path: Path) -> None:
-    """37 MB of transformed weights come slowly on Sapphire Rapids."""
+    """37 MB of transformed weights come slowly on Emerald Rapids."""
     answers = {}
     for cpu, text in built_in().items():
         path = tmp_path / "costs"
         path.write_text(text)
         answers[cpu] = child(CHOSEN, ARMNN_CPUACC_COSTS=path)
-    deep, wide = answers[SAPPHIRE_RAPIDS].split(", ")
+    deep, wide = answers[EMERALD_RAPIDS].split(", ")
     assert not deep.startswith("winograd_2d")
     assert wide == "winograd_2d 4"
     assert answers[ZEN_4] == "winograd_1d 4 across, winograd_2d 4"
@@ -138,7 +138,7 @@ def test_products_are_rounded_where_that_is_faster() -> None:
         cpu: float(ns["bfloat16_multiply_add"]) < float(ns["multiply_add"])
         for cpu, ns in times.items()
     }
-    assert faster == {ZEN_4: True, ZEN_5: True, SAPPHIRE_RAPIDS: False}
+    assert faster == {ZEN_4: True, ZEN_5: True, EMERALD_RAPIDS: False}
 
 
 BEHIND = """
