@@ -53,7 +53,7 @@ its docstring how.
 Latency is the median of a run, setting inputs and reading outputs included, float32 kept float32 in
 all runtimes and int8 as int8. A **ratio** is the time of CpuAcc over that of the fastest peer. In
 the row *bfloat16* CpuAcc has `FastMathEnabled`, and OpenVINO its defaults, which are bfloat16 where
-the processor has it (AMX on Sapphire Rapids); onnxruntime and LiteRT keep float32. Below 50 µs,
+the processor has it (AMX on Emerald Rapids); onnxruntime and LiteRT keep float32. Below 50 µs,
 by the fastest peer, it is the call that counts; such models are in the row of that name alone.
 
 In a column that ends with *AVX2* the processor has AVX-512, but all runtimes were told that it ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
@@ -146,7 +147,9 @@ def in_steps(
     return made | {"r": steps.astype("f4") * scale.astype("f4")}
 
 
-def kept_bytes(operator: str, sizes: Sizes, own: dict[str, Array]) -> tuple[Array, int]:
+def kept_bytes(
+    operator: str, sizes: Sizes, own: dict[str, Array], **options: Any
+) -> tuple[Array, int]:
     """Return a layer's result and its bytes of weights."""
     net = Network(operator)
     given = {"x": feeds(sizes)["x"]}
@@ -155,7 +158,9 @@ def kept_bytes(operator: str, sizes: Sizes, own: dict[str, Array]) -> tuple[Arra
     layer = net.add(LAYERS[operator], [x, *constants], DESCRIPTORS[operator](time_major=True))
     net.add_output("y", layer.outputs[0])
     with armnn.Runtime() as runtime:
-        loaded = runtime.load_model(net, backends=["CpuAcc"])
+        loaded = runtime.load_model(
+            net, backends=["CpuAcc"], backend_options={"CpuAcc": options} if options else None
+        )
         made = loaded.run(given)["y"]
         (part,) = loaded.report.compiled_parts
     return made, part.footprint.weight_bytes
@@ -176,6 +181,38 @@ def test_recurrent_weights_that_were_quantised_are_kept_in_bytes(
     np.testing.assert_allclose(made, floats, rtol=1e-5, atol=2e-6)
     saved = 3 * own["r"].size
     assert 0.8 * saved < float_size - size < 1.2 * saved
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("operator", GATES)
+def test_fast_math_rounds_recurrent_weights_that_no_near_cache_has(
+    operator: str, threads: int, level: str
+) -> None:
+    """Sums stay in float32, so weights that are rounded before give the same bits."""
+    sizes = (5, 4, 3, 131)
+    own = weights(operator, sizes, 1)
+    own["w"], own["b"] = np.zeros_like(own["w"]), own["b"] / 8
+    exact, size = kept_bytes(operator, sizes, own, NumberOfThreads=threads)
+    fast = {"FastMathEnabled": True, "NumberOfThreads": threads}
+    made, small = kept_bytes(operator, sizes, own, **fast)
+    if size - small < own["r"].size:  # a level that multiplies no bfloat16
+        np.testing.assert_array_equal(made, exact)
+        assert small == size
+        return
+    before = own | {"r": own["r"].astype(ml_dtypes.bfloat16).astype(np.float32)}
+    np.testing.assert_array_equal(made, kept_bytes(operator, sizes, before, **fast)[0])
+    assert 0 < np.abs(made - exact).max() < 0.02
+    assert small < 0.6 * size
+
+
+def test_few_recurrent_weights_are_not_rounded(level: str) -> None:
+    sizes = (3, 1, 2, 16)
+    own = weights("LSTM", sizes, 1)
+    own["w"] = np.zeros_like(own["w"])
+    made, exact = (
+        kept_bytes("LSTM", sizes, own, FastMathEnabled=fast)[0] for fast in (True, False)
+    )
+    np.testing.assert_array_equal(made, exact)
 
 
 @pytest.mark.parametrize("bits", [9, 16])

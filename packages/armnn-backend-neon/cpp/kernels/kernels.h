@@ -252,12 +252,13 @@ struct SumsInSteps {
 };
 
 /* Columns of a packed matrix: for each of the depth numbers of a row one row of columns, filled up to whole
- * registers, of floats or of steps in bytes.
+ * registers, of floats, of steps in bytes or of bfloat16.
  */
 struct GemvPanel {
   const float *numbers;
   const int8_t *steps; /* instead of numbers; nullptr: none */
   const float *scales; /* what a step of a column is */
+  const Bfloat16 *rounded; /* instead of numbers; nullptr: none */
 };
 
 /* Rows times a packed matrix: y = x + bias + row * panel. A row's bits are the same beside any number of rows. */
@@ -331,6 +332,7 @@ struct Kernels {
   void (*multiply_add)(const float *x, const float *y, float *z, int64_t n);
   int32_t gemv_columns; /* of a whole panel */
   void (*gemv)(const GemvRows &rows);
+  void (*gemv_of_bfloat16)(const GemvRows &rows); /* the same of rounded panels, summed in float32 */
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);

@@ -12,17 +12,20 @@ namespace cpuacc {
 template <typename T>
 double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
   const double read = frame.ns_of(costs::cold_step) / static_cast<double>(frame.kernels.columns);
-  const double bytes = is_in_steps ? 1.0 : sizeof(T);
+  const double bytes = storage == GemvStorage::steps ? 1.0 : storage == GemvStorage::bfloat16 ? 2.0 : sizeof(T);
   return frame.ns_of(costs::multiply_add) * static_cast<double>(rows) + read * bytes / sizeof(float);
 }
 
 template <typename T>
-size_t GemvMatrix<T>::scale_bytes() const { return is_in_steps ? bytes_of<float>(padded(columns)) : 0; }
+size_t GemvMatrix<T>::scale_bytes() const { 
+  return storage == GemvStorage::steps ? bytes_of<float>(padded(columns)) : 0;
+}
 
 template <typename T>
 size_t GemvMatrix<T>::bytes(const Rows<T> &rows) const {
   const int64_t whole = ratio_up(columns, rows.lanes) * rows.lanes;
-  if (is_in_steps) return scale_bytes() + aligned_bytes(static_cast<size_t>(whole * depth));
+  if (storage == GemvStorage::steps) return scale_bytes() + aligned_bytes(static_cast<size_t>(whole * depth));
+  if (storage == GemvStorage::bfloat16) return aligned_bytes(bytes_of<Bfloat16>(whole * depth));
   return bytes_of<T>(padded(whole * depth));
 }
 
@@ -54,7 +57,12 @@ void GemvMatrix<T>::pack_panels(const T *weights, const Rows<T> &rows, Number *p
 template <typename T>
 void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed) const {
   if constexpr (std::is_same_v<T, float>) {
-    if (is_in_steps) {
+    if (storage == GemvStorage::bfloat16) {
+      return pack_panels(weights, rows, reinterpret_cast<Bfloat16 *>(packed), [&](float number, int64_t) {
+        return rows.rounded(number);
+      });
+    }
+    if (storage == GemvStorage::steps) {
       auto *scales = reinterpret_cast<float *>(packed);
       for (int64_t j = 0; j < columns; ++j) scales[j] = step_of(weights + j * depth, depth, 1);
       std::fill(scales + columns, scales + padded(columns), 0.0f);
@@ -75,11 +83,17 @@ void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const GemvOpera
   const auto *numbers = reinterpret_cast<const T *>(packed);
   const auto *scales = reinterpret_cast<const float *>(packed);
   const auto *steps = reinterpret_cast<const int8_t *>(packed + scale_bytes());
+  const auto *rounded = reinterpret_cast<const Bfloat16 *>(packed);
   const auto compute = [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * width;
-      const PanelOf<T> panel = is_in_steps ? PanelOf<T>{nullptr, steps + first * depth, scales + first}
-                                           : PanelOf<T>{numbers + first * depth, nullptr, nullptr};
+      const int64_t place = first * depth;
+      PanelOf<T> panel{};
+      switch (storage) {
+        case GemvStorage::numbers: panel.numbers = numbers + place; break;
+        case GemvStorage::steps: panel.steps = steps + place, panel.scales = scales + first; break;
+        case GemvStorage::bfloat16: panel.rounded = rounded + place; break;
+      }
       rows.gemv(all, depth, panel, first, std::min(width, columns - first));
     }
   };

@@ -19,12 +19,15 @@ inline int64_t padded(int64_t numbers) {
 template <typename T>
 size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
 
+/* What a packed matrix has: its numbers or, of floats only, steps behind the scale of each column, or bfloat16. */
+enum class GemvStorage { numbers, steps, bfloat16 };
+
 /* A matrix [columns, depth] in panels that gemv reads. */
 template <typename T>
 struct GemvMatrix {
   int64_t columns = 0;
   int64_t depth = 0;
-  bool is_in_steps = false; /* the scale of each column, then bytes: floats only */
+  GemvStorage storage = GemvStorage::numbers;
 
   /* Packed. */
   size_t bytes(const Rows<T> &rows) const;

@@ -105,6 +105,9 @@ class Recurrence : public Operation {
   int64_t bias_numbers() const;
   size_t way_bytes(const Rows<T> &rows) const;
   bool fit_steps(const T *weights) const;
+  void store_as(GemvStorage storage);
+  /* Args: bytes: of a way's weights as they are. */
+  bool gains_by_bfloat16(const Setup &setup, size_t bytes) const;
   void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
   void add_biases(const Frame &frame, T *sums) const;
   /* Args: first, last: the items. */

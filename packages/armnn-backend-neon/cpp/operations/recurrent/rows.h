@@ -20,18 +20,17 @@ struct GemvOperands {
   const T *bias; /* nullptr: none */
 };
 
-/* A panel of numbers that are computed in T; only floats may be in steps. */
+/* A panel of numbers that are computed in T; only floats may be stored otherwise. */
 template <typename T>
 struct PanelOf {
   const T *numbers;
   const int8_t *steps;
   const float *scales;
+  const Bfloat16 *rounded;
 };
 
 template <>
-struct PanelOf<float> : GemvPanel {
-  PanelOf(const float *numbers, const int8_t *steps, const float *scales) : GemvPanel{numbers, steps, scales} {}
-};
+struct PanelOf<float> : GemvPanel {};
 
 /* Members have the meaning of those of Kernels. */
 template <typename T>
@@ -45,7 +44,13 @@ class Rows<float> {
 
   void gemv(const GemvOperands<float> &all, int64_t depth, const GemvPanel &panel, int64_t first,
             int64_t columns) const {
-    kernels_.gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
+    const auto gemv = panel.rounded == nullptr ? kernels_.gemv : kernels_.gemv_of_bfloat16;
+    gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
+  }
+  Bfloat16 rounded(float x) const {
+    Bfloat16 y;
+    kernels_.round_to_bfloat16(&x, &y, 1);
+    return y;
   }
   void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) const {
     kernels_.elementwise(function, x, y, n);
