@@ -432,7 +432,9 @@ def test_a_convolution_of_few_channels_adds_what_is_rounded(
     product = both(flat(4, 217), connected(217, 217), flat(1, 4, 31, 7))
     network = Network("sum")
     given = network.add_input("x", info_of(DIRECT))
-    network.add_output("y", network.add_addition(direct(7)(network, given), product(network, given)))
+    network.add_output(
+        "y", network.add_addition(direct(7)(network, given), product(network, given))
+    )
     one, other = (run(network_of(DIRECT, layer), DIRECT).y for layer in (direct(7), product))
     if multiplies_bfloat16(level):
         assert np.any(rounded(other) != other)
