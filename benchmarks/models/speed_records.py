@@ -63,7 +63,7 @@ class Measured:
 
     Attributes:
         slug: The name of its files.
-        about: The machine, versions, what single layers reach.
+        about: The machine, versions, what single layers reach, a note on the circumstances if any.
         models: A record per model.
         busy: What was measured on a busy machine and in batches, if it was.
     """

@@ -177,6 +177,7 @@ def page(measured: Measured, overhead: Collection[str]) -> str:
     stale, missing = (", ".join(about[key]) or "None." for key in ("stale", "missing"))
     sections: list[Iterable[str]] = [
         [f"# Speed of CpuAcc on {measured.cpu}", "", INTRODUCTION],
+        [about["note"], ""] if "note" in about else [],
         exactness(large),
         ["## Latency, one thread, ms", "", *latencies(large, 1), ""],
         ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
