@@ -134,6 +134,27 @@ def test_items_have_the_same_bits_however_threads_share_them(operator: str, leve
             np.testing.assert_array_equal(other[name], array)
 
 
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_directions_have_the_same_bits_with_threads_of_their_own_or_shared_steps(
+    operator: str, batch: int, level: str
+) -> None:
+    """Two threads take a direction each, sixteen share the steps of one after the other."""
+    sizes = (4, batch, 5, 200)
+    results = []
+    for threads in (1, 2, 16):
+        with armnn.Runtime() as runtime:
+            loaded = runtime.load_model(
+                network(operator, sizes, SequenceDirection.BIDIRECTIONAL),
+                backends=["CpuAcc"],
+                backend_options={"CpuAcc": {"NumberOfThreads": threads}},
+            )
+            results.append(loaded.run(feeds(sizes)))
+    for other in results[1:]:
+        for name, array in results[0].items():
+            np.testing.assert_array_equal(other[name], array)
+
+
 def in_steps(
     operator: str, sizes: Sizes, *, quantum: int = 1, bits: int = 8, per_row: bool = False
 ) -> dict[str, Array]:

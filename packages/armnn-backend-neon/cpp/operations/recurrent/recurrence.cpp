@@ -163,16 +163,42 @@ void Recurrence<T>::run(const Frame &frame) const {
   const int64_t ways = reading_.ways, batch = reading_.batch;
   const int64_t least_blocks = std::max(ratio_up(frame.pool.threads(), ways), ratio_up(batch, kItemsTogether));
   const int64_t blocks = std::min(batch, least_blocks);
-  if (ways * blocks == 1) return run_chains(frame, 0, 0, batch, true, packed, biases, chains);
-  double step_ns = 0.0;
-  for (const GemvMatrix<T> &matrix : matrices_) step_ns += matrix.ns(frame, ratio_up(batch, blocks));
-  frame.for_each(ways * blocks, static_cast<double>(reading_.steps) * step_ns, [&](int64_t i, int32_t thread) {
+  if (shares_steps(frame, blocks)) {
+    for (int64_t way = 0; way < ways; ++way) {
+      run_chains(frame, way, 0, batch, true, packed + way_bytes_ * static_cast<size_t>(way),
+                 biases + bias_numbers() * way, chains);
+    }
+    return;
+  }
+  frame.for_each(ways * blocks, chain_ns(frame, ratio_up(batch, blocks)), [&](int64_t i, int32_t thread) {
     const int64_t way = i / blocks;
     const int64_t block = i % blocks;
     run_chains(frame, way, block * batch / blocks, (block + 1) * batch / blocks, false,
                packed + way_bytes_ * static_cast<size_t>(way), biases + bias_numbers() * way,
                chains + thread_numbers() * thread);
   });
+}
+
+/* Of so many items. */
+template <typename T>
+double Recurrence<T>::chain_ns(const Frame &frame, int64_t items) const {
+  double step_ns = 0.0;
+  for (const GemvMatrix<T> &matrix : matrices_) step_ns += matrix.ns(frame, items);
+  return static_cast<double>(reading_.steps) * step_ns;
+}
+
+/* Threads that share the steps of one way after the other read a part of its weights each, from their own caches; if
+ * ways and blocks of items have threads of their own, the other threads wait.
+ */
+template <typename T>
+bool Recurrence<T>::shares_steps(const Frame &frame, int64_t blocks) const {
+  const int64_t chains = reading_.ways * blocks;
+  const int64_t threads = frame.pool.threads();
+  if (chains == 1) return true;
+  if (chains >= threads || reading_.batch > kItemsTogether) return false;
+  const auto loops = static_cast<double>(reading_.steps * static_cast<int64_t>(matrices_.size()));
+  const double shared_ns = chain_ns(frame, reading_.batch) / static_cast<double>(threads) + loops * frame.ns_of(costs::fork);
+  return static_cast<double>(reading_.ways) * shared_ns < chain_ns(frame, ratio_up(reading_.batch, blocks));
 }
 
 template <typename T>

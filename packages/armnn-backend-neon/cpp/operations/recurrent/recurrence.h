@@ -110,6 +110,9 @@ class Recurrence : public Operation {
   bool gains_by_bfloat16(const Setup &setup, size_t bytes) const;
   void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
   void add_biases(const Frame &frame, T *sums) const;
+  double chain_ns(const Frame &frame, int64_t items) const;
+  /* Args: blocks: of items, with threads of their own. */
+  bool shares_steps(const Frame &frame, int64_t blocks) const;
   /* Args: first, last: the items. */
   void run_chains(const Frame &frame, int64_t way, int64_t first, int64_t last, bool is_shared,
                   const std::byte *packed, const T *bias, T *memory) const;
