@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import re
 import weakref
 from pathlib import Path
@@ -30,9 +31,15 @@ def test_buffers_have_their_size_and_share_no_byte() -> None:
 
 def test_buffers_of_blocks_are_aligned() -> None:
     pages = HugePages()
-    pages.empty(4 * MIB)
+    pages.empty(MIB >> 1)
     starts = [np.frombuffer(pages.empty(100), np.uint8).ctypes.data for _ in range(3)]
     assert [start % 64 for start in starts] == [0, 0, 0]
+
+
+def test_only_small_buffers_are_outside_blocks() -> None:
+    pages = HugePages()
+    kinds = [type(pages.empty(size).obj) for size in (MIB >> 2, MIB >> 2, MIB >> 2, MIB)]
+    assert kinds == [np.ndarray, np.ndarray, mmap.mmap, mmap.mmap]
 
 
 def test_a_block_goes_with_its_last_buffer() -> None:
