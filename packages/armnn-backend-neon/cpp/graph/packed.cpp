@@ -20,7 +20,7 @@ constexpr size_t kMapped = 1 << 18; /* working memory from here on is mapped */
 constexpr size_t kPage = 4096;
 constexpr size_t kLargestPage = 1 << 16; /* that a system has besides huge ones */
 constexpr size_t kHugePage = 2 << 20; /* on x86-64, and on Arm with pages of 4 KiB */
-constexpr size_t kPlain = 4 << 20; /* packed weights that are not worth the end of a huge page */
+constexpr size_t kPlain = 1 << 19; /* packed weights that are not worth a huge page, cleared in the time of some forty others */
 constexpr size_t kBlock = 16 * kHugePage;
 
 /* Lets the system back memory by huge pages: kernels walk over all of it, so each page costs a look-up. */
@@ -43,7 +43,7 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
 namespace {
 
 /* Advice for a part of the last page would make a mapping of two, which cannot grow. */
-size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+size_t whole_pages(size_t bytes) { return (bytes + kLargestPage - 1) / kLargestPage * kLargestPage; }
 
 /* Of mapped memory; none if it is another's by now. */
 struct Unmap {
@@ -53,29 +53,31 @@ struct Unmap {
   }
 };
 
+/* Whole pages; where they fill a huge page, they begin with one. */
+void *map_pages(size_t bytes) {
+  const size_t spare = bytes < kHugePage ? 0 : kHugePage;
+  void *mapped = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (spare == 0) return mapped;
+  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(mapped) % kHugePage) % kHugePage;
+  std::byte *start = static_cast<std::byte *>(mapped) + before;
+  if (before > 0) munmap(mapped, before);
+  munmap(start + bytes, spare - before);
+  prefer_huge_pages(start, bytes);
+  return start;
+}
+
 /* Memory of whole pages, which the system has back at once: the C library would keep it. */
 std::shared_ptr<void> mapped_memory(size_t bytes) {
   bytes = whole_pages(bytes);
-  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  prefer_huge_pages(memory, bytes);
-  return std::shared_ptr<void>(memory, Unmap{bytes});
+  return std::shared_ptr<void>(map_pages(bytes), Unmap{bytes});
 }
 
 }  // namespace
 
 /* Mapped memory that begins with a huge page. */
 struct HugePages::Block {
-  explicit Block(size_t size) : bytes(size) {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-    void *mapped = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (mapped == MAP_FAILED) throw std::bad_alloc();
-    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(mapped) % kHugePage) % kHugePage;
-    start = static_cast<std::byte *>(mapped) + before;
-    if (before > 0) munmap(mapped, before);
-    if (before < kHugePage) munmap(start + bytes, kHugePage - before);
-    prefer_huge_pages(start, bytes);
-  }
+  explicit Block(size_t size) : start(static_cast<std::byte *>(map_pages(size))), bytes(size) {}
   Block(const Block &) = delete;
   Block &operator=(const Block &) = delete;
   ~Block() { munmap(start, bytes); }
@@ -86,7 +88,7 @@ struct HugePages::Block {
     bytes = kept;
   }
 
-  std::byte *start = nullptr;
+  std::byte *start;
   size_t bytes;
 };
 
