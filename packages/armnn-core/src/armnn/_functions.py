@@ -6,6 +6,8 @@ They are made when the first of them is used: a prepared model has no parameters
 
 from __future__ import annotations
 
+import functools
+
 from armnn._enumeration import ArmnnEnum
 
 
@@ -52,6 +54,30 @@ class ComparisonOperation(ArmnnEnum):
     LESS = 3, "Less"
     LESS_OR_EQUAL = 4, "LessOrEqual"
     NOT_EQUAL = 5, "NotEqual"
+
+
+class DataLayout(ArmnnEnum):
+    """The axes of batch, channels and space in a tensor."""
+
+    NCHW = 1, "NCHW"
+    NHWC = 2, "NHWC"
+    NDHWC = 3, "NDHWC"
+    NCDHW = 4, "NCDHW"
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels."""
+        return 1 if self in (DataLayout.NCHW, DataLayout.NCDHW) else len(self.name) - 1
+
+    @property
+    def spatial_axes(self) -> tuple[int, ...]:
+        """The axes of depth (if any), height and width."""
+        return _spatial_axes(self.name)
+
+
+@functools.cache
+def _spatial_axes(layout: str) -> tuple[int, ...]:
+    return tuple(layout.index(axis) for axis in layout if axis in "DHW")
 
 
 class LogicalBinaryOperation(ArmnnEnum):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ArgMinMaxFunction,
         BinaryOperation,
         ComparisonOperation,
+        DataLayout,
         FusedKernelType,
         GridPadding,
         LogicalBinaryOperation,
@@ -189,30 +190,6 @@ def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:
 
         made = np.dtype(getattr(ml_dtypes, name))
     return _DTYPES.setdefault(data_type, made)
-
-
-class DataLayout(ArmnnEnum):
-    """The axes of batch, channels and space in a tensor."""
-
-    NCHW = 1, "NCHW"
-    NHWC = 2, "NHWC"
-    NDHWC = 3, "NDHWC"
-    NCDHW = 4, "NCDHW"
-
-    @property
-    def channel_axis(self) -> int:
-        """The axis of the channels."""
-        return 1 if self in (DataLayout.NCHW, DataLayout.NCDHW) else len(self.name) - 1
-
-    @property
-    def spatial_axes(self) -> tuple[int, ...]:
-        """The axes of depth (if any), height and width."""
-        return _spatial_axes(self.name)
-
-
-@functools.cache
-def _spatial_axes(layout: str) -> tuple[int, ...]:
-    return tuple(layout.index(axis) for axis in layout if axis in "DHW")
 
 
 class QuantizedArithmetic(ArmnnEnum):
