@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from armnn.graph import Network, Survey, Value
+    from armnn.types import DataType
     from armnn_parser_onnx.body import Bodies
 
 Found: TypeAlias = tuple[Schema, Converter | None]
@@ -228,17 +229,20 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         Raises:
             ParseError: Nothing makes an input, or its type is not allowed.
         """
-        operation = Operation(proto, schema, self._graph, self._opset)
+        graph = self._graph
+        operation = Operation(proto, schema, graph, self._opset)
         read: dict[str, Value] = {}
+        types: dict[str, DataType] = {}
         for name in operation.inputs:
             if not name:
                 continue
-            if name not in self._graph:
+            if name not in graph:
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
                 )
-            read[name] = self._graph.value(name)
-        check_input_types(operation, {name: value.info.data_type for name, value in read.items()})
+            read[name] = value = graph.value(name)
+            types[name] = value.info.data_type
+        check_input_types(operation, types)
         return operation, list(read.values())
 
     def _bind(self, operation: Operation, values: Sequence[Value]) -> None:

@@ -94,8 +94,9 @@ class Graph(ValueTable[str]):
         Raises:
             ParseError: Nothing makes it, or the data of the initialiser is malformed.
         """
-        if name in self.known:
-            return self.known[name]
+        known = self.known.get(name)
+        if known is not None:
+            return known
         if name not in self._initializers:
             raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
         given = self._initializers[name]

@@ -44,10 +44,11 @@ class Operation(Node, ConvertedOperation):
         Raises:
             ParseError: It is absent.
         """
-        if not self.has_input(index):
+        names = self.inputs
+        if index >= len(names) or not names[index]:
             slot = self.schema.inputs[min(index, len(self.schema.inputs) - 1)]
             raise self.error(f"the input {slot.name!r} is missing")
-        return self.graph.value(self.inputs[index])
+        return self.graph.value(names[index])
 
     def input_name(self, index: int) -> str:
         """Return how messages name an input: as its schema does."""

@@ -6,6 +6,7 @@ They are checked before memory is taken.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,7 @@ def data_type_of(elem_type: int) -> DataType:
     return type_of_number(elem_type, _DATA_TYPES, _NO_DATA_TYPES)
 
 
+@functools.cache
 def onnx_type_name(data_type: DataType) -> str:
     """Return a type's name in ONNX's operator schemas: "tensor(float)"."""
     name = data_type.numpy_name
@@ -108,10 +110,13 @@ def checked_count(dims: tuple[int, ...], what: str) -> int:
     Raises:
         ParseError: A dimension is negative, or no machine could hold the tensor.
     """
+    count = math.prod(dims)
     # NumPy bounds the product of the others even where one dimension is 0.
-    if min(dims, default=0) < 0 or math.prod(max(dim, 1) for dim in dims) > _MAX_ELEMENTS:
+    least = min(dims, default=1)
+    bounded = count if least > 0 else math.prod(max(dim, 1) for dim in dims)
+    if least < 0 or bounded > _MAX_ELEMENTS:
         raise ParseError(f"{what} has the dimensions {list(dims)}: no tensor can be that large")
-    return math.prod(dims)
+    return count
 
 
 def to_array(tensor: Tensor, external_data: ExternalData) -> NDArray[Any]:

@@ -217,6 +217,20 @@ class Layer:
         return f"<Layer {self.name!r} ({self.type})>"
 
 
+def default_descriptor(kind: type[Descriptor]) -> Descriptor:
+    """Return a descriptor of defaults, one for all layers.
+
+    It cannot be changed.
+    """
+    known = _defaults.get(kind)
+    if known is None:
+        known = _defaults[kind] = kind()
+    return known
+
+
+_defaults: dict[type[Descriptor], Descriptor] = {}
+
+
 def make_outputs(layer: Layer, infos: Sequence[TensorInfo], *, are_inferred: bool = True) -> None:
     """Give a new layer its outputs, perhaps inferred."""
     layer.outputs = tuple([Value(info, layer, index) for index, info in enumerate(infos)])

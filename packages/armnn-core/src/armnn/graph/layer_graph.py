@@ -21,7 +21,7 @@ from armnn.graph._operands import (
     replaced_inputs,
     spec_of,
 )
-from armnn.graph.layer import Layer, Value, make_outputs
+from armnn.graph.layer import Layer, Value, default_descriptor, make_outputs
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
@@ -421,7 +421,8 @@ class LayerGraph:
         """Add a layer without inputs, of which nothing is inferred."""
         spec = LAYERS[kind]
         name = self._checked_name(spec, name)
-        layer = Layer(spec, spec.descriptor(), name, self._next_guid, (), (info,))
+        descriptor = default_descriptor(spec.descriptor)
+        layer = Layer(spec, descriptor, name, self._next_guid, (), (info,))
         layer.origin, layer.data = self.origin, data
         make_outputs(layer, (info,), are_inferred=False)
         self._enter(layer)

@@ -34,6 +34,8 @@ Forms: TypeAlias = Mapping[int, tuple[int, "Content | None"]]
 IGNORED: Final = object()
 """The value of a field that counts as absent."""
 
+_text: Final = bytes.decode  # called without a function of Python's, as a model has thousands
+
 ONE, MANY, EXTENDING = range(3)
 """How a value changes a message: it replaces the old one, is one more, or is a list of more."""
 
@@ -168,10 +170,6 @@ def message(number: int, kind: str, others: tuple[str, ...] = ()) -> Any:
 def messages(number: int, kind: str) -> Any:
     """Declare a list of messages."""
     return Field(number, {LENGTH: (MANY, None)}, repeated=True, kind=kind)
-
-
-def _text(data: bytes) -> str:
-    return str(data, "utf-8")
 
 
 def _note(data: bytes) -> str:

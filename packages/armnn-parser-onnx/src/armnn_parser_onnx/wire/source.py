@@ -174,9 +174,13 @@ def _whole_fields(data: bytes, left: int, depth: int) -> tuple[int, tuple[int, i
     end = 0
     try:
         while end < len(data):
-            tag, pos = tag_at(data, end)
+            tag, pos = data[end], end + 1
+            if not 8 <= tag < 128:  # as in Message._read: a call of a function counts
+                tag, pos = tag_at(data, end)
             if tag & 7 == LENGTH:
-                length, pos = length_at(data, pos)
+                length, pos = data[pos], pos + 1
+                if length > 127:
+                    length, pos = length_at(data, pos - 1)
                 stop = pos + length
                 if stop > left:
                     raise MalformedError

@@ -101,7 +101,8 @@ class Conversion(ABC, Generic[Record, Found, Key]):
         survey, origin = self.survey, self.network.origin
         try:
             found = self.find(record)
-            if any(key in self._unavailable for key in self.keys_read(record)):
+            missing = self._unavailable.keys()  # none in nearly every model
+            if missing and not missing.isdisjoint(self.keys_read(record)):
                 if survey is not None and origin is not None:
                     survey.cut_off[origin] = None
                 self._give_up(record)
