@@ -3,8 +3,9 @@
 
 ``dataclasses.dataclass`` compiles six methods of each class, which takes half a millisecond: a
 process that loads a prepared model spent a third of its time on that. Here the methods are
-closures over the names of the fields. What else the standard library gives a data class (fields,
-signature, a compiled ``__init__``) is taken from a standard one, made at its first use.
+closures over the names of the fields; an ``__init__`` that is called often is compiled alone. What
+else the standard library gives a data class (fields, signature, messages) is taken from a standard
+one, made at its first use.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 _T = TypeVar("_T")
 
-_OFTEN = 250
+_OFTEN = 100
 """How many instances have to be made until compiling ``__init__`` takes less time."""
 
 _MISSING: Any = object()
@@ -226,7 +227,7 @@ def _fields_of(cls: type[Any], kw_only: bool) -> dict[str, _Field]:
 def _initialiser(plan: _Plan, has_post_init: bool, frozen: bool) -> Callable[..., None]:
     """Return an ``__init__``; many calls replace it.
 
-    It leaves calls with wrong arguments to the compiled one, which has Python's own messages.
+    It leaves calls with wrong arguments to a standard one, which has Python's own messages.
     """
     positional = plan.positional
     arguments = {name: each for name, each in plan.fields.items() if each.is_argument}
@@ -246,17 +247,11 @@ def _initialiser(plan: _Plan, has_post_init: bool, frozen: bool) -> Callable[...
         given = dict(zip(positional, values, strict=False))
         repeated = named and not given.keys().isdisjoint(named)
         given.update(named)
-        if (
-            calls > _OFTEN
-            or repeated
-            or len(values) > len(positional)
-            or not required <= given.keys() <= known
-        ):
-            compiled: Callable[..., None] = plan.standard().__init__
-            if plan.kind.__init__ is initialise:
-                plan.kind.__init__ = compiled
-            compiled(self, *values, **named)
+        if repeated or len(values) > len(positional) or not required <= given.keys() <= known:
+            plan.standard().__init__(self, *values, **named)
             return
+        if calls > _OFTEN and plan.kind.__init__ is initialise:
+            plan.kind.__init__ = _compiled_initialiser(plan, has_post_init, frozen)
         for name, default, factory in defaults:
             if name in given:
                 assign(self, name, given[name])
@@ -266,6 +261,31 @@ def _initialiser(plan: _Plan, has_post_init: bool, frozen: bool) -> Callable[...
             self.__post_init__()
 
     return initialise
+
+
+def _compiled_initialiser(plan: _Plan, has_post_init: bool, frozen: bool) -> Callable[..., None]:
+    """Return an ``__init__`` of one statement per field."""
+    scope: dict[str, Any] = {"_assign": object.__setattr__, "_missing": _MISSING}
+    arguments, keywords, lines = ["self"], ["*"], []
+    for name, each in plan.fields.items():
+        has_factory = each.factory is not _MISSING
+        scope[f"_of_{name}"] = each.factory if has_factory else each.default
+        default = f"_of_{name}()" if has_factory else f"_of_{name}"
+        value = f"{default} if {name} is _missing else {name}" if has_factory else name
+        if each.is_argument:
+            ending = f"={'_missing' if has_factory else default}" if each.has_default else ""
+            (keywords if each.keyword else arguments).append(f"{name}{ending}")
+        elif each.has_default:
+            value = default
+        else:
+            continue
+        lines.append(f"_assign(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    arguments += keywords if len(keywords) > 1 else ()
+    lines.append("self.__post_init__()" if has_post_init else "pass")
+    exec(f"def __init__({', '.join(arguments)}):\n " + "\n ".join(lines), scope)
+    made: Callable[..., None] = scope["__init__"]
+    made.__qualname__ = f"{plan.kind.__qualname__}.__init__"
+    return made
 
 
 def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
