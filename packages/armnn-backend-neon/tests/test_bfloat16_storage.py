@@ -57,7 +57,7 @@ def pointwise(depth: int, columns: int) -> Layer:
     return add
 
 
-def convolution(depth: int, columns: int, size: int) -> Layer:
+def convolution(depth: int, columns: int, size: int, stride: int = 2) -> Layer:
     def add(network: Network, x: Value) -> Value:
         return network.add_convolution2d(
             x,
@@ -66,27 +66,8 @@ def convolution(depth: int, columns: int, size: int) -> Layer:
             pad_top=1,
             pad_right=1,
             pad_bottom=1,
-            stride_x=2,
-            stride_y=2,
-            data_layout=DataLayout.NHWC,
-        )
-
-    return add
-
-
-def direct(channels: int) -> Layer:
-    """Return a convolution of few channels, which keeps sizes."""
-
-    def add(network: Network, x: Value) -> Value:
-        weights = random(channels, 3, 3, channels)
-        return network.add_convolution2d(
-            x,
-            weights,
-            random(channels),
-            pad_left=1,
-            pad_top=1,
-            pad_right=1,
-            pad_bottom=1,
+            stride_x=stride,
+            stride_y=stride,
             data_layout=DataLayout.NHWC,
         )
 
@@ -409,6 +390,7 @@ def test_readers_in_float32_get_rounded_numbers(level: str, name: str, threads: 
 
 
 DIRECT = random(1, 4, 31, 7)
+direct = convolution(7, 7, 3, stride=1)
 
 
 def test_a_convolution_of_few_channels_rounds_what_it_makes(
@@ -417,10 +399,10 @@ def test_a_convolution_of_few_channels_rounds_what_it_makes(
     """In float32, as named; products of matrices are in bfloat16."""
     monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "plain")
     reader = both(flat(4, 217), connected(217, 20))
-    middle = run(network_of(DIRECT, direct(7)), DIRECT).y
-    made = run(network_of(DIRECT, direct(7), reader), DIRECT)
+    middle = run(network_of(DIRECT, direct), DIRECT).y
+    made = run(network_of(DIRECT, direct, reader), DIRECT)
     np.testing.assert_array_equal(made.y, run(network_of(middle, reader), middle).y)
-    slow = run(network_of(DIRECT, direct(7), reader), DIRECT, fast=False)
+    slow = run(network_of(DIRECT, direct, reader), DIRECT, fast=False)
     assert (made.arena_bytes < slow.arena_bytes) == multiplies_bfloat16(level)
 
 
@@ -432,10 +414,8 @@ def test_a_convolution_of_few_channels_adds_what_is_rounded(
     product = both(flat(4, 217), connected(217, 217), flat(1, 4, 31, 7))
     network = Network("sum")
     given = network.add_input("x", info_of(DIRECT))
-    network.add_output(
-        "y", network.add_addition(direct(7)(network, given), product(network, given))
-    )
-    one, other = (run(network_of(DIRECT, layer), DIRECT).y for layer in (direct(7), product))
+    network.add_output("y", network.add_addition(direct(network, given), product(network, given)))
+    one, other = (run(network_of(DIRECT, layer), DIRECT).y for layer in (direct, product))
     if multiplies_bfloat16(level):
         assert np.any(rounded(other) != other)
         other = rounded(other)

@@ -139,7 +139,7 @@ def test_items_have_the_same_bits_however_threads_share_them(operator: str, leve
 def test_directions_have_the_same_bits_with_threads_of_their_own_or_shared_steps(
     operator: str, batch: int, level: str
 ) -> None:
-    """Two threads take a direction each, sixteen share the steps of one after the other."""
+    """Two threads take one each, sixteen share the steps."""
     sizes = (4, batch, 5, 200)
     results = []
     for threads in (1, 2, 16):
@@ -209,7 +209,7 @@ def test_recurrent_weights_that_were_quantised_are_kept_in_bytes(
 def test_fast_math_rounds_recurrent_weights_that_no_near_cache_has(
     operator: str, threads: int, level: str
 ) -> None:
-    """Sums stay in float32, so weights that are rounded before give the same bits."""
+    """Sums stay in float32: rounded weights give the same bits."""
     sizes = (5, 4, 3, 131)
     own = weights(operator, sizes, 1)
     own["w"], own["b"] = np.zeros_like(own["w"]), own["b"] / 8
