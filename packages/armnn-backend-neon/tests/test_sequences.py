@@ -117,21 +117,27 @@ def test_sequences_agree_with_onnxruntime(
             np.testing.assert_allclose(array, reference, rtol=1e-5, atol=2e-6, err_msg=str(sizes))
 
 
-@pytest.mark.parametrize("operator", GATES)
-def test_items_have_the_same_bits_however_threads_share_them(operator: str, level: str) -> None:
-    sizes = (6, 11, 5, 75)
+def have_equal_bits(
+    operator: str, sizes: Sizes, way: SequenceDirection, threads: list[int]
+) -> None:
     results = []
-    for threads in (1, 2, 3, 16):  # blocks of 11, 6, 4 and 1
+    for count in threads:
         with armnn.Runtime() as runtime:
             loaded = runtime.load_model(
-                network(operator, sizes, SequenceDirection.FORWARD),
+                network(operator, sizes, way),
                 backends=["CpuAcc"],
-                backend_options={"CpuAcc": {"NumberOfThreads": threads}},
+                backend_options={"CpuAcc": {"NumberOfThreads": count}},
             )
             results.append(loaded.run(feeds(sizes)))
     for other in results[1:]:
         for name, array in results[0].items():
             np.testing.assert_array_equal(other[name], array)
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_items_have_the_same_bits_however_threads_share_them(operator: str, level: str) -> None:
+    """Blocks of 11, 6, 4 and 1."""
+    have_equal_bits(operator, (6, 11, 5, 75), SequenceDirection.FORWARD, [1, 2, 3, 16])
 
 
 @pytest.mark.parametrize("operator", GATES)
@@ -140,19 +146,7 @@ def test_directions_have_the_same_bits_with_threads_of_their_own_or_shared_steps
     operator: str, batch: int, level: str
 ) -> None:
     """Two threads take one each, sixteen share the steps."""
-    sizes = (4, batch, 5, 200)
-    results = []
-    for threads in (1, 2, 16):
-        with armnn.Runtime() as runtime:
-            loaded = runtime.load_model(
-                network(operator, sizes, SequenceDirection.BIDIRECTIONAL),
-                backends=["CpuAcc"],
-                backend_options={"CpuAcc": {"NumberOfThreads": threads}},
-            )
-            results.append(loaded.run(feeds(sizes)))
-    for other in results[1:]:
-        for name, array in results[0].items():
-            np.testing.assert_array_equal(other[name], array)
+    have_equal_bits(operator, (4, batch, 5, 200), SequenceDirection.BIDIRECTIONAL, [1, 2, 16])
 
 
 def in_steps(
