@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "costs/costs.h"
 #include "operations/storage/steps.h"
@@ -17,7 +18,7 @@ double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
 }
 
 template <typename T>
-size_t GemvMatrix<T>::scale_bytes() const { 
+size_t GemvMatrix<T>::scale_bytes() const {
   return storage == GemvStorage::steps ? bytes_of<float>(padded(columns)) : 0;
 }
 
@@ -58,9 +59,15 @@ template <typename T>
 void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed) const {
   if constexpr (std::is_same_v<T, float>) {
     if (storage == GemvStorage::bfloat16) {
-      return pack_panels(weights, rows, reinterpret_cast<Bfloat16 *>(packed), [&](float number, int64_t) {
-        return rows.rounded(number);
-      });
+      /* Panel by panel: rounded in one go, without a second copy of all weights. */
+      std::vector<float> panel(static_cast<size_t>(rows.gemv_columns * depth));
+      for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
+        const GemvMatrix<float> part{std::min<int64_t>(rows.gemv_columns, columns - first), depth};
+        part.pack(weights + first * depth, rows, reinterpret_cast<std::byte *>(panel.data()));
+        const int64_t numbers = ratio_up(part.columns, rows.lanes) * rows.lanes * depth;
+        rows.round(panel.data(), reinterpret_cast<Bfloat16 *>(packed) + first * depth, numbers);
+      }
+      return;
     }
     if (storage == GemvStorage::steps) {
       auto *scales = reinterpret_cast<float *>(packed);

@@ -47,11 +47,7 @@ class Rows<float> {
     const auto gemv = panel.rounded == nullptr ? kernels_.gemv : kernels_.gemv_of_bfloat16;
     gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
   }
-  Bfloat16 rounded(float x) const {
-    Bfloat16 y;
-    kernels_.round_to_bfloat16(&x, &y, 1);
-    return y;
-  }
+  void round(const float *x, Bfloat16 *y, int64_t n) const { kernels_.round_to_bfloat16(x, y, n); }
   void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) const {
     kernels_.elementwise(function, x, y, n);
   }
