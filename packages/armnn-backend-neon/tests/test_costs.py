@@ -377,18 +377,31 @@ def test_a_fit_is_right_about_what_kernels_of_a_layer_differ_by() -> None:
 
 COUNTED = """
 from armnn_backend_neon.measuring import Shape, measure
-(row,) = measure([Shape((7, 4), 32, 24, (1, 1))], ["plain"], rounds=1)
+(row,) = measure([Shape((7, 4), {depth}, {columns}, (1, 1))], ["plain"], rounds=1)
 units = ("multiply_add", "half_multiply_add", "broadcast", "tile", "stored", "wait")
 print(*(round(row.work.get(unit, 0)) for unit in units))
 """
 
 
+def counted(depth: int, columns: int) -> tuple[int, ...]:
+    """Return the units of 28 rows, which are two tiles."""
+    printed = child(COUNTED.format(depth=depth, columns=columns))
+    return tuple(map(int, printed.split()))
+
+
 @pytest.mark.skipif(lanes() != 16, reason="narrower registers have no halves")
 def test_half_a_register_is_counted_apart() -> None:
-    """28 rows are two tiles, 24 columns 1.5 registers."""
-    rows, depth = 28, 32
-    expected = (rows * depth * 16, rows * depth * 8, rows * depth, 2, 2 * rows, 0)
-    assert child(COUNTED) == " ".join(map(str, expected))
+    """24 columns are 1.5 registers."""
+    steps = 28 * 33
+    assert counted(33, 24) == (steps * 16, steps * 8, steps, 2, 2 * 28, 0)
+
+
+@pytest.mark.skipif(lanes() != 16, reason="narrower registers have other tails")
+def test_a_tail_in_pairs_is_counted_as_half_of_the_steps() -> None:
+    """A whole register is multiplied for two steps, by one broadcast more."""
+    steps = 28 * 32
+    assert counted(32, 24) == (steps * (16 + 8), 0, steps * 3 // 2, 2, 2 * 28, 0)
+    assert counted(32, 8) == (steps * 8, 0, steps // 2, 2, 28, 0)
 
 
 def test_what_tile_registers_take_is_in_a_file_where_it_was_measured() -> None:

@@ -197,9 +197,19 @@ def test_depthwise_convolutions(
     check(compute(network, x), expected, window * window)
 
 
+def fully_connected(x: Array, weights: Array) -> Network:
+    network = Network()
+    left = network.add_input("x", TensorInfo(x.shape, DataType.FLOAT32))
+    right = network.add_constant(weights)
+    made = network.add_fully_connected(left, right, transpose_weight_matrix=True)
+    network.add_output("y", made)
+    return network
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
-    ("rows", "depth", "columns"), [(1, 1, 1), (1, 70, 65), (3, 17, 7), (15, 33, 31), (29, 5, 97)]
+    ("rows", "depth", "columns"),
+    [(1, 1, 1), (1, 70, 65), (3, 17, 7), (15, 33, 31), (15, 34, 21), (29, 5, 97), (29, 6, 100)],
 )
 def test_fully_connected(
     compute: Callable[..., Array], rows: int, depth: int, columns: int, threads: int
@@ -207,13 +217,22 @@ def test_fully_connected(
     rng = np.random.default_rng(3)
     x = rng.standard_normal((rows, depth), np.float32)
     weights = rng.standard_normal((columns, depth), np.float32)
-    network = Network()
-    left = network.add_input("x", TensorInfo(x.shape, DataType.FLOAT32))
-    right = network.add_constant(weights)
-    made = network.add_fully_connected(left, right, transpose_weight_matrix=True)
-    network.add_output("y", made)
     expected = x.astype(np.float64) @ weights.T.astype(np.float64)
-    check(compute(network, x, threads), expected, depth)
+    check(compute(fully_connected(x, weights), x, threads), expected, depth)
+
+
+@pytest.mark.parametrize("columns", [3, 7, 18, 36, 40])
+def test_infinities_stay_in_their_rows(compute: Callable[..., Array], columns: int) -> None:
+    """The last columns multiply two numbers of a row at once."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((15, 34), np.float32)
+    weights = rng.uniform(0.5, 1.0, (columns, 34)).astype(np.float32)
+    x[3, 7], x[8, 12], x[14, 33] = np.inf, -np.inf, np.nan
+    expected = x.astype(np.float64) @ weights.T.astype(np.float64)
+    result = compute(fully_connected(x, weights), x)
+    finite = np.isfinite(expected)
+    check(np.where(finite, result, 0), np.where(finite, expected, 0), 34)
+    np.testing.assert_array_equal(result[~finite], expected[~finite].astype(np.float32))
 
 
 def test_a_convolution_takes_over_the_sum_that_follows(compute: Callable[..., Array]) -> None:

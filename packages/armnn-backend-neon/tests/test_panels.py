@@ -92,9 +92,11 @@ def crowded(weights: Array) -> Network:
 CASES: dict[str, tuple[Build, tuple[int, ...]]] = {
     "a fully connected layer": (fully_connected, (67, 45)),
     "one column": (fully_connected, (1, 45)),
+    "an even depth": (fully_connected, (67, 44)),
     "one number per column": (fully_connected, (67, 1)),
     "products of matrices": (matrices, (3, 29, 37)),
     "windows": (convolution, (41, 3, 3, 34)),
+    "windows of few columns": (convolution, (36, 3, 3, 34)),
     "a window of one": (convolution, (41, 1, 1, 34)),
     "groups": (convolution, (10, 3, 2, 17)),
     "copied rows": (crowded, (97, 1, 1, 256)),

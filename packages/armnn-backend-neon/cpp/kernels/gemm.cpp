@@ -16,6 +16,7 @@ inline Floats whole_of(Floats x) { return x; }
 /* Rows of sums: whole vectors, then the last one. */
 template <int R, int V, typename Tail>
 struct Sums {
+  static constexpr int kSteps = 1; /* k's of an addition */
   Floats whole[R][V > 1 ? V - 1 : 1];
   Tail tail[R];
 
@@ -44,14 +45,57 @@ struct Sums {
       tail[r] += other.tail[r];
     }
   }
+
+  __attribute__((always_inline)) Floats whole_at(int r, int v) const { return whole[r][v]; }
+  __attribute__((always_inline)) Floats last(int r) const { return whole_of(tail[r]); }
 };
 
-/* A sum waits for the one before it: with few of them in a row, every other k may have its own. */
-template <int R, int V, typename Tail, bool kIsPaired>
+/* The two numbers at p, again and again. */
+inline Floats load_pairs(const float *p) {
+  typedef int64_t Pairs __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+  typedef int64_t UnalignedPair __attribute__((aligned(4), may_alias));
+  return reinterpret_cast<Floats>(Pairs{} + *reinterpret_cast<const UnalignedPair *>(p));
+}
+
+/* Lane i is the sum of lanes 2 i and 2 i + 1; those of the second half mean nothing. */
+inline Floats sums_of_pairs(Floats x) {
+  Ints even{};
+  CPUACC_UNROLL for (int i = 0; i < kLanes; ++i) even[i] = 2 * i % static_cast<int>(kLanes);
+  return __builtin_shuffle(x, even) + __builtin_shuffle(x, even + 1);
+}
+
+/* The same with a tail in pairs: a vector has twice its columns, and is multiplied once for two k's. */
+template <int R, int V>
+struct PairedSums {
+  static constexpr int kSteps = 2;
+  Sums<R, V, Floats> sums;
+
+  __attribute__((always_inline)) void clear() { sums.clear(); }
+
+  __attribute__((always_inline)) void add(const float *const (&a)[R], int64_t k, const float *b) {
+    CPUACC_UNROLL for (int i = 0; i < kSteps; ++i) {
+      CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) {
+        const Floats row = load(b + i * kColumns + v * kLanes);
+        CPUACC_UNROLL for (int r = 0; r < R; ++r) sums.whole[r][v] += a[r][k + i] * row;
+      }
+    }
+    const Floats last = load(b + (V - 1) * kLanes);
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) sums.tail[r] += load_pairs(a[r] + k) * last;
+  }
+
+  __attribute__((always_inline)) void add(const PairedSums &other) { sums.add(other.sums); }
+
+  __attribute__((always_inline)) Floats whole_at(int r, int v) const { return sums.whole_at(r, v); }
+  __attribute__((always_inline)) Floats last(int r) const { return sums_of_pairs(sums.tail[r]); }
+};
+
+/* A sum waits for the one before it: with few of them in a row, every other addition may have its own. */
+template <int R, int V, typename AllSums, bool kHasTwo>
 void sum_up(const GemmTile &tile) {
-  Sums<R, V, Tail> sums, odd;
+  constexpr int64_t kSteps = AllSums::kSteps;
+  AllSums sums, others;
   sums.clear();
-  if constexpr (kIsPaired) odd.clear();
+  if constexpr (kHasTwo) others.clear();
   prefetch_output<R>(tile);
   const float *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
@@ -59,50 +103,60 @@ void sum_up(const GemmTile &tile) {
     const float *a[R];
     CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
     int64_t k = 0;
-    if constexpr (kIsPaired) {
-      for (; k + 2 <= tile.depth; k += 2, b += 2 * kColumns) {
+    if constexpr (kHasTwo) {
+      for (; k + 2 * kSteps <= tile.depth; k += 2 * kSteps, b += 2 * kSteps * kColumns) {
         sums.add(a, k, b);
-        odd.add(a, k + 1, b + kColumns);
+        others.add(a, k + kSteps, b + kSteps * kColumns);
       }
     }
-    for (; k < tile.depth; ++k, b += kColumns) sums.add(a, k, b);
+    for (; k < tile.depth; k += kSteps, b += kSteps * kColumns) sums.add(a, k, b);
   }
-  if constexpr (kIsPaired) sums.add(odd);
+  if constexpr (kHasTwo) sums.add(others);
   Floats all[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) all[r][v] = sums.whole[r][v];
-    all[r][V - 1] = whole_of(sums.tail[r]);
+    CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) all[r][v] = sums.whole_at(r, v);
+    all[r][V - 1] = sums.last(r);
   }
   finish<R, V>(tile, all);
 }
 
-template <int R, int V, typename Tail>
+template <int R, int V, typename AllSums>
 void gemm(const GemmTile &tile) {
   if constexpr (R * V <= 4) {
-    if (!tile.is_in_order) return sum_up<R, V, Tail, true>(tile);
+    if (!tile.is_in_order) return sum_up<R, V, AllSums, true>(tile);
   }
-  sum_up<R, V, Tail, false>(tile);
+  sum_up<R, V, AllSums, false>(tile);
 }
 
 using Gemm = void (*)(const GemmTile &);
 
-template <int V, typename Tail, int... R>
+/* By the number of rows. */
+template <int V, template <int, int> typename SumsOf, int... R>
 Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
-  static constexpr Gemm kOfRows[] = {gemm<R + 1, V, Tail>...};
+  static constexpr Gemm kOfRows[] = {gemm<R + 1, V, SumsOf<R + 1, V>>...};
   return kOfRows[rows - 1];
 }
 
-template <int V, typename Tail>
+template <int V, template <int, int> typename SumsOf>
 Gemm gemm_of(int rows) {
-  return gemm_of<V, Tail>(rows, std::make_integer_sequence<int, kRows>{});
+  return gemm_of<V, SumsOf>(rows, std::make_integer_sequence<int, kRows>{});
 }
+
+template <int R, int V>
+using WholeSums = Sums<R, V, Floats>;
+
+template <int R, int V>
+using NarrowSums = Sums<R, V, NarrowFloats>;
 
 template <int V>
 Gemm gemm_for(const GemmTile &tile) {
-  if constexpr (kSplitsWideVectors) {
-    if (tile.column_count - (V - 1) * kLanes <= kNarrowLanes) return gemm_of<V, NarrowFloats>(tile.row_count);
+  if constexpr (kHasNarrowVectors) {
+    if (tile.has_paired_tail) return gemm_of<V, PairedSums>(tile.row_count);
   }
-  return gemm_of<V, Floats>(tile.row_count);
+  if constexpr (kSplitsWideVectors) {
+    if (tile.column_count - (V - 1) * kLanes <= kNarrowLanes) return gemm_of<V, NarrowSums>(tile.row_count);
+  }
+  return gemm_of<V, WholeSums>(tile.row_count);
 }
 
 void gemm_tile(const GemmTile &tile) {
@@ -118,6 +172,7 @@ void gemm_tile(const GemmTile &tile) {
 void fill_gemm(Kernels &table) {
   table.rows = kRows;
   table.columns = kColumns;
+  table.paired_columns = kHasNarrowVectors ? kNarrowLanes : 0;
   table.gemm_tile = gemm_tile;
 }
 

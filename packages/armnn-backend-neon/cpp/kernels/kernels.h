@@ -129,6 +129,8 @@ struct TileOf : TileOutput {
   const Number *b;
   int64_t all_rows; /* of the gemm */
   bool is_in_order; /* a row's bits are the same beside any number of rows, as bfloat16's always are */
+  bool has_paired_tail; /* float32: the last columns, paired_columns at most, are packed in pairs: the row of an even k
+                         * ends with both numbers of a column side by side, that of k + 1, in an even depth, with nothing */
 };
 using GemmTile = TileOf<float>;
 using GemmTileBfloat16 = TileOf<Bfloat16>;
@@ -279,6 +281,7 @@ struct Kernels {
   int32_t lanes; /* floats in a register */
   int32_t rows; /* of a tile of C */
   int32_t columns;
+  int32_t paired_columns; /* of a tail in pairs; 0: gemm_tile reads none */
   void (*gemm_tile)(const GemmTile &tile);
   void (*direct_row)(const DirectRow &row);
   /* nullptr at a level that has no instructions for bfloat16, as the next one. */

@@ -61,7 +61,8 @@ costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kern
 costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_rounded, const Kernels &kernels) {
   const int64_t rows = w.batch * w.output_height * w.output_width;
   const int64_t pixels = w.batch * w.height * w.width;
-  costs::Work work = is_rounded ? rounded_gemm_work(rows, layout, pixels, kernels) : gemm_work(rows, layout, kernels);
+  costs::Work work = is_rounded ? rounded_gemm_work(rows, layout, pixels, kernels)
+                                : gemm_work(rows, with_paired_tail(layout, kernels), kernels);
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
   const int64_t distance = w.stride_x * w.channels;
   const bool copies_crowded = layout.taps == 1 && layout.columns > kernels.columns;

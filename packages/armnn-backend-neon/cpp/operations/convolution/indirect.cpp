@@ -34,6 +34,7 @@ class IndirectConvolution final : public WithEpilogue {
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
     is_image_rounded_ = setup.is_bfloat16(inputs[0]);
+    if (!is_rounded_) layout_ = with_paired_tail(layout_, setup.kernels);
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
     copies_rows_ = !is_rounded_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;

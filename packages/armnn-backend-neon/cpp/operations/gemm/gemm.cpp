@@ -16,7 +16,21 @@ std::string WeightLayout::recipe() const {
   for (const int64_t number : {taps, tap_stride, depth, depth_stride, columns, column_stride}) {
     text += " " + std::to_string(number);
   }
-  return text;
+  return text + (has_paired_tail ? " pairs" : "");
+}
+
+namespace {
+
+/* Columns behind the last whole register. */
+int64_t tail_columns(int64_t columns, const Kernels &kernels) { return columns % kernels.columns % kernels.lanes; }
+
+}  // namespace
+
+WeightLayout with_paired_tail(const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t tail = tail_columns(layout.columns, kernels);
+  WeightLayout paired = layout;
+  paired.has_paired_tail = tail > 0 && tail <= kernels.paired_columns && layout.depth % 2 == 0;
+  return paired;
 }
 
 WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed) {
@@ -64,10 +78,23 @@ void pack_side_by_side(const float *weights, const WeightLayout &layout, const K
   }
 }
 
-}  // namespace
+/* Puts the numbers of a tail side by side, in a panel that is packed otherwise. Args: width: of the panel. */
+void pair_tail(const WeightLayout &layout, int64_t width, const Kernels &kernels, float *packed) {
+  const int64_t tail = tail_columns(width, kernels);
+  float *to = packed + (width - tail);
+  float pairs[costs::kWidestLanes];
+  for (int64_t k = 0; k < layout.taps * layout.depth; k += 2, to += 2 * kernels.columns) {
+    float *next = to + kernels.columns;
+    for (int64_t j = 0; j < tail; ++j) {
+      pairs[2 * j] = to[j];
+      pairs[2 * j + 1] = next[j];
+    }
+    std::copy_n(pairs, 2 * tail, to);
+    std::fill_n(next, tail, 0.0f);
+  }
+}
 
-void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
-                  float *packed) {
+void pack_panels(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed) {
   const int64_t panel_width = kernels.columns;
   const bool is_side_by_side = layout.taps > 1 && layout.tap_stride == 1 && layout.depth_stride == layout.taps &&
                                layout.taps * panel_width <= kMostNumbers;
@@ -95,6 +122,15 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
       }
     }
   }
+}
+
+}  // namespace
+
+void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed) {
+  pack_panels(weights, layout, kernels, packed);
+  const int64_t rest = layout.columns % kernels.columns;
+  if (!layout.has_paired_tail || rest == 0) return; /* another thread packs the last panel */
+  pair_tail(layout, rest, kernels, packed + (layout.columns - rest) * layout.taps * layout.depth);
 }
 
 /* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel
@@ -172,13 +208,14 @@ class Gemm final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
+    const bool is_rounded = setup.multiplies_bfloat16 && gains(setup.kernels);
+    if (!is_rounded) shape_.layout = with_paired_tail(shape_.layout, setup.kernels);
     const WeightLayout &layout = shape_.layout;
     const Tensor &right = setup[inputs[1]];
     tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     const int64_t numbers = layout.depth * layout.columns;
     const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
     const std::string recipe = layout.recipe() + " " + setup.kernels.name;
-    const bool is_rounded = setup.multiplies_bfloat16 && gains(setup.kernels);
     panels_ = is_rounded ? rounded_panels(setup, tiling_)
                          : panel_storage(setup, right, {layout, matrices, numbers}, recipe,
                                          shape_.rows + setup.kernels.rows, tiling_);

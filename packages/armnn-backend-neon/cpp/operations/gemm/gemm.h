@@ -21,9 +21,13 @@ struct WeightLayout {
   int64_t depth_stride;
   int64_t columns;
   int64_t column_stride;
+  bool has_paired_tail = false; /* as in TileOf */
 
   std::string recipe() const;
 };
+
+/* The same with a paired tail, if the level has such and the last columns are few enough. */
+WeightLayout with_paired_tail(const WeightLayout &layout, const Kernels &kernels);
 
 /* Of a matrix [depth, columns], or [columns, depth] if it is transposed. */
 WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed);
@@ -219,6 +223,7 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
     tile.b = panel_of(gemm, column, kernels);
     tile.c_stride = gemm.c_stride;
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
+    tile.has_paired_tail = gemm.layout.has_paired_tail && column + kernels.columns > gemm.layout.columns;
     tile.bias = gemm.epilogue.bias == nullptr ? nullptr : gemm.epilogue.bias + column;
     tile.residual_stride = gemm.c_stride;
     tile.function = gemm.epilogue.function;

@@ -9,21 +9,24 @@
 namespace cpuacc {
 namespace {
 
-/* Tiles of so many rows, over panels of one width. */
+/* Tiles of so many rows, over panels of one width, of which half a register is paired or not. */
 void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows, const PanelWidth &panel,
                const Kernels &kernels) {
   if (rows == 0 || tiles == 0.0) return;
   const double whole = std::floor(panel.registers);
   const double half = std::ceil(panel.registers) - whole;
   const double sums = static_cast<double>(rows) * (whole + half);
-  const bool is_paired = !p.is_in_order && sums <= costs::kPairedRegisters;
+  const bool has_two_sums = !p.is_in_order && sums <= costs::kPairedRegisters;
   const double all = tiles * panel.count;
   const double row_steps = all * static_cast<double>(p.taps * p.depth * rows);
-  const double missing = std::max(0.0, (is_paired ? 0.5 : 1.0) * costs::kInFlight - sums);
+  const double missing = std::max(0.0, (has_two_sums ? 0.5 : 1.0) * costs::kInFlight - sums);
+  const bool is_paired = p.has_paired_tail && half > 0.0;
+  /* A pair of k's is one step of a tail, whole registers beside it have their own. */
+  const double steps = is_paired && whole == 0.0 ? 0.5 : 1.0;
   work.add(costs::multiply_add, row_steps * whole * kernels.lanes)
-      .add(costs::half_multiply_add, row_steps * half * kernels.lanes / 2)
-      .add(costs::broadcast, row_steps)
-      .add(costs::wait, all * static_cast<double>(p.taps * p.depth) * missing)
+      .add(is_paired ? costs::multiply_add : costs::half_multiply_add, row_steps * half * kernels.lanes / 2)
+      .add(costs::broadcast, row_steps * (is_paired && whole > 0.0 ? 1.5 : steps))
+      .add(costs::wait, all * static_cast<double>(p.taps * p.depth) * steps * missing)
       .add(costs::tile, all)
       .add(costs::stored, all * sums);
 }
@@ -52,7 +55,8 @@ PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least)
 
 costs::Work product_work(const Products &products, const Kernels &kernels) {
   /* Where a wide register is computed in two parts, a narrow one is quicker. */
-  const int64_t least = kernels.lanes >= costs::kWidestLanes ? kernels.lanes / 2 : kernels.lanes;
+  const bool has_half = products.has_paired_tail || kernels.lanes >= costs::kWidestLanes;
+  const int64_t least = has_half ? kernels.lanes / 2 : kernels.lanes;
   const PanelWidths panels = panel_widths(products.columns, kernels, least);
   costs::Work work;
   add_panels(work, products, panels.full, kernels);
@@ -61,7 +65,7 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
 }
 
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
-  return product_work({rows, layout.taps, layout.depth, layout.columns, 1, false, true}, kernels)
+  return product_work({rows, layout.taps, layout.depth, layout.columns, 1, false, true, layout.has_paired_tail}, kernels)
       .add(costs::operation, 1.0)
       .add(costs::row, static_cast<double>(rows * layout.taps));
 }

@@ -18,6 +18,7 @@ struct Products {
   int64_t count;
   bool is_in_order; /* as in TileOf */
   bool is_cold; /* their weights were not read just before */
+  bool has_paired_tail; /* as in TileOf */
 };
 
 /* A panel of columns: what it takes of a register's width, 0.5 where a narrow register has all that is left. */
