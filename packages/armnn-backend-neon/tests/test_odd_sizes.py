@@ -153,6 +153,7 @@ def test_depthwise_convolutions_of_lines(
     check(result.reshape(n, count, c), np.asarray(expected), window)
 
 
+@pytest.mark.parametrize("down", [1, 2])
 @pytest.mark.parametrize(
     ("sizes", "window", "stride", "dilation"),
     [
@@ -168,15 +169,16 @@ def test_depthwise_convolutions_of_lines(
     ],
 )
 def test_depthwise_convolutions(
-    compute: Callable[..., Array], sizes: Any, window: int, stride: int, dilation: int
+    compute: Callable[..., Array], sizes: Any, window: int, stride: int, dilation: int, down: int
 ) -> None:
+    """The stride down is that across, or twice as long."""
     rng = np.random.default_rng(2)
     c = sizes[3]
     x = rng.standard_normal(sizes, np.float32)
     weights = rng.standard_normal((1, window, window, c), np.float32)
     pad = (window * dilation // 2, window * dilation // 2)
     full = weights[0].transpose(2, 0, 1)[..., None]
-    expected = np.tanh(convolved(x, full, stride, pad, dilation, c))
+    expected = np.tanh(convolved(x, full, stride, pad, dilation, c)[:, ::down])
     network = Network()
     image = network.add_input("x", TensorInfo(sizes, DataType.FLOAT32))
     made = network.add_depthwise_convolution2d(
@@ -187,7 +189,7 @@ def test_depthwise_convolutions(
         pad_top=pad[0],
         pad_bottom=pad[1],
         stride_x=stride,
-        stride_y=stride,
+        stride_y=stride * down,
         dilation_x=dilation,
         dilation_y=dilation,
         data_layout=DataLayout.NHWC,

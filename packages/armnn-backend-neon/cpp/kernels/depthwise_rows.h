@@ -72,15 +72,15 @@ CPUACC_INLINE void store_outputs(const Stored &output, int64_t place, int64_t st
   store_side_by_side<N>(output.exact + place, step, count, lanes, sums);
 }
 
-/* Outputs y .. y + R - 1 and x .. x + B - 1 of a W x W window with stride S and no dilation. Neighbours share what
- * they load. What does not change with the channels is read once: a store might have written it.
+/* Outputs y .. y + R - 1 and x .. x + B - 1 of a W x W window with stride S, down as well if R is not 1, and no
+ * dilation. Neighbours share what they load. What does not change with the channels is read once: a store might have written it.
  */
 template <int W, int S, int R, int B, bool kIsInside, bool kHasBfloat16, typename Rows, typename Channels>
 CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channels &channels) {
   constexpr int kLoads = (B - 1) * S + W;
   constexpr int kLines = (R - 1) * S + W;
   const int64_t left = d.left + x * S;
-  const int64_t top = d.top + y * S;
+  const int64_t top = d.top + y * d.stride_y;
   bool is_there[kLoads], is_line_there[kLines];
   CPUACC_UNROLL for (int p = 0; p < kLoads; ++p) is_there[p] = kIsInside || (left + p >= 0 && left + p < d.width);
   CPUACC_UNROLL for (int i = 0; i < kLines; ++i) is_line_there[i] = top + i >= 0 && top + i < d.height;
@@ -146,9 +146,9 @@ inline void prefetch_weights(const float *weights, int64_t step) {
   CPUACC_UNROLL for (int t = 0; t < Taps; ++t) __builtin_prefetch(weights + t * step);
 }
 
-template <int W, int S, int B, bool kHasBfloat16, typename Rows>
+/* So many rows at a time. */
+template <int W, int S, int kRows, int B, bool kHasBfloat16, typename Rows>
 void dense_by(const Rows &d) {
-  constexpr int kRows = Blocking<W, S>::kRows;
   constexpr int64_t kVectors = Blocking<W, S>::kVectors;
   if (d.channels < kLanes) return dense_channels<W, S, kRows, B, kHasBfloat16>(d, 0, FewChannels{d.channels});
   const int64_t vectors = (d.channels + kLanes - 1) / kLanes;
@@ -171,11 +171,13 @@ inline bool prefers_wide_blocks(int64_t width) {
 
 template <int W, int S, bool kHasBfloat16, typename Rows>
 void dense(const Rows &d) {
+  constexpr int kRows = Blocking<W, S>::kRows;
   constexpr int kColumns = Blocking<W, S>::kColumns;
+  if (d.stride_y != S) return dense_by<W, S, 1, kColumns, kHasBfloat16>(d);
   if constexpr (W == 5 && S == 1 && kWideBlock != kBlock) {
-    if (prefers_wide_blocks(d.output_width)) return dense_by<W, S, kWideBlock, kHasBfloat16>(d);
+    if (prefers_wide_blocks(d.output_width)) return dense_by<W, S, kRows, kWideBlock, kHasBfloat16>(d);
   }
-  dense_by<W, S, kColumns, kHasBfloat16>(d);
+  dense_by<W, S, kRows, kColumns, kHasBfloat16>(d);
 }
 
 /* What taps outside of the image read. */
@@ -245,8 +247,7 @@ void any(const Rows &d) {
 
 template <bool kHasBfloat16, typename Rows>
 void depthwise_rows_of(const Rows &d) {
-  const bool is_dense = d.dilation_x == 1 && d.dilation_y == 1 && d.stride_x == d.stride_y &&
-                        d.window_width == d.window_height;
+  const bool is_dense = d.dilation_x == 1 && d.dilation_y == 1 && d.window_width == d.window_height;
   const int64_t window = is_dense ? d.window_width : 0;
   if (window == 3 && d.stride_x == 1) return dense<3, 1, kHasBfloat16>(d);
   if (window == 3 && d.stride_x == 2) return dense<3, 2, kHasBfloat16>(d);
