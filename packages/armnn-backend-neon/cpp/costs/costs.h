@@ -73,6 +73,9 @@ constexpr double kPairedRegisters = 4.0;
 constexpr int64_t kFloatsOfAWay = 1024;
 constexpr double kFloatsPerLine = 16.0;
 
+/* Rows of a panel from which on the next panel is fetched while it is multiplied. */
+constexpr int64_t kLeastFetchedRows = 160;
+
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
 constexpr int64_t kLeastFloat16Tasks = 8;
 constexpr int64_t kLeastFloat16Rows = 160;

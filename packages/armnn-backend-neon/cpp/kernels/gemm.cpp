@@ -89,14 +89,19 @@ struct PairedSums {
   __attribute__((always_inline)) Floats last(int r) const { return sums_of_pairs(sums.tail[r]); }
 };
 
-/* A sum waits for the one before it: with few of them in a row, every other addition may have its own. */
-template <int R, int V, typename AllSums, bool kHasTwo>
+constexpr int kTwoSums = 4; /* registers of sums, up to which they have a second one */
+
+/* A sum waits for the one before it: with few of them in a row, every other addition may have its own. What fetches is a
+ * function of its own: with both in one, the other one takes longer.
+ */
+template <int R, int V, typename AllSums, bool kHasTwo, bool kFetches = false>
 void sum_up(const GemmTile &tile) {
   constexpr int64_t kSteps = AllSums::kSteps;
   AllSums sums, others;
   sums.clear();
   if constexpr (kHasTwo) others.clear();
   prefetch_output<R>(tile);
+  Ahead ahead(tile.ahead);
   const float *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const float *const *rows = tile.rows + t * tile.rows_stride;
@@ -109,7 +114,12 @@ void sum_up(const GemmTile &tile) {
         others.add(a, k + kSteps, b + kSteps * kColumns);
       }
     }
-    for (; k < tile.depth; k += kSteps, b += kSteps * kColumns) sums.add(a, k, b);
+    for (; k < tile.depth; k += kSteps, b += kSteps * kColumns) {
+      if constexpr (kFetches) {
+        CPUACC_UNROLL for (int i = 0; i < kSteps; ++i) ahead.fetch();
+      }
+      sums.add(a, k, b);
+    }
   }
   if constexpr (kHasTwo) sums.add(others);
   Floats all[R][V];
@@ -122,7 +132,7 @@ void sum_up(const GemmTile &tile) {
 
 template <int R, int V, typename AllSums>
 void gemm(const GemmTile &tile) {
-  if constexpr (R * V <= 4) {
+  if constexpr (R * V <= kTwoSums) {
     if (!tile.is_in_order) return sum_up<R, V, AllSums, true>(tile);
   }
   sum_up<R, V, AllSums, false>(tile);
@@ -138,8 +148,11 @@ Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
 }
 
 template <int V, template <int, int> typename SumsOf>
-Gemm gemm_of(int rows) {
-  return gemm_of<V, SumsOf>(rows, std::make_integer_sequence<int, kRows>{});
+Gemm gemm_of(const GemmTile &tile) {
+  if constexpr (kRows * V > kTwoSums) {
+    if (tile.ahead != nullptr && tile.row_count == kRows) return sum_up<kRows, V, SumsOf<kRows, V>, false, true>;
+  }
+  return gemm_of<V, SumsOf>(tile.row_count, std::make_integer_sequence<int, kRows>{});
 }
 
 template <int R, int V>
@@ -151,12 +164,12 @@ using NarrowSums = Sums<R, V, NarrowFloats>;
 template <int V>
 Gemm gemm_for(const GemmTile &tile) {
   if constexpr (kHasNarrowVectors) {
-    if (tile.has_paired_tail) return gemm_of<V, PairedSums>(tile.row_count);
+    if (tile.has_paired_tail) return gemm_of<V, PairedSums>(tile);
   }
   if constexpr (kSplitsWideVectors) {
-    if (tile.column_count - (V - 1) * kLanes <= kNarrowLanes) return gemm_of<V, NarrowSums>(tile.row_count);
+    if (tile.column_count - (V - 1) * kLanes <= kNarrowLanes) return gemm_of<V, NarrowSums>(tile);
   }
-  return gemm_of<V, WholeSums>(tile.row_count);
+  return gemm_of<V, WholeSums>(tile);
 }
 
 void gemm_tile(const GemmTile &tile) {

@@ -35,14 +35,15 @@ inline void add_pair(Floats (&sums)[R][V], const Bfloat16 *b, const PairOf &pair
   }
 }
 
-/* Args: Number: what is stored. */
-template <typename Number, int R, int V>
+/* Args: Number: what is stored; kFetches: whether it fetches ahead. */
+template <typename Number, int R, int V, bool kFetches = false>
 void gemm(const GemmTileBfloat16 &tile) {
   Floats sums[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
   }
   prefetch_output<R, Number>(tile);
+  Ahead ahead(tile.ahead);
   const Bfloat16 *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const Bfloat16 *const *rows = tile.rows + t * tile.rows_stride;
@@ -50,6 +51,7 @@ void gemm(const GemmTileBfloat16 &tile) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
     int64_t k = 0;
     for (; k + 1 < tile.depth; k += 2) {
+      if constexpr (kFetches) ahead.fetch();
       add_pair<R, V>(sums, b, [&](int r) { return splat_pair(a[r] + k); });
       b += 2 * kColumns;
     }
@@ -70,17 +72,18 @@ Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
 }
 
 template <typename Number, int V>
-Gemm gemm_of(int rows) {
-  return gemm_of<Number, V>(rows, std::make_integer_sequence<int, kRows>{});
+Gemm gemm_of(const GemmTileBfloat16 &tile) {
+  if (tile.ahead != nullptr && tile.row_count == kRows) return gemm<Number, kRows, V, true>;
+  return gemm_of<Number, V>(tile.row_count, std::make_integer_sequence<int, kRows>{});
 }
 
 template <typename Number>
 Gemm gemm_for(const GemmTileBfloat16 &tile) {
   /* All of its vectors but the last one are whole. */
   const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
-  return vectors == 1   ? gemm_of<Number, 1>(tile.row_count)
-         : vectors == 2 ? gemm_of<Number, 2>(tile.row_count)
-                        : gemm_of<Number, kVectors>(tile.row_count);
+  return vectors == 1   ? gemm_of<Number, 1>(tile)
+         : vectors == 2 ? gemm_of<Number, 2>(tile)
+                        : gemm_of<Number, kVectors>(tile);
 }
 
 void gemm_tile_bfloat16(const GemmTileBfloat16 &tile) {

@@ -127,6 +127,7 @@ struct TileOf : TileOutput {
   int64_t taps;
   int64_t depth;
   const Number *b;
+  const Number *ahead; /* weights that are read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
   int64_t all_rows; /* of the gemm */
   bool is_in_order; /* a row's bits are the same beside any number of rows, as bfloat16's always are */
   bool has_paired_tail; /* float32: the last columns, paired_columns at most, are packed in pairs: the row of an even k

@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
+#include "costs/costs.h"
 #include "graph/ir.h"
 #include "graph/packed.h"
 
@@ -113,6 +115,8 @@ struct GemmTask {
   const uint16_t *float16_panels = nullptr;
   const std::byte *panels_in_steps = nullptr;
   float *float32_panel = nullptr; /* memory for one of those in float32 */
+
+  bool converts_panels() const { return float16_panels != nullptr || panels_in_steps != nullptr; }
 };
 
 /* Of a panel in steps, a multiple of 64. */
@@ -205,6 +209,33 @@ void point_rows(const Tiling::Range &range, int64_t, int64_t, const Number **poi
   for (int64_t i = 0; i < count; ++i) pointers[i] = first + i * rows.step;
 }
 
+/* The next panel of weights, which the first tiles of a panel fetch: where weights come from memory, the first tile that
+ * reads a panel would wait for them longer than it computes.
+ */
+template <typename Number>
+class NextPanel {
+ public:
+  /* Args: panel: nullptr: none; depth: its packed k's. */
+  NextPanel(const Number *panel, int64_t depth, const Kernels &kernels) {
+    const int64_t rows = std::is_same_v<Number, float> ? depth : depth / 2;
+    if (panel == nullptr || rows < costs::kLeastFetchedRows) return;
+    panel_ = panel;
+    numbers_ = depth * kernels.columns;
+    numbers_of_part_ = rows * (64 / static_cast<int64_t>(sizeof(Number)));
+  }
+
+  /* What a tile fetches, nullptr when all is fetched. */
+  const Number *part() {
+    return fetched_ < numbers_ ? panel_ + std::exchange(fetched_, fetched_ + numbers_of_part_) : nullptr;
+  }
+
+ private:
+  const Number *panel_ = nullptr;
+  int64_t numbers_ = 0;
+  int64_t fetched_ = 0;
+  int64_t numbers_of_part_ = 0;
+};
+
 /* Computes one task. Args: point: as for point_rows. */
 template <typename Number, typename Point>
 void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
@@ -227,10 +258,14 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
     tile.bias = gemm.epilogue.bias == nullptr ? nullptr : gemm.epilogue.bias + column;
     tile.residual_stride = gemm.c_stride;
     tile.function = gemm.epilogue.function;
+    const bool has_next = column + kernels.columns < last_column && !gemm.converts_panels();
+    NextPanel<Number> next(has_next ? panel_of(gemm, column + kernels.columns, kernels) : nullptr,
+                           taps * packed_depth(tile.depth, tile.b), kernels);
     for (int64_t row = first_row; row < last_row; row += height) {
       const int64_t place = row * gemm.c_stride + column;
       tile.rows = pointers + (row - first_row) / height * taps * height;
       tile.row_count = static_cast<int32_t>(std::min(height, last_row - row));
+      tile.ahead = next.part();
       const Stored to = gemm.to + place;
       tile.c = to.exact;
       tile.rounded_c = to.rounded;

@@ -218,13 +218,18 @@ class Winograd1dConvolution final : public WithEpilogue {
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
     tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
-    tile.b = static_cast<const float *>(packed_.get()) + column / kernels.columns * points_ * weights;
+    const auto *packed = static_cast<const float *>(packed_.get());
+    const float *const end = packed + ratio_up(layout_.columns, kernels.columns) * points_ * weights;
+    tile.b = packed + column / kernels.columns * points_ * weights;
     for (int64_t p = 0; p < points_; ++p, tile.b += weights) {
       for (int64_t i = 0; i < all; ++i) pointers[i] = planes + p * plane_ + i * line_;
+      const float *behind = tile.b + weights; /* the next point's, or those of the next columns */
+      NextPanel<float> next(behind == end ? nullptr : behind, axes_.taps * layout_.depth, kernels);
       for (int64_t row = 0; row < count; row += kernels.rows) {
         tile.rows = pointers + row;
         tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
         tile.c = sums + (p * count + row) * kernels.columns;
+        tile.ahead = next.part();
         kernels.gemm_tile(tile);
       }
     }

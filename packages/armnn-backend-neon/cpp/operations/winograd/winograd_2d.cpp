@@ -136,14 +136,19 @@ class Winograd2dConvolution final : public WithEpilogue {
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
     tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
+    const auto *packed = static_cast<const float *>(packed_.get());
+    const float *const end = packed + ratio_up(layout_.columns, kernels.columns) * kernels.columns * points_ * depth;
     for (int64_t p = 0; p < points_; ++p) {
       const float *points_of = transformed + p * plane_;
       for (int64_t i = 0; i < count; ++i) pointers[i] = points_of + i * tile_stride_;
-      tile.b = static_cast<const float *>(packed_.get()) + (column * points_ + p * kernels.columns) * depth;
+      tile.b = packed + (column * points_ + p * kernels.columns) * depth;
+      const float *behind = tile.b + depth * kernels.columns; /* the next point's, or those of the next columns */
+      NextPanel<float> next(behind == end ? nullptr : behind, depth, kernels);
       for (int64_t row = 0; row < count; row += kernels.rows) {
         tile.rows = pointers + row;
         tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
         tile.c = sums + p * sums_plane_ + row * kernels.columns;
+        tile.ahead = next.part();
         kernels.gemm_tile(tile);
       }
     }
