@@ -159,26 +159,30 @@ def test_depthwise_convolutions_of_lines(
 @pytest.mark.parametrize(
     ("sizes", "window", "stride", "dilation"),
     [
-        ((3, 5, 7, 3), 3, 1, 1),
-        ((1, 16, 17, 17), 3, 2, 1),
-        ((1, 14, 15, 33), 5, 1, 1),
-        ((2, 14, 15, 16), 5, 2, 1),
-        ((1, 11, 10, 150), 3, 1, 1),
-        ((1, 7, 9, 161), 3, 2, 1),
-        ((1, 7, 14, 40), 5, 1, 1),
-        ((1, 9, 20, 7), 3, 1, 3),
-        ((1, 2, 1, 1), 7, 4, 1),
+        ((3, 5, 7, 3), (3, 3), 1, 1),
+        ((1, 16, 17, 17), (3, 3), 2, 1),
+        ((1, 14, 15, 33), (5, 5), 1, 1),
+        ((2, 14, 15, 16), (5, 5), 2, 1),
+        ((1, 11, 10, 150), (3, 3), 1, 1),
+        ((1, 7, 9, 161), (3, 3), 2, 1),
+        ((1, 7, 14, 40), (5, 5), 1, 1),
+        ((1, 9, 20, 7), (3, 3), 1, 3),
+        ((1, 2, 1, 1), (7, 7), 4, 1),
+        ((1, 10, 9, 20), (7, 7), 1, 1),
+        ((1, 13, 12, 40), (7, 9), 2, 1),
+        ((1, 8, 13, 140), (5, 3), 1, 1),
+        ((2, 9, 15, 24), (3, 5), 1, 1),
     ],
 )
 def test_depthwise_convolutions(
-    compute: Callable[..., Array], sizes: Any, window: int, stride: int, dilation: int, down: int
+    compute: Callable[..., Array], sizes: Any, window: Any, stride: int, dilation: int, down: int
 ) -> None:
     """The stride down is that across, or twice as long."""
     rng = np.random.default_rng(2)
     c = sizes[3]
     x = rng.standard_normal(sizes, np.float32)
-    weights = rng.standard_normal((1, window, window, c), np.float32)
-    pad = (window * dilation // 2, window * dilation // 2)
+    weights = rng.standard_normal((1, *window, c), np.float32)
+    pad = (window[0] * dilation // 2, window[0] * dilation // 2)
     full = weights[0].transpose(2, 0, 1)[..., None]
     expected = np.tanh(convolved(x, full, stride, pad, dilation, c)[:, ::down])
     network = Network()
@@ -198,7 +202,7 @@ def test_depthwise_convolutions(
     )
     tanh = armnn.ActivationFunction.TANH
     network.add_output("y", network.add_activation(made, function=tanh, a=1.0, b=1.0))
-    check(compute(network, x), expected, window * window)
+    check(compute(network, x), expected, window[0] * window[1])
 
 
 def fully_connected(x: Array, weights: Array) -> Network:

@@ -9,10 +9,10 @@ namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int kBlock = 4; /* outputs side by side that share their weights */
+constexpr int kWidestSquare = 5; /* window whose rows share lines of the image */
 
-/* What blocks of outputs of a window of W x W with stride S share, as measured: rows and columns of a block, and the
- * vectors of channels that it computes before the next block begins. Many of them read the image in the order of
- * memory, one keeps the weights of a large window near.
+/* What blocks of outputs of a window of W columns with stride S share, as measured: rows of square ones, and columns,
+ * of a block, and the vectors of channels that it computes before the next block begins. Many of them read the image in the order of memory, one keeps the weights of a large window near.
  */
 template <int W, int S>
 struct Blocking {
@@ -72,10 +72,21 @@ CPUACC_INLINE void store_outputs(const Stored &output, int64_t place, int64_t st
   store_side_by_side<N>(output.exact + place, step, count, lanes, sums);
 }
 
-/* Outputs y .. y + R - 1 and x .. x + B - 1 of a W x W window with stride S, down as well if R is not 1, and no
- * dilation. Neighbours share what they load. What does not change with the channels is read once: a store might have written it.
+/* Adds a line of the image to the sums of B outputs: W taps at a stride of S. */
+template <int W, int S, int B, typename Lanes>
+CPUACC_INLINE void add_line(Floats *sums, const Floats *pixels, const float *weights, int64_t step, const Lanes &lanes) {
+  CPUACC_UNROLL for (int j = 0; j < W; ++j) {
+    const Floats weight = lanes.get(weights + j * step);
+    CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[b] += pixels[b * S + j] * weight;
+  }
+}
+
+/* Outputs y .. y + R - 1 and x .. x + B - 1 of a window of W columns that are side by side, with stride S. Its rows, their
+ * dilation and their stride are the same if it is square, else any, and R is 1. Neighbours share what they load. What
+ * does not change with the channels is read once: a store might have written it.
  */
-template <int W, int S, int R, int B, bool kIsInside, bool kHasBfloat16, typename Rows, typename Channels>
+template <int W, int S, int R, int B, bool kIsSquare, bool kIsInside, bool kHasBfloat16, typename Rows,
+          typename Channels>
 CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channels &channels) {
   constexpr int kLoads = (B - 1) * S + W;
   constexpr int kLines = (R - 1) * S + W;
@@ -84,12 +95,13 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
   bool is_there[kLoads], is_line_there[kLines];
   CPUACC_UNROLL for (int p = 0; p < kLoads; ++p) is_there[p] = kIsInside || (left + p >= 0 && left + p < d.width);
   CPUACC_UNROLL for (int i = 0; i < kLines; ++i) is_line_there[i] = top + i >= 0 && top + i < d.height;
+  const Range taps = taps_inside(top, d.dilation_y, d.window_height, d.height);
   const auto *const input = d.input + (top * d.width + left) * d.channels;
   const float *const weights = d.weights;
   const float *const bias = d.bias;
   const Stored output = d.output;
   const int64_t step = d.channels;
-  const int64_t line_step = d.width * step;
+  const int64_t line_step = d.width * step * d.dilation_y;
   const int64_t place = (y * d.output_width + x) * step;
   const int64_t row_step = d.output_width * step;
   const int64_t count = d.output_width - x < B ? d.output_width - x : B;
@@ -97,19 +109,26 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
     Floats sums[R * B];
     const Floats begin = bias == nullptr ? Floats{} : lanes.get(bias + c);
     CPUACC_UNROLL for (int i = 0; i < R * B; ++i) sums[i] = begin;
-    CPUACC_UNROLL for (int i = 0; i < kLines; ++i) {
-      if (!is_line_there[i]) continue;
+    Floats pixels[kLoads];
+    const auto read = [&](int64_t i) __attribute__((always_inline)) {
       const auto *line = input + i * line_step + c;
-      Floats pixels[kLoads];
       CPUACC_UNROLL for (int p = 0; p < kLoads; ++p) {
         pixels[p] = is_there[p] ? get(lanes, line + p * step) : Floats{};
       }
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        const int tap = i - r * S;
-        if (tap < 0 || tap >= W) continue;
-        CPUACC_UNROLL for (int j = 0; j < W; ++j) {
-          const Floats weight = lanes.get(weights + (tap * W + j) * step + c);
-          CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[r * B + b] += pixels[b * S + j] * weight;
+    };
+    if constexpr (!kIsSquare) {
+      for (int64_t i = taps.first; i < taps.last; ++i) {
+        read(i);
+        add_line<W, S, B>(sums, pixels, weights + i * W * step + c, step, lanes);
+      }
+    } else {
+      CPUACC_UNROLL for (int i = 0; i < kLines; ++i) {
+        if (!is_line_there[i]) continue;
+        read(i);
+        CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+          const int tap = i - r * S;
+          if (tap < 0 || tap >= W) continue;
+          add_line<W, S, B>(sums + r * B, pixels, weights + tap * W * step + c, step, lanes);
         }
       }
     }
@@ -121,44 +140,44 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
   });
 }
 
-template <int W, int S, int R, int B, bool kHasBfloat16, typename Rows, typename Channels>
+template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16, typename Rows, typename Channels>
 void dense_rows(const Rows &d, int64_t y, const Channels &channels) {
   for (int64_t x = 0; x < d.output_width; x += B) {
     const int64_t left = d.left + x * S;
     if (left >= 0 && left + (B - 1) * S + W <= d.width && x + B <= d.output_width) {
-      dense_block<W, S, R, B, true, kHasBfloat16>(d, y, x, channels);
+      dense_block<W, S, R, B, kIsSquare, true, kHasBfloat16>(d, y, x, channels);
     } else {
-      dense_block<W, S, R, B, false, kHasBfloat16>(d, y, x, channels);
+      dense_block<W, S, R, B, kIsSquare, false, kHasBfloat16>(d, y, x, channels);
     }
   }
 }
 
-/* Rows from y on, R at a time, the rest in half as many. */
-template <int W, int S, int R, int B, bool kHasBfloat16, typename Rows, typename Channels>
+/* Rows from y on, R at a time, the rest in half as many; a single one as of any window, which takes as long. */
+template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16, typename Rows, typename Channels>
 void dense_channels(const Rows &d, int64_t y, const Channels &channels) {
-  for (; y + R <= d.count; y += R) dense_rows<W, S, R, B, kHasBfloat16>(d, y, channels);
-  if constexpr (R > 1) dense_channels<W, S, R / 2, B, kHasBfloat16>(d, y, channels);
+  for (; y + R <= d.count; y += R) dense_rows<W, S, R, B, kIsSquare, kHasBfloat16>(d, y, channels);
+  if constexpr (R > 1) dense_channels<W, S, R / 2, B, (R > 2), kHasBfloat16>(d, y, channels);
 }
 
 /* Of the next vector: they lie too far apart for the processor to see it coming. */
-template <int Taps>
-inline void prefetch_weights(const float *weights, int64_t step) {
-  CPUACC_UNROLL for (int t = 0; t < Taps; ++t) __builtin_prefetch(weights + t * step);
+inline void prefetch_weights(const float *weights, int64_t taps, int64_t step) {
+  for (int64_t t = 0; t < taps; ++t) __builtin_prefetch(weights + t * step);
 }
 
-/* So many rows at a time. */
-template <int W, int S, int kRows, int B, bool kHasBfloat16, typename Rows>
+template <int W, int S, int B, bool kIsSquare, bool kHasBfloat16, typename Rows>
 void dense_by(const Rows &d) {
+  constexpr int kRows = kIsSquare ? Blocking<W, S>::kRows : 1;
   constexpr int64_t kVectors = Blocking<W, S>::kVectors;
-  if (d.channels < kLanes) return dense_channels<W, S, kRows, B, kHasBfloat16>(d, 0, FewChannels{d.channels});
+  if (d.channels < kLanes) return dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, FewChannels{d.channels});
   const int64_t vectors = (d.channels + kLanes - 1) / kLanes;
   for (int64_t v = 0; v < vectors; v += kVectors) {
     if (kVectors == 1 || vectors == 1) {
-      if (v + 1 < vectors) prefetch_weights<W * W>(d.weights + vector_begin(v + 1, d.channels), d.channels);
-      dense_channels<W, S, kRows, B, kHasBfloat16>(d, 0, OneVector{vector_begin(v, d.channels)});
+      const float *next = d.weights + vector_begin(v + 1, d.channels);
+      if (v + 1 < vectors) prefetch_weights(next, d.window_height * W, d.channels);
+      dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, OneVector{vector_begin(v, d.channels)});
     } else {
       const int64_t last = v + kVectors < vectors ? v + kVectors : vectors;
-      dense_channels<W, S, kRows, B, kHasBfloat16>(d, 0, ManyVectors{v, last, d.channels});
+      dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, ManyVectors{v, last, d.channels});
     }
   }
 }
@@ -169,15 +188,21 @@ inline bool prefers_wide_blocks(int64_t width) {
   return 87 * computed(kWideBlock) < 100 * computed(kBlock);
 }
 
+template <int W, int S, bool kIsSquare, bool kHasBfloat16, typename Rows>
+void dense_as(const Rows &d) {
+  if constexpr (W > 3 && S == 1 && kWideBlock != kBlock) {
+    if (prefers_wide_blocks(d.output_width)) return dense_by<W, S, kWideBlock, kIsSquare, kHasBfloat16>(d);
+  }
+  dense_by<W, S, Blocking<W, S>::kColumns, kIsSquare, kHasBfloat16>(d);
+}
+
 template <int W, int S, bool kHasBfloat16, typename Rows>
 void dense(const Rows &d) {
-  constexpr int kRows = Blocking<W, S>::kRows;
-  constexpr int kColumns = Blocking<W, S>::kColumns;
-  if (d.stride_y != S) return dense_by<W, S, 1, kColumns, kHasBfloat16>(d);
-  if constexpr (W == 5 && S == 1 && kWideBlock != kBlock) {
-    if (prefers_wide_blocks(d.output_width)) return dense_by<W, S, kRows, kWideBlock, kHasBfloat16>(d);
+  if constexpr (W <= kWidestSquare) {
+    const bool is_square = d.window_height == W && d.stride_y == S && d.dilation_y == 1;
+    if (is_square) return dense_as<W, S, true, kHasBfloat16>(d);
   }
-  dense_by<W, S, kRows, kColumns, kHasBfloat16>(d);
+  dense_as<W, S, false, kHasBfloat16>(d);
 }
 
 /* What taps outside of the image read. */
@@ -247,13 +272,18 @@ void any(const Rows &d) {
 
 template <bool kHasBfloat16, typename Rows>
 void depthwise_rows_of(const Rows &d) {
-  const bool is_dense = d.dilation_x == 1 && d.dilation_y == 1 && d.window_width == d.window_height;
-  const int64_t window = is_dense ? d.window_width : 0;
-  if (window == 3 && d.stride_x == 1) return dense<3, 1, kHasBfloat16>(d);
-  if (window == 3 && d.stride_x == 2) return dense<3, 2, kHasBfloat16>(d);
-  if (window == 5 && d.stride_x == 1) return dense<5, 1, kHasBfloat16>(d);
-  if (window == 5 && d.stride_x == 2) return dense<5, 2, kHasBfloat16>(d);
-  any<kHasBfloat16>(d);
+  const int64_t stride = d.dilation_x == 1 ? d.stride_x : 0;
+  switch (stride == 1 || stride == 2 ? 2 * d.window_width + stride : 0) {
+    case 2 * 3 + 1: return dense<3, 1, kHasBfloat16>(d);
+    case 2 * 3 + 2: return dense<3, 2, kHasBfloat16>(d);
+    case 2 * 5 + 1: return dense<5, 1, kHasBfloat16>(d);
+    case 2 * 5 + 2: return dense<5, 2, kHasBfloat16>(d);
+    case 2 * 7 + 1: return dense<7, 1, kHasBfloat16>(d);
+    case 2 * 7 + 2: return dense<7, 2, kHasBfloat16>(d);
+    case 2 * 9 + 1: return dense<9, 1, kHasBfloat16>(d);
+    case 2 * 9 + 2: return dense<9, 2, kHasBfloat16>(d);
+    default: return any<kHasBfloat16>(d);
+  }
 }
 
 }  // namespace
