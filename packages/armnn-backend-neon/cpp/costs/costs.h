@@ -22,6 +22,8 @@ constexpr double kFunctionNs = 0.6;
 constexpr double kInt8MultiplyAddNs = 0.005;
 constexpr double kInt8DepthwiseMultiplyAddNs = 0.02;
 constexpr double kInt8StoredNs = 0.2;
+constexpr double kInt8LineMultiplyAddNs = 0.005; /* the same of a depthwise one from lines */
+constexpr double kInt8LineStoredNs = 0.05;
 constexpr double kInt8WeightNs = 0.03;
 constexpr double kWidenedNs = 0.03; /* a byte that becomes a number of 16 bits */
 constexpr double kLookUpNs = 0.4;
@@ -108,6 +110,8 @@ constexpr int64_t kLeastInt8ReducedColumns = 4;
 constexpr int64_t kMostDepthwiseRows = 8;
 constexpr int64_t kLeastDepthwisePiece = 64;
 constexpr int64_t kMostInt8DepthwisePiece = 96;
+constexpr int64_t kLeastInterleavedColumns = 8;
+constexpr int64_t kMostInterleavedBytes = 32 * 1024; /* of lines: they stay in the first cache */
 
 /* Chains of pointwise operations: links at most, the shortest run of one number worth filling in. */
 constexpr size_t kMostLinks = 16;

@@ -305,7 +305,7 @@ void lower_int8_depthwise(Lowering &l) {
   if (d.is_single()) {
     require_narrow(params);
     const Int8WeightSteps steps{1, d.windows.window_width * d.outputs, d.outputs};
-    return l.add(int8_depthwise_convolution(tensors, d.windows, steps, std::move(params)));
+    return l.add(int8_depthwise_convolution(tensors, d.windows, steps, std::move(params), l.kernels()));
   }
   if (d.windows.channels == 1 && suits_int8_direct(d.windows, params)) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
@@ -334,7 +334,7 @@ void lower_int8_convolution(Lowering &l) {
   if (is_depthwise) {
     require_narrow(params);
     const Int8WeightSteps steps{c.taps(), windows.window_width, 1}; /* the same in both layouts */
-    return l.add(int8_depthwise_convolution(tensors, windows, steps, std::move(params)));
+    return l.add(int8_depthwise_convolution(tensors, windows, steps, std::move(params), l.kernels()));
   }
   if (is_direct) {
     return l.add(int8_direct_convolution(tensors, windows, direct_layout(windows, c.columns()), std::move(params)));

@@ -126,6 +126,30 @@ struct Int8DepthwiseRows : DepthwiseShape {
   Requantization requantization;
 };
 
+/* The same from lines of the image, four of which are multiplied at once: rows of the window, or columns of one.
+ * Bias, scales and weights are in the order of interleaved channels: for each table.line_channels of them, the last
+ * ones overlapping those before where there are so many, in each of four registers 4 of each 16.
+ */
+struct Int8DepthwiseLines : DepthwiseShape {
+  const uint8_t *input; /* the image: [height, width, channels] */
+  const void *weights; /* for each line and tap, four bytes a channel; zeros where the window ends */
+  const void *bias; /* of each channel, int32_t */
+  uint8_t *output; /* [count, output_width, channels] */
+  int64_t output_step; /* between the rows of the output */
+  int64_t count, output_width;
+  int64_t top; /* as in DepthwiseRows */
+  int64_t left;
+  bool joins_rows; /* else columns */
+  int64_t lines; /* of four rows each, or of one */
+  int64_t taps; /* of a line, so many columns apart */
+  int64_t tap_step;
+  int64_t columns; /* that outputs see, from left on */
+  void *interleaved; /* room for lines * columns * 4 vectors */
+  bool is_signed;
+  int32_t zero_point; /* of the image, as stored */
+  Requantization requantization;
+};
+
 /* The windows of pooling in an image. */
 struct PoolingShape {
   int64_t height, width, channels;
@@ -200,6 +224,10 @@ struct Int8Kernels {
   void (*end_tiles)(const TileState &kept);
   void (*direct_row)(const Int8DirectRow &row);
   void (*depthwise_rows)(const Int8DepthwiseRows &rows);
+  /* nullptr: the level has no instructions for it; the channels that it computes together, and that it needs. */
+  void (*depthwise_lines)(const Int8DepthwiseLines &lines);
+  int32_t line_channels;
+  int32_t least_line_channels;
   /* Of each row of A, over taps and depth, as it is read. */
   void (*sum_rows)(const Int8GemmTile &tile, int32_t *sums);
   /* In the place of rows of int32_t; the stride is in elements. */

@@ -44,11 +44,14 @@ struct Requantizer {
 
   Bytes operator()(Ints sum, Floats scale) const { return stored(__builtin_convertvector(sum, Floats) * scale); }
 
-  Bytes stored(Floats real) const {
+  /* What is stored, not narrowed yet. */
+  Ints number(Floats real) const {
     const Floats inside = maximum(lowest, minimum(highest, real));
     const Ints whole = reinterpret_cast<Ints>(inside + kWhole) - kWholeBits;
-    return narrowed(whole + zero_point);
+    return whole + zero_point;
   }
+
+  Bytes stored(Floats real) const { return narrowed(number(real)); }
 
   Bytes stored(Ints steps) const {
     const Ints shifted = steps + zero_point;

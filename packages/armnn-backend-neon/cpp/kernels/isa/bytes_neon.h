@@ -29,6 +29,11 @@ struct NarrowColumns {
   static constexpr bool kIsThere = false;
 };
 
+/* Neighbours are gathered instead. */
+struct InterleavedLines {
+  static constexpr bool kIsThere = false;
+};
+
 /* All weights are multiplied alike. */
 struct SmallWeights {
   static constexpr bool kAreThere = false;

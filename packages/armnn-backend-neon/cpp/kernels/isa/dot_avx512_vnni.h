@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/int8/kernels.h"
+#include "kernels/isa/interleaved_avx512.h"
 #include "kernels/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -26,6 +26,11 @@ struct NarrowColumns {
   static constexpr bool kIsThere = false;
 };
 
+/* Neighbours are gathered instead. */
+struct InterleavedLines {
+  static constexpr bool kIsThere = false;
+};
+
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL
 

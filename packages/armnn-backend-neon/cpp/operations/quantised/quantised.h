@@ -33,7 +33,7 @@ struct Int8WeightSteps {
 };
 
 OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
-                                        const Int8WeightSteps &steps, Int8Params params);
+                                        const Int8WeightSteps &steps, Int8Params params, const Kernels &kernels);
 
 struct Int8PoolingKind {
   bool takes_maximum;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/quantised/quantised.h"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -8,13 +6,14 @@
 #include "costs/costs.h"
 #include "graph/packed.h"
 #include "operations/depthwise/depthwise.h"
+#include "operations/quantised/int8_depthwise.h"
 
 namespace cpuacc {
 namespace {
 
-class Int8Depthwise final : public WithInt8Epilogue {
+class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
  public:
-  Int8Depthwise(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
+  Int8DepthwiseOfNeighbours(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
       : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
         windows_(column_as_row(windows)),
         steps_(steps) {
@@ -27,7 +26,7 @@ class Int8Depthwise final : public WithInt8Epilogue {
     const int64_t lanes = kernels.lanes;
     padded_channels_ = ratio_up(w.channels, lanes) * lanes;
     groups_ = ratio_up(w.window_width, kernels.depthwise_group);
-    pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
+    pack({static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_}, kernels);
     scales_ = filled_multipliers(w.channels, lanes);
     const int64_t outputs = w.batch * w.output_height * w.output_width;
     choose_pieces(setup.threads_for(outputs_ns(outputs)));
@@ -83,13 +82,7 @@ class Int8Depthwise final : public WithInt8Epilogue {
     band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
   }
 
-  int32_t weight(const uint8_t *weights, int64_t c, int64_t i, int64_t j) const {
-    const uint8_t stored = weights[c * steps_.channel + i * steps_.row + j * steps_.column];
-    const int32_t number = params_.right_is_signed ? static_cast<int8_t>(stored) : stored;
-    return number - params_.right_zero_point;
-  }
-
-  void pack(const uint8_t *weights, const Int8Kernels &kernels) {
+  void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
     const Windows &w = windows_;
     const int32_t group = kernels.depthwise_group;
     const size_t bytes = static_cast<size_t>(w.window_height * groups_ * padded_channels_) * 4;
@@ -101,7 +94,7 @@ class Int8Depthwise final : public WithInt8Epilogue {
     for (int64_t i = 0; i < w.window_height; ++i) {
       for (int64_t j = 0; j < w.window_width; ++j) {
         for (int64_t c = 0; c < w.channels; ++c) {
-          const int32_t number = weight(weights, c, i, j);
+          const int32_t number = weights.at(c, i, j);
           const int64_t place = (i * groups_ + j / group) * padded_channels_ + c;
           std::memcpy(packed + place * 4 + j % group * (4 / group), &number,
                       static_cast<size_t>(4 / group)); /* the lowest bytes come first */
@@ -130,9 +123,9 @@ class Int8Depthwise final : public WithInt8Epilogue {
 
 }  // namespace
 
-OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
-                                        const Int8WeightSteps &steps, Int8Params params) {
-  return std::make_unique<Int8Depthwise>(tensors, windows, steps, std::move(params));
+OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,
+                                          const Int8WeightSteps &steps, Int8Params params) {
+  return std::make_unique<Int8DepthwiseOfNeighbours>(tensors, windows, steps, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include <algorithm>
+#include <cstring>
+
+#include "costs/costs.h"
+#include "graph/packed.h"
+#include "operations/depthwise/depthwise.h"
+#include "operations/quantised/int8_depthwise.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kJoined = 4; /* rows or columns of a window that are multiplied at once */
+
+class Int8DepthwiseOfLines final : public WithInt8Epilogue {
+ public:
+  Int8DepthwiseOfLines(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
+      : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
+        windows_(column_as_row(windows)),
+        steps_(steps) {
+    if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
+  }
+
+  size_t prepare(const Setup &setup) override {
+    const Windows &w = windows_;
+    const int64_t groups_down = ratio_up(w.window_height, kJoined);
+    const int64_t groups_across = ratio_up(w.window_width, kJoined);
+    /* Interleaving takes less than the products, and a window of rows is interleaved less often. */
+    joins_rows_ = groups_down * w.window_width <= w.window_height * groups_across;
+    lines_ = joins_rows_ ? groups_down : w.window_height;
+    taps_ = joins_rows_ ? w.window_width : groups_across;
+    tap_step_ = w.dilation_x * (joins_rows_ ? 1 : kJoined);
+    pack({static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_}, setup.kernels.int8);
+    choose_pieces(setup.threads_for(outputs_ns(w.batch * w.output_height * w.output_width)), setup.kernels.int8);
+    columns_ = (piece_ - 1) * w.stride_x + (taps_ - 1) * tap_step_ + 1;
+    thread_bytes_ = aligned_bytes(static_cast<size_t>(column_bytes(setup.kernels.int8) * columns_));
+    return thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    Int8DepthwiseLines shared{};
+    shared.weights = weights_.get();
+    shared.bias = bias_.get();
+    shared.output_step = w.output_width * w.channels;
+    shared.joins_rows = joins_rows_;
+    shared.lines = lines_;
+    shared.taps = taps_;
+    shared.tap_step = tap_step_;
+    shared.is_signed = params_.left_is_signed;
+    shared.zero_point = params_.left_zero_point;
+    shared.requantization = params_.requantization(static_cast<const float *>(scales_.get()));
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    for_each_band(frame, w, band_, piece_, outputs_ns(band_ * piece_), frame.in<uint8_t>(inputs[0]),
+                  frame.out<uint8_t>(outputs[0]), shared, [&](Int8DepthwiseLines &rows, int32_t thread) {
+                    rows.interleaved = frame.scratch_of<std::byte>(thread, thread_bytes_);
+                    rows.columns = (rows.output_width - 1) * w.stride_x + (taps_ - 1) * tap_step_ + 1;
+                    frame.kernels.int8.depthwise_lines(rows);
+                    for (int64_t r = 0; r < rows.count; ++r) {
+                      epilogue(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
+                    }
+                  });
+  }
+
+ private:
+  int64_t column_bytes(const Int8Kernels &kernels) const { return lines_ * kJoined * kernels.line_channels; }
+
+  double outputs_ns(int64_t count) const {
+    const auto products = static_cast<double>(lines_ * taps_ * kJoined);
+    return static_cast<double>(count * windows_.channels) *
+           (products * costs::kInt8LineMultiplyAddNs + costs::kInt8LineStoredNs);
+  }
+
+  /* Into as few calls as keep the threads busy, of so many columns that they stay in the first cache interleaved. */
+  void choose_pieces(int32_t threads, const Int8Kernels &kernels) {
+    const Windows &w = windows_;
+    const int64_t room = costs::kMostInterleavedBytes / column_bytes(kernels) / w.stride_x;
+    const int64_t most = std::clamp(room, costs::kLeastInterleavedColumns, std::max<int64_t>(room, 1) + w.output_width);
+    const int64_t pieces = std::max<int64_t>(1, ratio_up(w.output_width, most));
+    piece_ = std::max<int64_t>(1, ratio_up(w.output_width, pieces));
+    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
+    const int64_t others = std::max<int64_t>(1, w.batch * pieces);
+    const int64_t bands = std::clamp<int64_t>(ratio_up(wanted, others), 1, std::max<int64_t>(1, w.output_height));
+    band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
+  }
+
+  /* Weights, bias and scales in the order of Int8DepthwiseLines. */
+  void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
+    const Windows &w = windows_;
+    const int64_t together = kernels.line_channels;
+    const int64_t parts = ratio_up(w.channels, together);
+    const size_t padded = static_cast<size_t>(parts * together);
+    const int64_t part_bytes = lines_ * taps_ * together * kJoined;
+    const std::shared_ptr<void> packed = zeros(static_cast<size_t>(parts * part_bytes));
+    const std::shared_ptr<void> bias = zeros(padded * sizeof(int32_t));
+    const std::shared_ptr<void> scales = zeros(padded * sizeof(float));
+    const int32_t zero_point = params_.left_zero_point + kernels.read_offset[params_.left_is_signed ? 1 : 0];
+    for (int64_t part = 0; part < parts; ++part) {
+      const bool is_cut = w.channels >= together && (part + 1) * together > w.channels;
+      const int64_t begin = is_cut ? w.channels - together : part * together;
+      for (int64_t i = 0; i < together; ++i) {
+        const int64_t c = begin + channel_of(i, together);
+        if (c >= w.channels) continue;
+        auto *to = static_cast<int8_t *>(packed.get()) + part * part_bytes + i * kJoined;
+        const size_t at = static_cast<size_t>(part * together + i);
+        const int32_t sum = pack_channel(weights, c, together, to);
+        static_cast<int32_t *>(bias.get())[at] = bias_of(c) - zero_point * sum;
+        static_cast<float *>(scales.get())[at] = params_.multipliers[static_cast<size_t>(c)];
+      }
+    }
+    weights_ = packed;
+    bias_ = bias;
+    scales_ = scales;
+  }
+
+  static std::shared_ptr<void> zeros(size_t bytes) {
+    std::shared_ptr<void> memory = aligned_memory(bytes);
+    std::memset(memory.get(), 0, bytes);
+    return memory;
+  }
+
+  /* Of so many channels, that which stands at a place of interleaved ones. */
+  static int64_t channel_of(int64_t place, int64_t together) {
+    const int64_t of_register = together / kJoined;
+    const int64_t within = place % of_register;
+    return within / 4 * 16 + place / of_register * 4 + within % 4;
+  }
+
+  /* Returns the sum of its weights. */
+  int32_t pack_channel(const Int8DepthwiseWeights &weights, int64_t c, int64_t together, int8_t *to) const {
+    const Windows &w = windows_;
+    int32_t sum = 0;
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        const int64_t line = joins_rows_ ? i / kJoined : i;
+        const int64_t tap = joins_rows_ ? j : j / kJoined;
+        const int64_t place = joins_rows_ ? i % kJoined : j % kJoined;
+        const int32_t number = weights.at(c, i, j);
+        to[(line * taps_ + tap) * together * kJoined + place] = static_cast<int8_t>(number);
+        sum += number;
+      }
+    }
+    return sum;
+  }
+
+  int32_t bias_of(int64_t c) const { return params_.bias.empty() ? 0 : params_.bias[static_cast<size_t>(c)]; }
+
+  Windows windows_;
+  Int8WeightSteps steps_;
+  bool joins_rows_ = true; /* as in Int8DepthwiseLines, as those below */
+  int64_t lines_ = 1;
+  int64_t taps_ = 1;
+  int64_t tap_step_ = 1;
+  int64_t columns_ = 1;
+  int64_t band_ = 1; /* output rows at a time */
+  int64_t piece_ = 1; /* outputs of a row at a time */
+  size_t thread_bytes_ = 0;
+  std::shared_ptr<const void> weights_, bias_, scales_;
+};
+
+}  // namespace
+
+OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
+                                        const Int8WeightSteps &steps, Int8Params params, const Kernels &kernels) {
+  const bool has_lines = kernels.int8.depthwise_lines != nullptr &&
+                         windows.channels >= kernels.int8.least_line_channels;
+  const auto make = has_lines ? int8_depthwise_of_lines : int8_depthwise_of_neighbours;
+  return make(tensors, windows, steps, std::move(params));
+}
+
+OperationPtr int8_depthwise_of_lines(const WeightedTensors &tensors, const Windows &windows,
+                                     const Int8WeightSteps &steps, Int8Params params) {
+  return std::make_unique<Int8DepthwiseOfLines>(tensors, windows, steps, std::move(params));
+}
+
+}  // namespace cpuacc
