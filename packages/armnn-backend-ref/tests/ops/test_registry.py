@@ -43,3 +43,15 @@ def test_a_layer_imports_its_family_and_no_other() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     families = [name for name in run.stdout.split() if "._" not in name]
     assert families == ["armnn_backend_ref.ops.normalization"]
+
+
+def test_plain_types_need_no_other_library() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from armnn_backend_ref.ops.quantizing import to_type\n"
+        "print(to_type(np.array([300.5, -1.5, 2.5]), np.dtype(np.uint8)), 'ml_dtypes' in sys.modules)"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "[255   0   2] False"

@@ -119,9 +119,7 @@ def to_type(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _truncated(x: Array, dtype: np.dtype[Any]) -> Array:
-    import ml_dtypes  # as above
-
-    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # has no annotations
+    limits = _limits(dtype)
     low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)
     if int(high) > limits.max:  # the limit is no number of this type: take the one below
         high = np.nextafter(high, x.dtype.type(0))
@@ -134,6 +132,15 @@ def _truncated(x: Array, dtype: np.dtype[Any]) -> Array:
     if int(high) == limits.max:
         return inside
     return np.where(x > high, np.array(limits.max, dtype), inside)
+
+
+def _limits(dtype: np.dtype[Any]) -> Any:
+    """Return the smallest and the largest number of a type."""
+    if dtype.num < _FIRST_FOREIGN_TYPE:
+        return np.iinfo(dtype)
+    import ml_dtypes  # as above: it takes 4 ms
+
+    return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # has no annotations
 
 
 _FIRST_FOREIGN_TYPE = 256  # NPY_USERDEF: types that NumPy did not bring are numbered from here
