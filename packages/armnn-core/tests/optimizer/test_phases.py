@@ -58,7 +58,7 @@ def test_a_network_of_known_shapes_is_rewritten_once(make_backend, participants)
     rounds: list[str] = []
 
     def control(name, network, rewrite) -> int:
-        rounds.extend([name] if name == "fold_pad" else [])
+        rounds.extend([name] if name == "squash_equal_siblings" else [])
         return rewrite(network)
 
     def prepared(shape: tuple[int | str, ...]) -> list[str]:

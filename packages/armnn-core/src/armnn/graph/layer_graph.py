@@ -21,6 +21,7 @@ from armnn.graph._operands import (
     replaced_inputs,
     spec_of,
 )
+from armnn.graph._order import Order
 from armnn.graph.layer import Layer, Value, default_descriptor, make_outputs
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo, info_of
@@ -67,7 +68,7 @@ class LayerGraph:
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0
-        self._order: tuple[Layer, ...] | None = None
+        self._order: Order | None = None
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class LayerGraph:
         except KeyError:
             raise InvalidArgumentError(f"the network {self.name!r} has no layer {name!r}") from None
 
-    def topological_order(self) -> tuple[Layer, ...]:
+    def topological_order(self) -> Order:
         """Return the layers so that each follows its producers.
 
         Where the order is free, older layers come first. Output layers come last, so that copies of
@@ -126,7 +127,7 @@ class LayerGraph:
             self._order = self._sorted()
         return self._order
 
-    def _sorted(self) -> tuple[Layer, ...]:
+    def _sorted(self) -> Order:
         """Return the order of making if producers come first."""
         order = [layer for layer in self._layers if layer.type != "Output"]
         order += self.outputs
@@ -136,15 +137,15 @@ class LayerGraph:
                 if value is not None and value.producer not in before:
                     return self._sorted_by_uses(order)
             before.add(layer)
-        return tuple(order)
+        return Order(order)
 
-    def _sorted_by_uses(self, layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    def _sorted_by_uses(self, layers: Sequence[Layer]) -> Order:
         from armnn.graph._by_uses import sorted_by_uses  # late: most networks are made in order
 
         order, stuck = sorted_by_uses(layers)
         if stuck:
             raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
-        return tuple(order)
+        return Order(order)
 
     # -- making ---------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn._logging import Logger
@@ -67,7 +68,7 @@ PASSES: tuple[Pass, ...] = (
 """The passes in their order; callers that can compute layers put ``fold_constants`` before them."""
 
 MAX_ROUNDS = 100
-"""How often the passes run at most; each round but the last finds what the one before uncovered."""
+"""How often each pass runs at most; each round but the last finds what the one before uncovered."""
 
 PassControl: TypeAlias = "Callable[[str, Network, Pass], int]"
 """Runs a pass, given its name, and returns the number of changes; 0 if it leaves it out."""
@@ -91,12 +92,13 @@ def run_passes(network: Network, passes: Sequence[Pass] = PASSES) -> int:
     Returns:
         How many changes were made.
     """
-    total = 0
-    for _ in range(MAX_ROUNDS):
-        changes = sum(_run(network, rewrite) for rewrite in passes)
-        if changes == 0:
-            return total
+    total = idle = 0
+    for rewrite in chain.from_iterable(repeat(passes, MAX_ROUNDS)):
+        changes = _run(network, rewrite)
         total += changes
+        idle = 0 if changes else idle + 1
+        if idle == len(passes):  # none needs to see the same network again
+            return total
     _log.warning("network %r: the passes still find work after %d rounds", network.name, MAX_ROUNDS)
     return total
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
@@ -21,12 +21,9 @@ from armnn.layers.elementwise import (
 from armnn.types import BinaryOperation
 
 if TYPE_CHECKING:
-    from types import UnionType
-
     from armnn.graph import Layer, Network, Value
+    from armnn.graph._order import Kinds
     from armnn.layers import Descriptor, LayerType
-
-    Kinds: TypeAlias = type[Any] | UnionType | tuple[type[Any], ...]
 
 
 _BINARY_LAYERS = {
@@ -53,13 +50,23 @@ def walk(network: Network, kinds: Kinds | None = None) -> Iterator[Layer]:
         network: The network.
         kinds: The descriptors of the layers that are wanted.
     """
-    wanted: dict[type[Any], bool] = {}  # asked once per kind: most layers are not wanted
-    for layer in network.topological_order():
-        kind = type(layer.descriptor)
-        if kind not in wanted:
-            wanted[kind] = not layer.spec.no_kernel and (kinds is None or issubclass(kind, kinds))
-        if wanted[kind] and layer in network:
+    for layer in network.topological_order().computing(kinds):
+        if layer in network:
             yield layer
+
+
+def holds(network: Network, kinds: Kinds, are_wanted: Callable[[Any], bool] | None = None) -> bool:
+    """Return whether a network has a layer of some kinds.
+
+    A pass that needs one has nothing to look for without it.
+
+    Args:
+        network: The network.
+        kinds: The descriptors of the layers.
+        are_wanted: Says of such parameters whether they count.
+    """
+    found = network.topological_order().computing(kinds)
+    return bool(found) if are_wanted is None else any(are_wanted(each.descriptor) for each in found)
 
 
 def first_input(layer: Layer) -> Value:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.layers.reshaping import BroadcastToDescriptor
-from armnn.optimizer.passes._pattern import first_input, may_absorb, rewire, walk
+from armnn.optimizer.passes._pattern import first_input, holds, may_absorb, rewire, walk
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -35,6 +35,8 @@ def delete_broadcast_to(network: Network) -> int:
     Returns:
         How many inputs were replaced.
     """
+    if not holds(network, BroadcastToDescriptor):
+        return 0
     return sum(
         _skip(network, layer, index)
         for layer in walk(network)

@@ -65,11 +65,11 @@ def _is_constant(layer: Layer) -> bool:
 
     Its result is then constant, too.
     """
-    if layer.type == "Debug":
-        return False  # it shows what passes in each run
-    if awaits_parameters(layer):
-        return False
-    return all(value is None or value.constant is not None for value in layer.inputs)
+    for value in layer.inputs:
+        if value is not None and value.producer.data is None:
+            return False  # as of nearly all
+    # Debug shows what passes in each run.
+    return layer.type != "Debug" and not awaits_parameters(layer)
 
 
 def _is_worth_keeping(layer: Layer) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
     BINARY,
+    binary_operation,
     may_absorb,
     number_operand,
     only_reader,
@@ -32,6 +33,8 @@ def max_min_into_bounded_relu(network: Network) -> int:
 
 
 def _replace(network: Network, layer: Layer) -> bool:
+    if binary_operation(layer) not in (BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM):
+        return False  # as nearly all
     outer = number_operand(layer)
     if outer is None or not layer.output.info.data_type.is_float:
         return False

@@ -11,10 +11,11 @@ from armnn.optimizer.passes._pattern import (
     binary_operation,
     bypass,
     first_input,
+    holds,
     only_reader,
     walk,
 )
-from armnn.optimizer.passes._permutation import axis_order, inverse
+from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order, inverse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +36,8 @@ def move_permute_down(network: Network) -> int:
     Returns:
         How many layers changed places with permutations.
     """
+    if not holds(network, PERMUTATIONS):
+        return 0
     return sum(_swap(network, layer) for layer in walk(network))
 
 

@@ -13,6 +13,7 @@ from armnn.optimizer.passes._pattern import (
     BINARY,
     binary_operation,
     first_input,
+    holds,
     replace_layer,
     walk,
 )
@@ -31,7 +32,13 @@ def recognize_gelu(network: Network) -> int:
     Returns:
         How many were replaced.
     """
+    if not holds(network, ElementwiseUnaryDescriptor, _is_error_function):
+        return 0
     return sum(_replace(network, layer) for layer in walk(network, (ActivationDescriptor, *BINARY)))
+
+
+def _is_error_function(unary: ElementwiseUnaryDescriptor) -> bool:
+    return unary.operation is UnaryOperation.ERF
 
 
 def _replace(network: Network, layer: Layer) -> bool:
@@ -57,10 +64,7 @@ def _root(operand: Value, gate: Value, outside: Line) -> tuple[Value, list[Layer
     behind = line_of(gate)
     error = behind.value.producer
     descriptor = error.descriptor
-    if (
-        not isinstance(descriptor, ElementwiseUnaryDescriptor)
-        or descriptor.operation is not UnaryOperation.ERF
-    ):
+    if not isinstance(descriptor, ElementwiseUnaryDescriptor) or not _is_error_function(descriptor):
         return None
     for inside in lines_of(operand):
         before = line_of(first_input(error), until=inside.value)

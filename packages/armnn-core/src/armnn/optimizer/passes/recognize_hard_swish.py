@@ -12,6 +12,7 @@ from armnn.optimizer.passes._pattern import (
     BINARY,
     binary_operation,
     first_input,
+    holds,
     replace_layer,
     walk,
 )
@@ -31,7 +32,13 @@ def recognize_hard_swish(network: Network) -> int:
     Returns:
         How many were replaced.
     """
+    if not holds(network, ActivationDescriptor, _is_clip):
+        return 0
     return sum(_replace(network, layer) for layer in walk(network, (ActivationDescriptor, *BINARY)))
+
+
+def _is_clip(bounds: ActivationDescriptor) -> bool:
+    return bounds.function is ActivationFunction.BOUNDED_RELU and bounds.b == 0
 
 
 def _replace(network: Network, layer: Layer) -> bool:
@@ -64,12 +71,7 @@ def _passed_on_the_way(x: Value, gate: Value, factor: float) -> list[Layer] | No
     behind = line_of(gate)
     clip = behind.value.producer
     bounds = clip.descriptor
-    if (
-        behind.offset != 0
-        or not isinstance(bounds, ActivationDescriptor)
-        or bounds.function is not ActivationFunction.BOUNDED_RELU
-        or bounds.b != 0
-    ):
+    if behind.offset != 0 or not isinstance(bounds, ActivationDescriptor) or not _is_clip(bounds):
         return None
     before = line_of(first_input(clip), until=x)
     scale = behind.factor * factor

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseUnaryDescriptor
@@ -15,6 +15,7 @@ from armnn.optimizer.passes._pattern import (
     awaits_parameters,
     binary_operation,
     first_input,
+    holds,
     may_absorb,
     number_operand,
     only_reader,
@@ -36,10 +37,24 @@ def recognize_layer_normalization(network: Network) -> int:
     Returns:
         How many layers were replaced.
     """
+    if not holds(network, _NEEDED, _may_take_part):
+        return 0
     return sum(
         _replace_quotient(network, layer) or _absorb_constant(network, layer)
         for layer in walk(network, BINARY)
     )
+
+
+_NEEDED = (ActivationDescriptor, ElementwiseUnaryDescriptor, LayerNormalizationDescriptor)
+
+
+def _may_take_part(descriptor: Any) -> bool:
+    """Return whether a layer is a root, or normalises already."""
+    if isinstance(descriptor, ActivationDescriptor):
+        return descriptor.function is ActivationFunction.SQRT
+    if isinstance(descriptor, ElementwiseUnaryDescriptor):
+        return descriptor.operation in (UnaryOperation.SQRT, UnaryOperation.RSQRT)
+    return True
 
 
 def _replace_quotient(network: Network, layer: Layer) -> bool:

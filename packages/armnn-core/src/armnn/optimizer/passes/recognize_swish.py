@@ -10,6 +10,7 @@ from armnn.optimizer.passes._pattern import (
     BINARY,
     binary_operation,
     first_input,
+    holds,
     may_absorb,
     only_reader,
     replace_layer,
@@ -29,6 +30,8 @@ def recognize_swish(network: Network) -> int:
     Returns:
         How many were replaced.
     """
+    if not holds(network, ActivationDescriptor, _is_sigmoid):
+        return 0
     return sum(_replace(network, layer) for layer in walk(network, BINARY))
 
 
@@ -37,7 +40,7 @@ def _replace(network: Network, layer: Layer) -> bool:
         return False
     for position, gate in enumerate(layer.inputs):
         x = layer.inputs[1 - position]
-        if gate is None or x is None or not _is_sigmoid(gate, x) or x.info != layer.output.info:
+        if gate is None or x is None or not _is_gate(gate, x) or x.info != layer.output.info:
             continue
         if only_reader(gate) is not layer or not may_absorb(layer, gate.producer):
             continue
@@ -46,12 +49,15 @@ def _replace(network: Network, layer: Layer) -> bool:
     return False
 
 
-def _is_sigmoid(gate: Value, x: Value) -> bool:
+def _is_gate(gate: Value, x: Value) -> bool:
     maker = gate.producer
-    d = maker.descriptor
     return (
-        isinstance(d, ActivationDescriptor)
-        and d.function is ActivationFunction.SIGMOID
+        isinstance(maker.descriptor, ActivationDescriptor)
+        and _is_sigmoid(maker.descriptor)
         and first_input(maker) is x
         and x.info.data_type.is_float
     )
+
+
+def _is_sigmoid(activation: ActivationDescriptor) -> bool:
+    return activation.function is ActivationFunction.SIGMOID

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""An order of layers, which finds those of some kinds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import UnionType
+
+    from armnn.graph.layer import Layer
+    from armnn.layers import Descriptor
+
+    Kinds: TypeAlias = type[Any] | UnionType | tuple[type[Any], ...]
+
+
+class Order(tuple["Layer", ...]):
+    """Layers in an order; most passes look for few of them."""
+
+    def computing(self, kinds: Kinds | None = None) -> Sequence[Layer]:
+        """Return the layers that compute something.
+
+        Args:
+            kinds: The descriptors of those that are wanted.
+        """
+        known = self._of_each_kind
+        if kinds is None:
+            return known[None]
+        wanted = [kind for kind in known if kind is not None and issubclass(kind, kinds)]
+        if len(wanted) == 1:
+            return known[wanted[0]]
+        # The kinds of a pass are mostly absent.
+        return [each for each in known[None] if each.spec.descriptor in wanted] if wanted else ()
+
+    @property
+    def _of_each_kind(self) -> dict[type[Descriptor] | None, list[Layer]]:
+        """The layers of each kind that compute; None has all of them."""
+        found: dict[type[Descriptor] | None, list[Layer]] | None = self.__dict__.get("kinds")
+        if found is None:
+            found = self.__dict__["kinds"] = {None: []}
+            for layer in self:
+                spec = layer.spec
+                if not spec.no_kernel:
+                    found[None].append(layer)
+                    found.setdefault(spec.descriptor, []).append(layer)
+        return found
