@@ -49,7 +49,8 @@ def test_plain_types_need_no_other_library() -> None:
     code = (
         "import sys, numpy as np\n"
         "from armnn_backend_ref.ops.quantizing import to_type\n"
-        "print(to_type(np.array([300.5, -1.5, 2.5]), np.dtype(np.uint8)), 'ml_dtypes' in sys.modules)"
+        "made = to_type(np.array([300.5, -1.5, 2.5]), np.dtype(np.uint8))\n"
+        "print(made, 'ml_dtypes' in sys.modules)"
     )
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -131,7 +131,9 @@ def _decode_graph(graph: messages.Graph) -> None:
 
 def _decode_nodes(nodes: Iterable[messages.Node]) -> None:
     for node in nodes:
+        node.decode()  # here and below sooner than by the first use: that takes longer
         for attribute in node.attribute:
+            attribute.decode()
             if attribute.g is not None:
                 _decode_graph(attribute.g)
             for graph in attribute.graphs:

@@ -107,7 +107,7 @@ def choice(number: int, allowed: Collection[int]) -> Any:
     """Declare an entry of an enumeration; others count as absent."""
 
     def chosen(value: int) -> Any:
-        made = signed(value, 32)
+        made = value if value < 1 << 31 else signed(value, 32)
         return made if made in allowed else IGNORED
 
     return Field(number, {VARINT: (ONE, chosen)}, 0)
@@ -181,7 +181,7 @@ def _signed64(value: int) -> int:
 
 
 def _signed32(value: int) -> int:
-    return signed(value, 32)
+    return value if value < 1 << 31 else signed(value, 32)
 
 
 def _all_signed64(data: bytes) -> list[int]:

@@ -52,6 +52,7 @@ class Message:
     _absent: ClassVar[dict[str, Any]] = {}
     _finished: ClassVar[list[tuple[str, Content]]]
     _readers: ClassVar[dict[int, tuple[int, str, Content | None, Field]]]
+    _short: ClassVar[list[tuple[str, Content, bool] | None]]
 
     __slots__ = ("__dict__", "_depth", "_model", "_spans")
     _spans: list[Span | _Part]
@@ -69,11 +70,17 @@ class Message:
         cls._finished = [
             (name, field.finish) for name, field in cls.FIELDS.items() if field.finish is not None
         ]
+        cls._short = [None] * 256
         cls._readers = {
             field.number << 3 | kind: (_change(how, field), name, make, field)
             for name, field in cls.FIELDS.items()
             for kind, (how, make) in field.forms.items()
         }
+        for tag, (how, name, make, field) in cls._readers.items():
+            if make is None or how not in (_ALONE, MANY) or field.finish is not None:
+                continue
+            if tag < 128 and tag & 7 == LENGTH:
+                cls._short[tag] = name, make, how == _ALONE
         _KINDS[cls.__name__] = cls
 
     def __init__(self, **fields: Any) -> None:
@@ -121,7 +128,7 @@ class Message:
         if self.__dict__:
             return
         try:
-            self.__dict__.update(self._decoded())
+            self.__dict__ = self._decoded()
         except UnicodeDecodeError:
             raise ParseError(
                 f"the model {self._model!r} has a name that is not text in UTF-8"
@@ -157,8 +164,7 @@ class Message:
 
     def _decoded(self) -> dict[str, Any]:
         values = self._absent.copy()
-        for span in self._spans:
-            data, start, stop = span
+        for data, start, stop in self._spans:
             if isinstance(data, bytes):
                 self._read(values, data, start, stop)
                 continue
@@ -174,10 +180,24 @@ class Message:
 
     def _read(self, values: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
         """Add the fields of a part in memory."""
-        readers = self._readers
+        readers, short = self._readers, self._short
         while pos < stop:
             tag = data[pos]
+            known = short[tag]
             pos += 1
+            if known is not None and data[pos] < 128:  # most of a model is short texts
+                name, of_bytes, is_alone = known
+                begin = pos + 1
+                pos = begin + data[pos]
+                if pos > stop:
+                    raise MalformedError
+                if is_alone:
+                    values[name] = of_bytes(data[begin:pos])
+                elif values[name]:
+                    values[name].append(of_bytes(data[begin:pos]))
+                else:
+                    values[name] = [of_bytes(data[begin:pos])]
+                continue
             if not 8 <= tag < 128:
                 tag, pos = tag_at(data, pos - 1)
             reader = readers.get(tag)
@@ -195,7 +215,10 @@ class Message:
                 if end > stop:
                     raise MalformedError
                 if make is None:
-                    self._add_part(values, name, field, (data, pos, end))
+                    if field.kind or end - pos >= LARGE:
+                        self._add_part(values, name, field, (data, pos, end))
+                    else:
+                        values[name] = data[pos:end]
                     pos = end
                     continue
                 made = make(data[pos:end])
@@ -235,14 +258,11 @@ class Message:
     def _add_part(
         self, values: dict[str, Any], name: str, field: Field, part: Span | _Part
     ) -> None:
-        """Add a message, or raw data."""
+        """Add a message, or raw data that is left where it is."""
         kind = field.kind
         if not kind:
             data, start, stop = part
-            if isinstance(data, bytes) and stop - start < LARGE:
-                values[name] = data[start:stop]
-            else:
-                values[name] = Span(data, start, stop)
+            values[name] = Span(data, start, stop)
             return
         if self._depth >= MOST_DEPTH:
             raise MalformedError
@@ -251,7 +271,9 @@ class Message:
             if values[name] is not None:
                 values[name]._spans.append(part)
                 return
-        made = _KINDS[kind].at(part, self._model, self._depth + 1)
+        cls = _KINDS[kind]
+        made = cls.__new__(cls)  # as at() does
+        made._spans, made._model, made._depth = [part], self._model, self._depth + 1
         if not field.repeated:
             values[name] = made
         elif values[name]:
