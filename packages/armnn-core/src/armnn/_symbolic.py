@@ -41,6 +41,10 @@ class Tape:
         self.values.append(value)
         return Symbolic(self, len(self.values) - 1, value)
 
+    def has_input(self, position: int) -> bool:
+        """Return whether a number is one of an input."""
+        return position < self._inputs
+
     def apply(self, function: Callable[..., Any], *operands: object) -> Any:
         """Return a function of numbers as a symbolic one."""
         position = self._record(function, operands)
@@ -174,6 +178,11 @@ class Symbolic:
     @__class__.setter
     def __class__(self, _kind: Any) -> None:
         raise TypeError("a symbolic number stays one")
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is the size of an input, which needs no check."""
+        return self.tape.has_input(self.position)
 
     def __hash__(self) -> int:
         return 0  # equality decides, and records that

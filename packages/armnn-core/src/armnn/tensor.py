@@ -161,14 +161,19 @@ class TensorInfo:
         Raises:
             InvalidArgumentError: It is no shape, or does not have the axis of the quantisation.
         """
+        if shape is self.shape:
+            return self
         checked = None if shape is None else _checked_shape(shape)
         if _is_plain(checked) and _is_plain(self.shape) and checked == self.shape:
             return self  # whether symbolic shapes are equal is no decision that matters here
         made, assign = object.__new__(TensorInfo), object.__setattr__
         assign(made, "shape", checked)
-        for name in ("data_type", "scales", "zero_points", "axis"):  # they have been checked
-            assign(made, name, getattr(self, name))
-        _check_axis(made)
+        assign(made, "data_type", self.data_type)  # this and the others have been checked
+        assign(made, "scales", self.scales)
+        assign(made, "zero_points", self.zero_points)
+        assign(made, "axis", self.axis)
+        if self.axis is not None:
+            _check_axis(made)
         return made
 
     def with_data_type(self, data_type: DataTypeLike) -> TensorInfo:
@@ -273,7 +278,10 @@ def _checked_shape(shape: Iterable[Dimension]) -> Shape:
     else:
         dims = tuple(items(shape, "the shape of a tensor", "a list of dimensions such as (1, 3)"))
     for dim in dims:
-        if type(dim) is not int or not 0 <= dim <= _MOST:
+        if type(dim) is int:
+            if not 0 <= dim <= _MOST:
+                break
+        elif dim is not None and type(dim) is not str and not getattr(dim, "is_size", False):
             break
     else:
         if len(dims) <= MAX_RANK:

@@ -143,12 +143,13 @@ class Layer:
     @property
     def input_infos(self) -> tuple[TensorInfo | None, ...]:
         """One info per input, None where the input is absent."""
-        return tuple(None if value is None else value.info for value in self.inputs)
+        # Here and below a generator would take twice the time.
+        return tuple([None if value is None else value.info for value in self.inputs])
 
     @property
     def output_infos(self) -> tuple[TensorInfo, ...]:
         """One info per output."""
-        return tuple(value.info for value in self.outputs)
+        return tuple([value.info for value in self.outputs])
 
     def input(self, name: str) -> Value | None:
         """Return the value in an input slot, None if absent.
@@ -196,10 +197,17 @@ class Layer:
         the inputs if the shape function reads data.
         """
         known = self.inferred
-        if known is None:
+        if known is None or known[0] is not self.descriptor:
             return False
         now = self._facts()
         return len(known) == len(now) and all(map(is_, known, now))
+
+    def note_inference_of(self, twin: Layer) -> None:
+        """Note what a layer of the same outputs was inferred from."""
+        if not self.spec.reads_data:
+            self.inferred = twin.inferred  # holds as long as these are the infos of this layer, too
+        elif twin.is_inferred:
+            self.note_inference()
 
     def _facts(self) -> list[object]:
         """Return what decides about the outputs, and their infos."""

@@ -442,7 +442,8 @@ class LayerGraph:
         )
         twin.backend, twin.backend_hint = layer.backend, layer.backend_hint
         twin.data, twin.compiled, twin.origin = layer.data, layer.compiled, layer.origin
-        make_outputs(twin, layer.output_infos, are_inferred=layer.is_inferred)
+        make_outputs(twin, layer.output_infos, are_inferred=False)
+        twin.note_inference_of(layer)
         self._enter(twin)
         return twin
 

@@ -44,7 +44,8 @@ def infer_outputs(
     Raises:
         ShapeError: The inputs do not fit each other, the descriptor or what was requested.
     """
-    descriptor = filled_descriptor(spec, descriptor, infos, values)
+    if spec.has_filling:
+        descriptor = filled_descriptor(spec, descriptor, infos, values)
     known = True
     for info in infos:  # as below, a generator would take twice the time
         known = known and (info is None or info.shape is not None)

@@ -24,11 +24,11 @@ VOLUMETRIC = (DataLayout.NDHWC, DataLayout.NCDHW)
 
 def broadcast_inputs(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
     """Return the shape to which all inputs broadcast."""
-    shape: Shape = ()
+    shape: Shape | None = None
     for info in inputs.infos:
         if info is not None and info.shape is not None:
-            shape = broadcast(shape, info.shape)
-    return [shape]
+            shape = info.shape if shape is None else broadcast(shape, info.shape)
+    return [() if shape is None else shape]
 
 
 def broadcast(first: Shape, second: Shape) -> Shape:
@@ -37,6 +37,8 @@ def broadcast(first: Shape, second: Shape) -> Shape:
     Raises:
         ShapeError: Two known dimensions differ and neither is 1.
     """
+    if first == second:
+        return tuple(first)
     rank = max(len(first), len(second))
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in (first, second)]
     dims: list[Dimension] = []

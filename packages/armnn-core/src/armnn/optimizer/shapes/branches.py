@@ -33,6 +33,8 @@ def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> b
     Raises:
         GraphError: An output of the network is on a branch that is not taken.
     """
+    if not dead and layer.type not in CONTROL_FLOW:
+        return False  # as nearly all
     alive = [value for value in layer.inputs if value is not None and value not in dead]
     is_dead = len(alive) < sum(value is not None for value in layer.inputs)
     if layer.type == "Merge" and is_dead and alive:

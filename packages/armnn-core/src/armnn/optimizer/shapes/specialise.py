@@ -177,16 +177,17 @@ def _specialise_layer(
 def _known_outputs(
     layer: Layer, evaluate: Evaluate, trace: Trace | None
 ) -> Sequence[Source] | None:
-    if not all(info.is_static for info in layer.output_infos):
-        return None
     if layer.type in _SHAPE_LAYERS:
         info = layer.input_infos[0]
-        if info is None or not info.is_static:
+        if info is None or not info.is_static or not layer.output.info.is_static:
             return None
         return [_SHAPE_LAYERS[layer.type](info.static_shape, layer.output.info)]
-    if layer.inputs and all(v is None or v.constant is not None for v in layer.inputs):
-        return evaluate(layer) if trace is None else trace.known_outputs(layer, evaluate)
-    return None
+    for value in layer.inputs:
+        if value is not None and value.producer.data is None:
+            return None  # as of most layers
+    if not layer.inputs or not all(info.is_static for info in layer.output_infos):
+        return None
+    return evaluate(layer) if trace is None else trace.known_outputs(layer, evaluate)
 
 
 def _shape(shape: Sequence[int], info: TensorInfo) -> NDArray[Any]:

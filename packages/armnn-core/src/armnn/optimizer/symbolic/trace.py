@@ -115,6 +115,8 @@ class Trace:
         Raises:
             UntraceableError: It is the result of a recipe.
         """
+        if not layer.spec.reads_data and layer.compiled is None:
+            return
         for index, value in enumerate(layer.inputs):
             decides = layer.spec.input_slot(index).shapes_output or layer.compiled is not None
             if (
