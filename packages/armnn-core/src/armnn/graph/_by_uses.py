@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The order of layers that were not made in order."""
+"""The order of layers after what they read."""
 
 from __future__ import annotations
 
@@ -18,17 +18,52 @@ def sorted_by_uses(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
     Args:
         layers: All of a graph; of several that may be next, the first is taken.
     """
-    numbers = {layer: number for number, layer in enumerate(layers)}
-    waiting = [len(layer.inputs) - layer.inputs.count(None) for layer in layers]
-    ready = [number for number, count in enumerate(waiting) if not count]  # which is a heap
-    order: list[Layer] = []
-    while ready:
-        layer = layers[heapq.heappop(ready)]
-        order.append(layer)
-        for value in layer.outputs:
-            for consumer, _ in value.uses:
-                number = numbers[consumer]
-                waiting[number] -= 1
-                if not waiting[number]:
-                    heapq.heappush(ready, number)
-    return order, [layer.name for layer, count in zip(layers, waiting, strict=True) if count]
+    done: dict[Layer, None] = {}
+    waiting = _Waiting(layers)
+    for number, layer in enumerate(layers):
+        for value in layer.inputs:
+            if value is not None and value.producer not in done:
+                waiting.add(number, value.producer)
+        if number in waiting.counts:
+            continue
+        done[layer] = None
+        if layer in waiting.readers:  # seldom: most layers were made in order
+            waiting.release(layer, done)
+    return list(done), [layer.name for layer in layers if layer not in done]
+
+
+class _Waiting:
+    """The layers that come before what they read.
+
+    Attributes:
+        counts: For how many inputs a layer waits, by its number.
+        readers: The numbers of the layers that wait for a layer.
+    """
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.counts: dict[int, int] = {}
+        self.readers: dict[Layer, list[int]] = {}
+        self._layers = layers
+
+    def add(self, number: int, producer: Layer) -> None:
+        """Let a layer wait for another one."""
+        self.counts[number] = self.counts.get(number, 0) + 1
+        self.readers.setdefault(producer, []).append(number)
+
+    def release(self, layer: Layer, done: dict[Layer, None]) -> None:
+        """Add the layers that waited for one: they are before the rest."""
+        ready = self._released(layer)
+        heapq.heapify(ready)
+        while ready:
+            found = self._layers[heapq.heappop(ready)]
+            done[found] = None
+            for number in self._released(found):
+                heapq.heappush(ready, number)
+
+    def _released(self, layer: Layer) -> list[int]:
+        found = []
+        for number in self.readers.pop(layer, ()):
+            self.counts[number] -= 1
+            if not self.counts[number]:
+                found.append(number)
+        return found

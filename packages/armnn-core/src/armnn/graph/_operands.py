@@ -55,11 +55,15 @@ def checked_operands(values: object, spec: LayerSpec, name: str) -> Sequence[Ope
             f"layer {name!r} ({spec.name}): got {len(listed)} inputs, expected at most "
             f"{len(spec.inputs)}"
         )
+    is_full = len(listed) >= len(spec.inputs)
     for index, value in enumerate(listed):
+        if type(value) is Value:
+            continue  # as most are
+        is_full = is_full and value is not None
         if value is not None and not isinstance(value, _OPERANDS):
             what = f"layer {name!r} ({spec.name}): the input {spec.input_slot(index).name!r}"
             raise refused(what, value, f"a Value of the network or an array{_hint(value)}")
-    for index, input_slot in enumerate(spec.inputs):
+    for index, input_slot in enumerate(() if is_full else spec.inputs):
         if not input_slot.optional and (index >= len(listed) or listed[index] is None):
             raise ShapeError(
                 f"layer {name!r} ({spec.name}): the input {input_slot.name!r} is missing"
@@ -157,6 +161,9 @@ def spec_of(layer_type: object) -> LayerSpec:
         InvalidArgumentError: There is none.
     """
     if isinstance(layer_type, str):
+        known = LAYERS.imported.get(layer_type)
+        if known is not None:
+            return known
         if layer_type in LAYERS:
             return LAYERS[layer_type]
         from armnn._spelling import closest  # late: for a message only
@@ -200,3 +207,19 @@ def constant_array(data: ArrayLike, name: str | None) -> NDArray[Any]:
         raise InvalidArgumentError(
             f"the data of the constant {name or ''!r} makes no array: {error}"
         ) from error
+
+
+def without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None, ...]:
+    """Return operands without the absent ones at the end."""
+    count = len(values)
+    while count and values[count - 1] is None:
+        count -= 1
+    return tuple(values if count == len(values) else values[:count])
+
+
+def namespace_of(spec: LayerSpec) -> str:
+    """Return the namespace of a layer's name.
+
+    Inputs and outputs of a network have names of their own, beside those of the layers.
+    """
+    return spec.name if spec.name in ("Input", "Output") else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from armnn._aliases import Aliases
 from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
+from armnn.graph._by_uses import sorted_by_uses
 from armnn.graph._operands import (
     Operand,
     checked_index,
@@ -18,8 +19,10 @@ from armnn.graph._operands import (
     checked_request,
     checked_value,
     constant_array,
+    namespace_of,
     replaced_inputs,
     spec_of,
+    without_trailing_none,
 )
 from armnn.graph._order import Order
 from armnn.graph.layer import Layer, Value, default_descriptor, make_outputs
@@ -66,6 +69,7 @@ class LayerGraph:
         self.is_self_contained = True
         self.lets_constants_go = self.keeps_graphs = False
         self._layers: dict[Layer, None] = {}
+        self._ends: dict[str, dict[Layer, None]] = {"Input": {}, "Output": {}}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0
         self._order: Order | None = None
@@ -80,12 +84,12 @@ class LayerGraph:
     @property
     def inputs(self) -> tuple[Layer, ...]:
         """The Input layers, in the order of their creation."""
-        return tuple([layer for layer in self._layers if layer.type == "Input"])
+        return tuple(self._ends["Input"])
 
     @property
     def outputs(self) -> tuple[Layer, ...]:
         """The Output layers, in the order of their creation."""
-        return tuple([layer for layer in self._layers if layer.type == "Output"])
+        return tuple(self._ends["Output"])
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -128,21 +132,10 @@ class LayerGraph:
         return self._order
 
     def _sorted(self) -> Order:
-        """Return the order of making if producers come first."""
-        order = [layer for layer in self._layers if layer.type != "Output"]
-        order += self.outputs
-        before: set[Layer] = set()
-        for layer in order:
-            for value in layer.inputs:
-                if value is not None and value.producer not in before:
-                    return self._sorted_by_uses(order)
-            before.add(layer)
-        return Order(order)
-
-    def _sorted_by_uses(self, layers: Sequence[Layer]) -> Order:
-        from armnn.graph._by_uses import sorted_by_uses  # late: most networks are made in order
-
-        order, stuck = sorted_by_uses(layers)
+        """Return the order of making as far as producers come first."""
+        outputs = self._ends["Output"]
+        made = [layer for layer in self._layers if layer not in outputs]
+        order, stuck = sorted_by_uses([*made, *outputs])
         if stuck:
             raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
         return Order(order)
@@ -276,7 +269,7 @@ class LayerGraph:
     def replace_inputs(self, layer: Layer, values: Sequence[Value | None]) -> None:
         """Let a layer read other values; their number may differ."""
         checked_member(layer, self._layers, self.name)
-        self._read_instead(layer, _without_trailing_none(checked_inputs(layer, values)))
+        self._read_instead(layer, without_trailing_none(checked_inputs(layer, values)))
 
     def _read_instead(self, layer: Layer, values: tuple[Value | None, ...]) -> None:
         self._order = None
@@ -304,9 +297,9 @@ class LayerGraph:
         """Rename a layer; a taken name is made unique."""
         text(name, "the name of a layer")
         checked_member(layer, self._layers, self.name)
-        del self._names[_namespace(layer.spec), layer.name]
-        layer.name = name if _namespace(layer.spec) else self.unique_name(name)
-        self._names[_namespace(layer.spec), layer.name] = layer
+        del self._names[namespace_of(layer.spec), layer.name]
+        layer.name = name if namespace_of(layer.spec) else self.unique_name(name)
+        self._names[namespace_of(layer.spec), layer.name] = layer
 
     def remove(self, layer: Layer) -> None:
         """Take a layer out.
@@ -320,7 +313,10 @@ class LayerGraph:
             raise GraphError(f"layer {layer.name!r} is still read by {readers}: replace its uses")
         self._read_instead(layer, ())
         del self._layers[layer]
-        del self._names[_namespace(layer.spec), layer.name]
+        namespace = namespace_of(layer.spec)
+        del self._names[namespace, layer.name]
+        if namespace:
+            del self._ends[namespace][layer]
         layer.data = None  # a layer and its values refer to each other: they go later than this
 
     def clear(self) -> None:
@@ -330,6 +326,8 @@ class LayerGraph:
             layer.inputs = layer.outputs = ()  # else only the garbage collector would free them
         self._layers.clear()
         self._names.clear()
+        for ends in self._ends.values():
+            ends.clear()
         self._order = None
 
     def remove_unused(self) -> int:
@@ -386,7 +384,7 @@ class LayerGraph:
         for layer in items(layers, "the layers"):
             instance(layer, Layer, "one of the layers")
             inputs = replaced_inputs(layer, values)
-            bound = _namespace(layer.spec)  # the names of inputs and outputs belong to the caller
+            bound = namespace_of(layer.spec)  # the names of inputs and outputs belong to the caller
             name = layer.name if bound else self.unique_name(layer.name)
             twin = self._copy_layer(layer, inputs, name)
             values.update(zip(layer.outputs, twin.outputs, strict=True))
@@ -450,7 +448,10 @@ class LayerGraph:
     def _enter(self, layer: Layer) -> None:
         self._order = None
         self._layers[layer] = None
-        self._names[_namespace(layer.spec), layer.name] = layer
+        namespace = namespace_of(layer.spec)
+        self._names[namespace, layer.name] = layer
+        if namespace:
+            self._ends[namespace][layer] = None
         self._next_guid += 1
         for index, value in enumerate(layer.inputs):
             if value is not None:
@@ -461,41 +462,29 @@ class LayerGraph:
             return self.unique_name(f"{spec.name}_{self._next_guid}")
         if type(name) is not str:
             name = text(name, f"the name of {with_article(spec.name)} layer")
-        if (_namespace(spec), name) in self._names:
+        if (namespace_of(spec), name) in self._names:
             raise InvalidArgumentError(
                 f"the network {self.name!r} already has a layer {name!r}"
-                f"{' of type ' + spec.name if _namespace(spec) else ''}: choose another name"
+                f"{' of type ' + spec.name if namespace_of(spec) else ''}: choose another name"
             )
         return name
 
     def _checked_inputs(
         self, spec: LayerSpec, name: str, inputs: Sequence[Operand]
     ) -> tuple[Value | None, ...]:
-        checked = checked_operands(inputs, spec, name)
+        checked, are_made = checked_operands(inputs, spec, name), True
         for value in checked:
-            if isinstance(value, Value) and value.producer not in self._layers:
+            if not isinstance(value, Value):
+                are_made = are_made and value is None
+            elif value.producer not in self._layers:
                 raise GraphError(
                     f"layer {name!r} ({spec.name}): the value {value.name!r} belongs to another "
                     "network"
                 )
-        return _without_trailing_none(
-            [
-                value if value is None or isinstance(value, Value) else self.add_constant(value)
-                for value in checked
-            ]
+        made: Sequence[Any] = checked if are_made else [self._value_of(each) for each in checked]
+        return without_trailing_none(made)
+
+    def _value_of(self, operand: Operand) -> Value | None:
+        return (
+            operand if operand is None or isinstance(operand, Value) else self.add_constant(operand)
         )
-
-
-def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None, ...]:
-    count = len(values)
-    while count and values[count - 1] is None:
-        count -= 1
-    return tuple(values if count == len(values) else values[:count])
-
-
-def _namespace(spec: LayerSpec) -> str:
-    """Return the namespace of a layer's name.
-
-    Inputs and outputs of a network have names of their own, beside those of the layers.
-    """
-    return spec.name if spec.name in ("Input", "Output") else ""

@@ -246,10 +246,13 @@ class LayerTable(Mapping[str, LayerSpec]):
     """Every layer type by name; families are imported when needed.
 
     The order is that of the families' names, and of declaration in a family.
+
+    Attributes:
+        imported: Those of the families that were imported.
     """
 
     def __init__(self) -> None:
-        self._specs: dict[str, LayerSpec] = {}
+        self.imported: dict[str, LayerSpec] = {}
 
     def others(self, spec: LayerSpec) -> Iterable[LayerSpec]:
         """Return the layer types that must differ from one.
@@ -257,19 +260,19 @@ class LayerTable(Mapping[str, LayerSpec]):
         A family's own layer types are compared with those of the families imported before.
         """
         is_ours = spec.descriptor.__module__.rpartition(".")[0] == __package__
-        return list((self._specs if is_ours else self).values())
+        return list((self.imported if is_ours else self).values())
 
     def enter(self, spec: LayerSpec) -> None:
         """Add a layer type."""
-        self._specs[spec.name] = spec
+        self.imported[spec.name] = spec
 
     def __getitem__(self, name: str) -> LayerSpec:
-        if name not in self._specs and name in FAMILY_OF:
+        if name not in self.imported and name in FAMILY_OF:
             import_module(f"{__package__}.{FAMILY_OF[name]}")
-        return self._specs[name]
+        return self.imported[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in FAMILY_OF or name in self._specs
+        return name in FAMILY_OF or name in self.imported
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
@@ -280,7 +283,7 @@ class LayerTable(Mapping[str, LayerSpec]):
     def _all(self) -> list[str]:
         for family in dict.fromkeys(FAMILY_OF.values()):
             import_module(f"{__package__}.{family}")
-        return sorted(self._specs, key=lambda name: self._specs[name].family)
+        return sorted(self.imported, key=lambda name: self.imported[name].family)
 
 
 LAYERS = LayerTable()

@@ -52,7 +52,7 @@ class Message:
     _absent: ClassVar[dict[str, Any]] = {}
     _finished: ClassVar[list[tuple[str, Content]]]
     _readers: ClassVar[dict[int, tuple[int, str, Content | None, Field]]]
-    _short: ClassVar[list[tuple[str, Content, bool] | None]]
+    _short: ClassVar[list[tuple[str, Content | None, str, bool] | None]]
 
     __slots__ = ("__dict__", "_depth", "_model", "_spans")
     _spans: list[Span | _Part]
@@ -77,10 +77,10 @@ class Message:
             for kind, (how, make) in field.forms.items()
         }
         for tag, (how, name, make, field) in cls._readers.items():
-            if make is None or how not in (_ALONE, MANY) or field.finish is not None:
-                continue
-            if tag < 128 and tag & 7 == LENGTH:
-                cls._short[tag] = name, make, how == _ALONE
+            is_text = make is not None and how in (_ALONE, MANY) and field.finish is None
+            is_usual = is_text or (field.kind and field.repeated)
+            if is_usual and tag < 128 and tag & 7 == LENGTH:
+                cls._short[tag] = name, make, field.kind, not field.repeated
         _KINDS[cls.__name__] = cls
 
     def __init__(self, **fields: Any) -> None:
@@ -184,20 +184,27 @@ class Message:
         while pos < stop:
             tag = data[pos]
             known = short[tag]
-            pos += 1
-            if known is not None and data[pos] < 128:  # most of a model is short texts
-                name, of_bytes, is_alone = known
-                begin = pos + 1
-                pos = begin + data[pos]
+            if known is not None:  # most of a model is texts, and messages of many
+                size, begin = data[pos + 1], pos + 2
+                if size > 127:
+                    size, begin = length_at(data, pos + 1)
+                pos = begin + size
                 if pos > stop:
                     raise MalformedError
+                name, of_bytes, kind, is_alone = known
+                made: Any = (
+                    self._inner(kind, (data, begin, pos))
+                    if of_bytes is None
+                    else of_bytes(data[begin:pos])
+                )
                 if is_alone:
-                    values[name] = of_bytes(data[begin:pos])
+                    values[name] = made
                 elif values[name]:
-                    values[name].append(of_bytes(data[begin:pos]))
+                    values[name].append(made)
                 else:
-                    values[name] = [of_bytes(data[begin:pos])]
+                    values[name] = [made]
                 continue
+            pos += 1
             if not 8 <= tag < 128:
                 tag, pos = tag_at(data, pos - 1)
             reader = readers.get(tag)
@@ -205,8 +212,8 @@ class Message:
                 pos = skipped(data, pos, tag, self._depth)
                 continue
             how, name, make, field = reader
-            kind = tag & 7
-            if kind == LENGTH:
+            form = tag & 7
+            if form == LENGTH:
                 end = data[pos]
                 pos += 1
                 if end > 127:
@@ -223,14 +230,14 @@ class Message:
                     continue
                 made = make(data[pos:end])
                 pos = end
-            elif kind == VARINT:
+            elif form == VARINT:
                 number = data[pos]
                 pos += 1
                 if number > 127:
                     number, pos = varint_at(data, pos - 1)
                 made = make(number) if make is not None else number
             else:
-                end = pos + (4 if kind == FOUR_BYTES else 8)
+                end = pos + (4 if form == FOUR_BYTES else 8)
                 if end > stop or make is None:
                     raise MalformedError
                 made = make(data[pos:end])
@@ -259,27 +266,30 @@ class Message:
         self, values: dict[str, Any], name: str, field: Field, part: Span | _Part
     ) -> None:
         """Add a message, or raw data that is left where it is."""
-        kind = field.kind
-        if not kind:
+        if not field.kind:
             data, start, stop = part
             values[name] = Span(data, start, stop)
             return
-        if self._depth >= MOST_DEPTH:
-            raise MalformedError
+        made = self._inner(field.kind, part)
         if not field.repeated:
             _clear(values, field.others)
             if values[name] is not None:
                 values[name]._spans.append(part)
-                return
-        cls = _KINDS[kind]
-        made = cls.__new__(cls)  # as at() does
-        made._spans, made._model, made._depth = [part], self._model, self._depth + 1
-        if not field.repeated:
-            values[name] = made
+            else:
+                values[name] = made
         elif values[name]:
             values[name].append(made)
         else:
             values[name] = [made]
+
+    def _inner(self, kind: str, part: Span | _Part) -> Message:
+        """Return a message in this one, as :meth:`at` does."""
+        if self._depth >= MOST_DEPTH:
+            raise MalformedError
+        cls = _KINDS[kind]
+        made = cls.__new__(cls)
+        made._spans, made._model, made._depth = [part], self._model, self._depth + 1
+        return made
 
 
 def _change(how: int, field: Field) -> int:

@@ -64,6 +64,9 @@ def length_at(data: bytes, pos: int) -> tuple[int, int]:
         MalformedError: It is more than any message can have.
         IndexError: The bytes end.
     """
+    first = data[pos]
+    if first > 127 and data[pos + 1] < 128:  # as most that are asked for here
+        return first & 127 | data[pos + 1] << 7, pos + 2
     length, pos = _number_at(data, pos, 5)
     if length > _LARGEST_LENGTH:
         raise MalformedError
