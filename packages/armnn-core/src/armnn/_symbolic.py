@@ -212,7 +212,11 @@ class Symbolic:
 def is_symbolic(value: object) -> bool:
     """Return whether a value is, or holds, a symbolic number."""
     if type(value) is tuple:
-        return any(map(is_symbolic, value))
+        for each in value:
+            kind = type(each)  # asked of each dimension of each tensor: most are plain numbers
+            if kind is Symbolic or (kind is not int and is_symbolic(each)):
+                return True
+        return False
     if isinstance(value, np.ndarray):
         return bool(value.dtype == object)
     return type(value) is Symbolic

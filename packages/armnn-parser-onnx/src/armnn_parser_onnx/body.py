@@ -131,13 +131,16 @@ def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
 
     Of those that may be next, the first is taken; nodes of a cycle are last.
     """
+    order = sorted(reads)
+    if all(max(reads[index], default=-1) < index for index in order):
+        return order  # as nearly every tool writes them
     waits = {index: set(read) for index, read in reads.items()}
     readers: dict[int, list[int]] = {index: [] for index in reads}
     for index, read in waits.items():
         for other in sorted(read):
             readers[other].append(index)
     ready = sorted(index for index, read in waits.items() if not read)
-    order: list[int] = []
+    order = []
     while ready:
         index = heapq.heappop(ready)
         order.append(index)

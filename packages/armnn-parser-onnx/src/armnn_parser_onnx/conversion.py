@@ -128,6 +128,7 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         self._graph = graph
         self._opset = opset
         self._found: dict[tuple[str, str, int], Found] = {}
+        self._fitting: dict[tuple[int | DataType | None, ...], Schema] = {}
         self._read = {name for node in nodes for name in self.keys_read(node)}
         self._read.update(outputs)
 
@@ -177,7 +178,8 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         operation, read = self._operation(record, schema)
         if any(map(_is_deferred, read)):
             raise NotKnownYetError("nothing is known yet of an input")
-        _check_quantized(operation, converter)
+        if not converter.moves_data:
+            _check_quantized(operation, read)
         self._bind(operation, values_of(operation, converter.convert))
 
     def defer(self, record: messages.Node, found: Found, unknown: NotKnownYetError) -> None:
@@ -231,19 +233,25 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         """
         graph = self._graph
         operation = Operation(proto, schema, graph, self._opset)
-        read: dict[str, Value] = {}
-        types: dict[str, DataType] = {}
+        read: list[Value] = []
+        kinds: list[DataType | None] = []
         for name in operation.inputs:
             if not name:
+                kinds.append(None)
                 continue
-            if name not in graph:
+            if name not in graph.known and name not in graph:
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
                 )
-            read[name] = value = graph.value(name)
-            types[name] = value.info.data_type
-        check_input_types(operation, types)
-        return operation, list(read.values())
+            value = graph.value(name)
+            read.append(value)
+            kinds.append(value.info.data_type)
+        signature = (id(schema), *kinds)
+        if signature not in self._fitting:  # most nodes are like one before
+            types = zip(operation.inputs, kinds, strict=True)
+            check_input_types(operation, {name: kind for name, kind in types if kind is not None})
+            self._fitting[signature] = schema  # which keeps its id
+        return operation, read
 
     def _bind(self, operation: Operation, values: Sequence[Value]) -> None:
         for index, name in enumerate(operation.outputs):
@@ -308,15 +316,16 @@ def _onnx_type(info: TensorInfo) -> messages.Type:
     return make_type(onnx_type_of(info.data_type), info.shape)
 
 
-def _check_quantized(operation: Operation, converter: Converter) -> None:
+def _check_quantized(operation: Operation, read: Sequence[Value]) -> None:
     """Refuse arithmetic on stored values.
 
     A layer would compute with the real ones.
     """
-    if converter.moves_data:
-        return
-    for name in operation.inputs:
-        if name and operation.graph.value(name).info.is_quantized:
+    for value in read:
+        if value.info.is_quantized:
+            name = next(
+                each for each in operation.inputs if operation.graph.known.get(each) is value
+            )
             raise RefusedError(
                 f"it computes with the stored numbers of the quantised tensor {name!r}"
             )

@@ -120,13 +120,14 @@ class Node:
 
     def _check_counts(self) -> None:
         counts = self.schema.counts
-        for count, least, most, what in (
-            (len(self.inputs), *counts[:2], "inputs"),
-            (len(self.outputs), *counts[2:], "outputs"),
-        ):
-            if not least <= count <= most:
-                expected = f"{least}" if least == most else f"{least} to {most}"
-                raise self.error(f"got {count} {what}, expected {expected}")
+        if not counts[0] <= len(self.inputs) <= counts[1]:
+            raise self._wrong_count(len(self.inputs), *counts[:2], "inputs")
+        if not counts[2] <= len(self.outputs) <= counts[3]:
+            raise self._wrong_count(len(self.outputs), *counts[2:], "outputs")
+
+    def _wrong_count(self, count: int, least: int, most: int, what: str) -> ParseError:
+        expected = f"{least}" if least == most else f"{least} to {most}"
+        return self.error(f"got {count} {what}, expected {expected}")
 
     def _checked(self, attribute: messages.Attribute) -> Any:
         declared = self.schema.attributes.get(attribute.name)

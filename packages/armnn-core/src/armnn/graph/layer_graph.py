@@ -311,6 +311,9 @@ class LayerGraph:
         if layer.is_read:
             readers = [reader.name for value in layer.outputs for reader, _ in value.uses]
             raise GraphError(f"layer {layer.name!r} is still read by {readers}: replace its uses")
+        self._take_out(layer)
+
+    def _take_out(self, layer: Layer) -> None:
         self._read_instead(layer, ())
         del self._layers[layer]
         namespace = namespace_of(layer.spec)
@@ -336,11 +339,13 @@ class LayerGraph:
         Returns:
             How many layers went.
         """
-        removed = 0
-        for layer in reversed(self.topological_order()):
+        order, removed = self.topological_order(), 0
+        for layer in reversed(order):
             if layer.type not in ("Input", "Output") and not layer.is_read:
-                self.remove(layer)
+                self._take_out(layer)
                 removed += 1
+        if removed:  # what nothing read changes nothing for the others
+            self._order = Order([layer for layer in order if layer in self._layers])
         return removed
 
     def clone(self) -> Self:

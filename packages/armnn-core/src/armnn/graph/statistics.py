@@ -78,6 +78,11 @@ def statistics_of(network: Network) -> NetworkStatistics:
     )
 
 
+def has_multiply_adds(layer: Layer) -> bool:
+    """Return whether layers of that type multiply and add."""
+    return layer.type in _MULTIPLY_ADDS
+
+
 def multiply_adds_of(layer: Layer) -> int | None:
     """Return the multiply-adds of one layer; see :class:`LayerStatistics`."""
     count = _MULTIPLY_ADDS.get(layer.type)

@@ -349,10 +349,10 @@ def _report(
     label: str,
 ) -> Report:
     placed = [layer for layer in layers if layer.backend is not None]
-    origins: dict[Layer, tuple[str, ...]] = {}
+    named: dict[Layer, list[str]] = {}
     for layer in placed:
-        heir = replaced.get(layer, layer)
-        origins[heir] = (*origins.get(heir, ()), layer.name)
+        named.setdefault(replaced.get(layer, layer), []).append(layer.name)
+    origins = {layer: tuple(names) for layer, names in named.items()}
     rows = tuple(
         ReportRow(
             layer.name,

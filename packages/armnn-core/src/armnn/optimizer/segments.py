@@ -22,6 +22,8 @@ def split(network: Network) -> Segments[Network]:
     for their condition, deferred operators for what they await.
     """
     order = network.topological_order()
+    if all(map(_is_settled, order)):
+        return Segments(network, None)
     inside: dict[Layer, None] = {}
     for layer in order:
         if _can_be_prepared(layer) and all(v is None or v.producer in inside for v in layer.inputs):
@@ -33,6 +35,16 @@ def split(network: Network) -> Segments[Network]:
     crossing = _crossing(rest, inside)
     names = {value: f"{value.name} (crossing {i})" for i, value in enumerate(crossing)}
     return Segments(_head(network, head, names), _rest(network, rest, names), tuple(names.values()))
+
+
+def _is_settled(layer: Layer) -> bool:
+    """Return whether a layer can be prepared if all others are so."""
+    if layer.type in CONTROL_FLOW or layer.compiled is not None:
+        return False
+    for value in layer.outputs:  # noqa: SIM110  # a generator takes twice the time
+        if not value.info.is_static:
+            return False
+    return True
 
 
 def _can_be_prepared(layer: Layer) -> bool:

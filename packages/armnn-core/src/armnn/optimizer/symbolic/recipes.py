@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -262,7 +263,20 @@ def _grows(recipe: Recipe, growing: dict[Recipe, None]) -> bool:
 
 def has_symbols(descriptor: Descriptor) -> bool:
     """Return whether a parameter depends on the shapes."""
-    return any(is_symbolic(getattr(descriptor, field.name)) for field in fields(descriptor))
+    return is_symbolic(_parameters(descriptor))
+
+
+def _parameters(descriptor: Descriptor) -> tuple[Any, ...]:
+    """Return the parameters, got by C: most layers have plain ones."""
+    kind = type(descriptor)
+    if kind not in _getters:
+        names = [field.name for field in fields(descriptor)]
+        _getters[kind] = attrgetter(*names, "__class__")  # of one name it would return no tuple
+    found: tuple[Any, ...] = _getters[kind](descriptor)
+    return found
+
+
+_getters: dict[type[Descriptor], Callable[[Descriptor], Any]] = {}
 
 
 def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
@@ -313,9 +327,11 @@ class SymbolicInfo:
 
 def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:
     """Return parameters with plain numbers."""
+    if not has_symbols(descriptor):
+        return descriptor
     known = {field.name: getattr(descriptor, field.name) for field in fields(descriptor)}
     changed = {name: settled(each, numbers) for name, each in known.items() if is_symbolic(each)}
-    return replace(descriptor, **changed) if changed else descriptor
+    return replace(descriptor, **changed)
 
 
 def data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results) -> NDArray[Any]:

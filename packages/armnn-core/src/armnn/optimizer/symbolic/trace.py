@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn._symbolic import Tape, is_symbolic
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.statistics import has_multiply_adds, multiply_adds_of
 from armnn.layers import infer_outputs
 from armnn.optimizer.symbolic.arithmetic import computed, decided, moved
 from armnn.optimizer.symbolic.recipes import (
@@ -257,6 +257,8 @@ class Trace:
                 self.multiply_adds[layer.name] = count
 
     def _multiply_adds(self, layer: Layer) -> int | None:
+        if not has_multiply_adds(layer):
+            return 0  # as of most
         values = [*[each for each in layer.inputs if each is not None], *layer.outputs]
         plain = {value: value.info for value in values}
         for value in plain:
