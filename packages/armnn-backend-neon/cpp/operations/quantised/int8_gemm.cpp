@@ -24,6 +24,32 @@ int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernel
   return layout.taps * fours_of(layout) * kernels.columns * 4;
 }
 
+/* Writes four rows with the weights of each column side by side. Bytes of rows that lack are left. */
+void set_four(const uint8_t *first, int64_t rows, const WeightLayout &layout, int64_t width, uint8_t turned,
+              int8_t *to) {
+  if (rows == 4 && layout.column_stride == 1) { /* which compilers make vectors of */
+    const uint8_t *second = first + layout.depth_stride;
+    const uint8_t *third = second + layout.depth_stride;
+    const uint8_t *fourth = third + layout.depth_stride;
+    for (int64_t j = 0; j < width; ++j) {
+      to[j * 4] = static_cast<int8_t>(first[j] ^ turned);
+      to[j * 4 + 1] = static_cast<int8_t>(second[j] ^ turned);
+      to[j * 4 + 2] = static_cast<int8_t>(third[j] ^ turned);
+      to[j * 4 + 3] = static_cast<int8_t>(fourth[j] ^ turned);
+    }
+    return;
+  }
+  for (int64_t j = 0; j < width; ++j, first += layout.column_stride) {
+    for (int64_t k = 0; k < rows; ++k) to[j * 4 + k] = static_cast<int8_t>(first[k * layout.depth_stride] ^ turned);
+  }
+}
+
+void add_columns(const int8_t *four, int64_t width, int32_t *sums) {
+  for (int64_t j = 0; j < width; ++j) {
+    sums[j] += static_cast<int16_t>(four[j * 4] + four[j * 4 + 1] + four[j * 4 + 2] + four[j * 4 + 3]);
+  }
+}
+
 /* From the four bytes of each column side by side to what gemm_tile reads. */
 void arrange(int8_t *panel, int64_t fours, const Int8Kernels &kernels) {
   const int64_t row_bytes = int64_t{kernels.columns} * 4;
@@ -56,17 +82,13 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
     std::memset(panel, 0, static_cast<size_t>(panel_weight_bytes(layout, kernels)));
     const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
     for (int64_t t = 0; t < layout.taps; ++t) {
-      for (int64_t k = 0; k < layout.depth; ++k) {
-        const uint8_t *source =
-            weights + t * layout.tap_stride + k * layout.depth_stride + first * layout.column_stride;
-        int8_t *to = panel + (k / 4 * kernels.columns * 4) + k % 4;
-        for (int64_t j = 0; j < width; ++j) {
-          const auto weight = static_cast<int8_t>(source[j * layout.column_stride] ^ turned);
-          to[j * 4] = weight;
-          column_sums[static_cast<size_t>(j)] += weight;
-        }
+      const uint8_t *source = weights + t * layout.tap_stride + first * layout.column_stride;
+      for (int64_t k = 0; k < layout.depth; k += 4) {
+        const int64_t rows = std::min<int64_t>(4, layout.depth - k);
+        set_four(source + k * layout.depth_stride, rows, layout, width, turned, panel);
+        add_columns(panel, width, column_sums.data());
+        panel += kernels.columns * 4;
       }
-      panel += fours_of(layout) * kernels.columns * 4;
     }
     std::memcpy(panel, column_sums.data(), column_sums.size() * 4);
     auto *begin = reinterpret_cast<int8_t *>(packed);
