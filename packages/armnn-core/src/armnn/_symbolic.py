@@ -213,8 +213,8 @@ def is_symbolic(value: object) -> bool:
     """Return whether a value is, or holds, a symbolic number."""
     if type(value) is tuple:
         for each in value:
-            kind = type(each)  # asked of each dimension of each tensor: most are plain numbers
-            if kind is Symbolic or (kind is not int and is_symbolic(each)):
+            kind = type(each)  # asked of each dimension of each tensor: a call counts
+            if kind is Symbolic or (kind is tuple and is_symbolic(each)):
                 return True
         return False
     if isinstance(value, np.ndarray):

@@ -290,9 +290,9 @@ WITHOUT_KERNEL = {
 @pytest.fixture
 def table() -> Iterator[None]:
     """Take back what a test enters into the table."""
-    before = dict(LAYERS._specs)
+    before = dict(LAYERS.imported)
     yield
-    LAYERS._specs = before
+    LAYERS.imported = before
 
 
 @pytest.mark.parametrize("name", [*LAYERS])

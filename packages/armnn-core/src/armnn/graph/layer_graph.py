@@ -339,13 +339,17 @@ class LayerGraph:
         Returns:
             How many layers went.
         """
-        order, removed = self.topological_order(), 0
-        for layer in reversed(order):
-            if layer.type not in ("Input", "Output") and not layer.is_read:
+        order, count = self._order, len(self._layers)
+        pending = [layer for layer in self._layers if not layer.is_read]
+        while pending:
+            layer = pending.pop()
+            if layer.type not in ("Input", "Output") and layer in self._layers:
+                read = [value.producer for value in layer.inputs if value is not None]
                 self._take_out(layer)
-                removed += 1
-        if removed:  # what nothing read changes nothing for the others
-            self._order = Order([layer for layer in order if layer in self._layers])
+                pending += [producer for producer in read if not producer.is_read]
+        removed = count - len(self._layers)
+        if order is not None:  # what nothing read changes nothing for the others
+            self._order = order if not removed else Order(filter(self._layers.__contains__, order))
         return removed
 
     def clone(self) -> Self:

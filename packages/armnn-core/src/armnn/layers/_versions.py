@@ -7,7 +7,7 @@ It is that of the youngest item that the layer uses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnn._dataclasses import fields
 from armnn.types import ArmnnEnum
@@ -51,7 +51,7 @@ def _items(
     spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
 ) -> Iterator[RequiredApi]:
     """Yield what is younger than the layer type."""
-    for field in fields(descriptor):
+    for field in _young_fields(type(descriptor), spec.since):
         value = getattr(descriptor, field.name)
         since = field.metadata.get("since")
         if since is not None and since > spec.since and value != field.default:
@@ -61,3 +61,25 @@ def _items(
     for info in infos:
         if info is not None and info.data_type.since > spec.since:
             yield RequiredApi(info.data_type.since, f"the data type {info.data_type.arm_name}")
+
+
+def _young_fields(kind: type[Descriptor], since: Version) -> tuple[Any, ...]:
+    """Return the fields that may need more than a version."""
+    known = _young.get((kind, since))
+    if known is None:
+        known = _young[kind, since] = tuple(
+            [
+                field
+                for field in fields(kind)
+                if field.metadata.get("since", since) > since
+                or (isinstance(field.default, ArmnnEnum) and _has_younger(field.default, since))
+            ]
+        )
+    return known
+
+
+_young: dict[tuple[type[Descriptor], Version], tuple[Any, ...]] = {}
+
+
+def _has_younger(member: ArmnnEnum, since: Version) -> bool:
+    return any(each.since > since for each in type(member))

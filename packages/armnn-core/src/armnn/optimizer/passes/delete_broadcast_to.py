@@ -40,7 +40,7 @@ def delete_broadcast_to(network: Network) -> int:
     return sum(
         _skip(network, layer, index)
         for layer in walk(network)
-        if layer.type in _BROADCASTING and layer.output.info.is_static
+        if layer.type in _BROADCASTING
         for index in range(len(layer.inputs))
     )
 
@@ -48,6 +48,8 @@ def delete_broadcast_to(network: Network) -> int:
 def _skip(network: Network, layer: Layer, index: int) -> bool:
     wide = layer.inputs[index]
     if wide is None or not isinstance(wide.producer.descriptor, BroadcastToDescriptor):
+        return False
+    if not layer.output.info.is_static:
         return False
     source = first_input(wide.producer)
     if not source.info.is_type_space_match(wide.info) or not may_absorb(layer, wide.producer):
