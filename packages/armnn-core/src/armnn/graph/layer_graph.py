@@ -457,10 +457,12 @@ class LayerGraph:
     def _enter(self, layer: Layer) -> None:
         self._order = None
         self._layers[layer] = None
-        namespace = namespace_of(layer.spec)
-        self._names[namespace, layer.name] = layer
-        if namespace:
-            self._ends[namespace][layer] = None
+        ends = self._ends.get(layer.type)
+        if ends is None:
+            self._names["", layer.name] = layer
+        else:
+            self._names[layer.type, layer.name] = layer
+            ends[layer] = None
         self._next_guid += 1
         for index, value in enumerate(layer.inputs):
             if value is not None:

@@ -165,6 +165,8 @@ def merge_shapes(declared: Shape | None, inferred: Shape | None, what: str) -> S
     """
     if declared is None or inferred is None:
         return inferred if declared is None else declared
+    if declared == inferred:
+        return declared
     if len(declared) != len(inferred):
         raise ShapeError(
             f"the output {what!r} is declared with shape {format_shape(declared)}, but the layer "

@@ -184,6 +184,10 @@ def _signed32(value: int) -> int:
     return value if value < 1 << 31 else signed(value, 32)
 
 
+PLAIN: Final = (_signed64, _signed32)
+"""What makes no other number of a number of few bits."""
+
+
 def _all_signed64(data: bytes) -> list[int]:
     made: list[int] = packed_varints(data).view(np.int64).tolist()
     return made

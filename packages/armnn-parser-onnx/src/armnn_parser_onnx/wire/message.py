@@ -16,6 +16,7 @@ from armnn_parser_onnx.wire.fields import (
     IGNORED,
     MANY,
     ONE,
+    PLAIN,
     Content,
     Field,
 )
@@ -52,6 +53,7 @@ class Message:
     _absent: ClassVar[dict[str, Any]] = {}
     _finished: ClassVar[list[tuple[str, Content]]]
     _readers: ClassVar[dict[int, tuple[int, str, Content | None, Field]]]
+    _numbers: ClassVar[list[tuple[str, bool] | None]]
     _short: ClassVar[list[tuple[str, Content | None, str, bool] | None]]
 
     __slots__ = ("__dict__", "_depth", "_model", "_spans")
@@ -70,7 +72,7 @@ class Message:
         cls._finished = [
             (name, field.finish) for name, field in cls.FIELDS.items() if field.finish is not None
         ]
-        cls._short = [None] * 256
+        cls._short, cls._numbers = [None] * 256, [None] * 256
         cls._readers = {
             field.number << 3 | kind: (_change(how, field), name, make, field)
             for name, field in cls.FIELDS.items()
@@ -81,6 +83,8 @@ class Message:
             is_usual = is_text or (field.kind and field.repeated)
             if is_usual and tag < 128 and tag & 7 == LENGTH:
                 cls._short[tag] = name, make, field.kind, not field.repeated
+            if tag < 128 and make in PLAIN and how in (_ALONE, MANY):
+                cls._numbers[tag] = name, how == _ALONE
         _KINDS[cls.__name__] = cls
 
     def __init__(self, **fields: Any) -> None:
@@ -180,7 +184,7 @@ class Message:
 
     def _read(self, values: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
         """Add the fields of a part in memory."""
-        readers, short = self._readers, self._short
+        readers, short, numbers = self._readers, self._short, self._numbers
         while pos < stop:
             tag = data[pos]
             known = short[tag]
@@ -203,6 +207,17 @@ class Message:
                     values[name].append(made)
                 else:
                     values[name] = [made]
+                continue
+            plain = numbers[tag]
+            if plain is not None and data[pos + 1] < 128:  # nearly all others are small numbers
+                name, is_alone = plain
+                if is_alone:
+                    values[name] = data[pos + 1]
+                elif values[name]:
+                    values[name].append(data[pos + 1])
+                else:
+                    values[name] = [data[pos + 1]]
+                pos += 2
                 continue
             pos += 1
             if not 8 <= tag < 128:
