@@ -226,7 +226,7 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         self._opset = outer
 
     def _operation(self, proto: messages.Node, schema: Schema) -> tuple[Operation, list[Value]]:
-        """Return a node in conversion, and what it reads.
+        """Return a node in conversion, and what it reads of the network.
 
         Raises:
             ParseError: Nothing makes an input, or its type is not allowed.
@@ -243,9 +243,10 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
                 )
-            value = graph.value(name)
-            read.append(value)
-            kinds.append(value.info.data_type)
+            known = graph.known.get(name)
+            if known is not None:
+                read.append(known)
+            kinds.append(graph.data_type_of(name))
         signature = (id(schema), *kinds)
         if signature not in self._fitting:  # most nodes are like one before
             types = zip(operation.inputs, kinds, strict=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import ValueTable
+from armnn.types import DataType
 from armnn_parser_onnx.tensors import to_array
 
 if TYPE_CHECKING:
@@ -97,21 +98,38 @@ class Graph(ValueTable[str]):
         known = self.known.get(name)
         if known is not None:
             return known
-        if name not in self._initializers:
-            raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
-        given = self._initializers[name]
-        data = given if isinstance(given, np.ndarray) else to_array(given, self.external_data)
-        value = self.network.add_constant(data, name=self.unique_name(name))
+        value = self.network.add_constant(self._array(name), name=self.unique_name(name))
         self.known[name] = value
         return value
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """Return a name's data, None if the network computes it."""
-        return self.value(name).constant
+        """Return a name's data, None if the network computes it.
+
+        That makes no layer: many scales and zero points are read so only.
+        """
+        known = self.known.get(name)
+        return self._array(name) if known is None else known.constant
+
+    def data_type_of(self, name: str) -> DataType:
+        """Return the data type of what a name stands for; it makes no layer."""
+        known = self.known.get(name)
+        if known is None:
+            return DataType.from_numpy(self._array(name).dtype)
+        return known.info.data_type
+
+    def _array(self, name: str) -> NDArray[Any]:
+        """Return the data of an initialiser, which is decoded once."""
+        if name not in self._initializers:
+            raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
+        given = self._initializers[name]
+        if not isinstance(given, np.ndarray):
+            given = self._initializers[name] = to_array(given, self.external_data)
+        return given
 
     def shape_of(self, name: str) -> Shape | None:
-        """Return a name's shape, None if its rank is unknown."""
-        return self.value(name).info.shape
+        """Return a name's shape, None if its rank is unknown; it makes no layer."""
+        known = self.known.get(name)
+        return self._array(name).shape if known is None else known.info.shape
 
     def derived_constant(
         self, value: Value, how: str, change: Callable[[NDArray[Any]], NDArray[Any]]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Value
+    from armnn.tensor import Shape
+    from armnn.types import DataType
     from armnn_parser_onnx.body import Body
     from armnn_parser_onnx.graph import Graph
     from armnn_parser_onnx.standard.schema import Schema
@@ -44,11 +46,14 @@ class Operation(Node, ConvertedOperation):
         Raises:
             ParseError: It is absent.
         """
+        return self.graph.value(self._name(index))
+
+    def _name(self, index: int) -> str:
         names = self.inputs
         if index >= len(names) or not names[index]:
             slot = self.schema.inputs[min(index, len(self.schema.inputs) - 1)]
             raise self.error(f"the input {slot.name!r} is missing")
-        return self.graph.value(names[index])
+        return names[index]
 
     def input_name(self, index: int) -> str:
         """Return how messages name an input: as its schema does."""
@@ -66,8 +71,33 @@ class Operation(Node, ConvertedOperation):
 
     def constant(self, index: int) -> NDArray[Any] | None:
         """Return an input's data, None if absent or computed."""
-        value = self.optional_input(index)
-        return None if value is None else value.constant
+        return self.graph.constant(self.inputs[index]) if self.has_input(index) else None
+
+    def known(self, index: int) -> NDArray[Any]:
+        """Return the data of a constant input.
+
+        Raises:
+            NotKnownYetError: It is computed.
+        """
+        data = self.constant(index)
+        return super().known(index) if data is None else data
+
+    def shape(self, index: int = 0) -> Shape:
+        """Return the shape of an input; no layer is made for it.
+
+        Raises:
+            NotKnownYetError: Not even its rank is known.
+        """
+        shape = self.graph.shape_of(self._name(index))
+        return super().shape(index) if shape is None else shape
+
+    def data_type(self, index: int) -> DataType:
+        """Return the data type of an input; no layer is made for it.
+
+        Raises:
+            ParseError: It is absent.
+        """
+        return self.graph.data_type_of(self._name(index))
 
     def only(self, index: int, data: NDArray[Any]) -> Any:
         """Return the only element of the data of an input.

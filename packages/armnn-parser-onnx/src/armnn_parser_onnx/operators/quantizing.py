@@ -36,8 +36,7 @@ def quantize(operation: Operation) -> Value:
     """Add Quantize for quantised output types, else the arithmetic."""
     value = operation.input()
     declared = data_type_of(operation.integer("output_dtype", 0) or _UNSIGNED8)
-    zero_point = operation.optional_input(2)
-    stored = declared if zero_point is None else zero_point.info.data_type
+    stored = operation.data_type(2) if operation.has_input(2) else declared
     if not _layer_quantizes(operation, stored):
         return _quantize_by_arithmetic(operation, stored)
     info = _quantized_info(operation, stored)
@@ -64,20 +63,20 @@ def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
 @operator("DequantizeLinear", moves_data=True)
 def dequantize(operation: Operation) -> Value:
     """Add Dequantize for quantised input types, else the arithmetic."""
-    value, scale = operation.input(), operation.input(1)
+    given, scale = operation.data_type(0), operation.data_type(1)
     number = operation.integer("output_dtype", 0)
-    real = data_type_of(number) if number else scale.info.data_type
+    real = data_type_of(number) if number else scale
     real = real if real.bits > 8 else DataType.FLOAT32
-    if value.info.is_quantized:
+    data = operation.constant(0)
+    if given.is_quantized:
+        value = operation.input()
         stored = DataType.from_numpy(value.info.data_type.numpy_dtype)
         _, *own = _quantization(operation, stored)
         if own != [value.info.scales, value.info.zero_points, value.info.axis]:
             raise RefusedError("its scale or zero point is not the one that its input has")
-    elif value.constant is not None and _layer_quantizes(operation, value.info.data_type):
-        info = _quantized_info(operation, value.info.data_type)
-        value = operation.network.add_constant(
-            value.constant, info, name=operation.layer_name("stored")
-        )
+    elif data is not None and _layer_quantizes(operation, given):
+        info = _quantized_info(operation, given)
+        value = operation.network.add_constant(data, info, name=operation.layer_name("stored"))
     else:
         return _dequantize_by_arithmetic(operation, real)
     return operation.network.add_dequantize(value, name=operation.layer_name(), output=real)
