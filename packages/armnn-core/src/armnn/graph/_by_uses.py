@@ -15,55 +15,39 @@ if TYPE_CHECKING:
 def sorted_by_uses(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
     """Return layers after their producers, and names in cycles.
 
+    Passes ask for it after each change, so that a call of a function in here would count.
+
     Args:
         layers: All of a graph; of several that may be next, the first is taken.
     """
     done: dict[Layer, None] = {}
-    waiting = _Waiting(layers)
+    counts: dict[int, int] = {}  # how many inputs a layer waits for, by its number
+    readers: dict[Layer, list[int]] = {}  # the numbers of the layers that wait for one
     for number, layer in enumerate(layers):
+        count = 0
         for value in layer.inputs:
             if value is not None and value.producer not in done:
-                waiting.add(number, value.producer)
-        if number in waiting.counts:
+                count += 1
+                if value.producer in readers:
+                    readers[value.producer].append(number)
+                else:
+                    readers[value.producer] = [number]
+        if count:
+            counts[number] = count
             continue
         done[layer] = None
-        if layer in waiting.readers:  # seldom: most layers were made in order
-            waiting.release(layer, done)
-    return list(done), [layer.name for layer in layers if layer not in done]
-
-
-class _Waiting:
-    """The layers that come before what they read.
-
-    Attributes:
-        counts: For how many inputs a layer waits, by its number.
-        readers: The numbers of the layers that wait for a layer.
-    """
-
-    def __init__(self, layers: Sequence[Layer]) -> None:
-        self.counts: dict[int, int] = {}
-        self.readers: dict[Layer, list[int]] = {}
-        self._layers = layers
-
-    def add(self, number: int, producer: Layer) -> None:
-        """Let a layer wait for another one."""
-        self.counts[number] = self.counts.get(number, 0) + 1
-        self.readers.setdefault(producer, []).append(number)
-
-    def release(self, layer: Layer, done: dict[Layer, None]) -> None:
-        """Add the layers that waited for one: they are before the rest."""
-        ready = self._released(layer)
-        heapq.heapify(ready)
-        while ready:
-            found = self._layers[heapq.heappop(ready)]
+        if layer not in readers:
+            continue
+        # Those that waited for it are before all that was not looked at yet.
+        released, ready = readers.pop(layer), list[int]()
+        while released or ready:
+            for each in released:
+                counts[each] -= 1
+                if not counts[each]:
+                    heapq.heappush(ready, each)
+            if not ready:
+                break
+            found = layers[heapq.heappop(ready)]
             done[found] = None
-            for number in self._released(found):
-                heapq.heappush(ready, number)
-
-    def _released(self, layer: Layer) -> list[int]:
-        found = []
-        for number in self.readers.pop(layer, ()):
-            self.counts[number] -= 1
-            if not self.counts[number]:
-                found.append(number)
-        return found
+            released = readers.pop(found, [])
+    return list(done), [layer.name for layer in layers if layer not in done]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.layers.reshaping import BroadcastToDescriptor
-from armnn.optimizer.passes._pattern import first_input, holds, may_absorb, rewire, walk
+from armnn.optimizer.passes._pattern import first_input, may_absorb, rewire, walk
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -35,12 +35,12 @@ def delete_broadcast_to(network: Network) -> int:
     Returns:
         How many inputs were replaced.
     """
-    if not holds(network, BroadcastToDescriptor):
-        return 0
+    wide = [layer.output for layer in walk(network, BroadcastToDescriptor)]
+    readers = dict.fromkeys(reader for value in wide for reader, _ in value.uses)
     return sum(
         _skip(network, layer, index)
-        for layer in walk(network)
-        if layer.type in _BROADCASTING
+        for layer in (walk(network) if readers else ())
+        if layer in readers and layer.type in _BROADCASTING
         for index in range(len(layer.inputs))
     )
 

@@ -42,6 +42,11 @@ def move_permute_down(network: Network) -> int:
 
 
 def _swap(network: Network, layer: Layer) -> bool:
+    for value in layer.inputs:
+        if value is not None and isinstance(value.producer.descriptor, PERMUTATIONS):
+            break
+    else:
+        return False  # as of most
     if layer.type not in _ELEMENTWISE and binary_operation(layer) is None:
         return False
     output = layer.output

@@ -62,12 +62,15 @@ def _replace_quotient(network: Network, layer: Layer) -> bool:
 
     The quotient may be written as a product.
     """
-    operands = _operands(layer, BinaryOperation.DIV)
-    if operands is not None:
+    operation = binary_operation(layer)
+    if operation is BinaryOperation.DIV:
+        operands = _operands(layer, BinaryOperation.DIV)
+        if operands is None:
+            return False
         centred, root = operands
         shifted = _unary(root.producer, UnaryOperation.SQRT)
         return shifted is not None and _put(network, layer, centred, root, shifted)
-    operands = _operands(layer, BinaryOperation.MUL)
+    operands = _operands(layer, operation) if operation is BinaryOperation.MUL else None
     if operands is None:
         return False
     for centred, root in (operands, operands[::-1]):

@@ -25,7 +25,11 @@ def squash_equal_siblings(network: Network) -> int:
     for layer in walk(network):
         if layer.type == "Debug":
             continue
-        siblings = first.setdefault((layer.type, layer.inputs), [])
+        key = layer.type, layer.inputs
+        siblings = first.get(key)
+        if siblings is None:
+            first[key] = [layer]  # as of most
+            continue
         twin = next((each for each in siblings if _are_equal(each, layer)), None)
         if twin is None:
             siblings.append(layer)
