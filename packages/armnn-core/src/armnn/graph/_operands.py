@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 Operand: TypeAlias = "Value | NDArray[Any] | None"
 """What may stand in an input slot; an array becomes a Constant layer."""
 
-_ARRAYS = (np.ndarray, np.generic)
-_OPERANDS = (Value, *_ARRAYS)
+ARRAYS = (np.ndarray, np.generic)
+"""What becomes a Constant layer."""
+
+_OPERANDS = (Value, *ARRAYS)
 
 
 def operands(values: object, name: str) -> Sequence[Operand]:
@@ -73,7 +75,7 @@ def checked_operands(values: object, spec: LayerSpec, name: str) -> Sequence[Ope
 
 def _listed(values: object, what: str) -> Sequence[Any]:
     expected = "a list of values of the network, such as [x, y]"
-    if isinstance(values, _ARRAYS):  # its items would be operands of their own
+    if isinstance(values, ARRAYS):  # its items would be operands of their own
         raise refused(what, values, expected)
     return items(values, what, expected)
 
@@ -190,7 +192,7 @@ def replaced_inputs(layer: Layer, values: Mapping[Value, Value]) -> tuple[Value 
         GraphError: There is nothing for one of its inputs.
     """
     try:
-        return tuple(None if value is None else values[value] for value in layer.inputs)
+        return tuple([None if value is None else values[value] for value in layer.inputs])
     except KeyError:
         raise GraphError(f"layer {layer.name!r} reads a value from outside") from None
 

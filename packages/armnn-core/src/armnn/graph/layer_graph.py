@@ -11,6 +11,7 @@ from armnn._arguments import conversion, instance, items, mapping, refused, text
 from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._by_uses import sorted_by_uses
 from armnn.graph._operands import (
+    ARRAYS,
     Operand,
     checked_index,
     checked_inputs,
@@ -128,17 +129,13 @@ class LayerGraph:
             GraphError: The layers form a cycle.
         """
         if self._order is None:  # passes ask for it again and again, and most change nothing
-            self._order = self._sorted()
+            outputs = self._ends["Output"]
+            made = [layer for layer in self._layers if layer not in outputs]
+            order, stuck = sorted_by_uses([*made, *outputs])
+            if stuck:
+                raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
+            self._order = Order(order)
         return self._order
-
-    def _sorted(self) -> Order:
-        """Return the order of making as far as producers come first."""
-        outputs = self._ends["Output"]
-        made = [layer for layer in self._layers if layer not in outputs]
-        order, stuck = sorted_by_uses([*made, *outputs])
-        if stuck:
-            raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
-        return Order(order)
 
     # -- making ---------------------------------------------------------------------------------
 
@@ -329,8 +326,7 @@ class LayerGraph:
             layer.inputs = layer.outputs = ()  # else only the garbage collector would free them
         self._layers.clear()
         self._names.clear()
-        for ends in self._ends.values():
-            ends.clear()
+        self._ends = {"Input": {}, "Output": {}}
         self._order = None
 
     def remove_unused(self) -> int:
@@ -348,13 +344,13 @@ class LayerGraph:
                 self._take_out(layer)
                 pending += [producer for producer in read if not producer.is_read]
         removed = count - len(self._layers)
-        if order is not None:  # what nothing read changes nothing for the others
-            self._order = order if not removed else Order(filter(self._layers.__contains__, order))
+        if removed and order is not None:  # what nothing read changes nothing for the others
+            self._order = Order(filter(self._layers.__contains__, order))
         return removed
 
     def clone(self) -> Self:
         """Return a copy with its own layers and shared data."""
-        return self.extract(self.layers)
+        return self._copy_of(self.topological_order())
 
     def extract(self, layers: Iterable[Layer]) -> Self:
         """Return a copy of some layers with their producers.
@@ -364,18 +360,10 @@ class LayerGraph:
         Raises:
             GraphError: A layer reads a value that none of them makes.
         """
-        copy = type(self)(self.name, self.metadata)
-        copy.aliases, copy.declared_shapes = self.aliases, dict(self.declared_shapes)
-        copy.quantized_arithmetic = self.quantized_arithmetic
-        copy.is_self_contained = self.is_self_contained
-        values: dict[Value, Value] = {}
         wanted = dict.fromkeys(
             instance(layer, Layer, "one of the layers") for layer in items(layers, "the layers")
         )
-        for layer in (layer for layer in self.topological_order() if layer in wanted):
-            twin = copy._copy_layer(layer, replaced_inputs(layer, values))
-            values.update(zip(layer.outputs, twin.outputs, strict=True))
-        return copy
+        return self._copy_of([layer for layer in self.topological_order() if layer in wanted])
 
     def insert_copies(
         self, layers: Sequence[Layer], replacements: Mapping[Value, Value]
@@ -436,6 +424,19 @@ class LayerGraph:
         self._enter(layer)
         return layer.outputs[0]
 
+    def _copy_of(self, layers: Iterable[Layer]) -> Self:
+        """Return a copy of layers in their order."""
+        copy = type(self)(self.name, self.metadata)
+        copy.aliases, copy.declared_shapes = self.aliases, dict(self.declared_shapes)
+        copy.quantized_arithmetic = self.quantized_arithmetic
+        copy.is_self_contained = self.is_self_contained
+        values: dict[Value, Value] = {}
+        for layer in layers:
+            twin = copy._copy_layer(layer, replaced_inputs(layer, values))
+            values.update(zip(layer.outputs, twin.outputs, strict=True))
+        copy._order = Order(copy._layers)  # which they were made in
+        return copy
+
     def _copy_layer(
         self, layer: Layer, inputs: tuple[Value | None, ...], name: str | None = None
     ) -> Layer:
@@ -492,10 +493,7 @@ class LayerGraph:
                     f"layer {name!r} ({spec.name}): the value {value.name!r} belongs to another "
                     "network"
                 )
-        made: Sequence[Any] = checked if are_made else [self._value_of(each) for each in checked]
+        made: Sequence[Any] = checked
+        if not are_made:
+            made = [self.add_constant(x) if isinstance(x, ARRAYS) else x for x in checked]
         return without_trailing_none(made)
-
-    def _value_of(self, operand: Operand) -> Value | None:
-        return (
-            operand if operand is None or isinstance(operand, Value) else self.add_constant(operand)
-        )
