@@ -239,14 +239,16 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
             if not name:
                 kinds.append(None)
                 continue
-            if name not in graph.known and name not in graph:
-                raise operation.error(
-                    f"it reads {name!r}, which no input, initialiser or node before it makes"
-                )
             known = graph.known.get(name)
             if known is not None:
                 read.append(known)
-            kinds.append(graph.data_type_of(name))
+                kinds.append(known.info.data_type)
+            elif name in graph:
+                kinds.append(graph.data_type_of(name))
+            else:
+                raise operation.error(
+                    f"it reads {name!r}, which no input, initialiser or node before it makes"
+                )
         signature = (id(schema), *kinds)
         if signature not in self._fitting:  # most nodes are like one before
             types = zip(operation.inputs, kinds, strict=True)

@@ -119,12 +119,13 @@ class Graph(ValueTable[str]):
 
     def _array(self, name: str) -> NDArray[Any]:
         """Return the data of an initialiser, which is decoded once."""
-        if name not in self._initializers:
+        given = self._initializers.get(name)
+        if isinstance(given, np.ndarray):
+            return given
+        if given is None:
             raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
-        given = self._initializers[name]
-        if not isinstance(given, np.ndarray):
-            given = self._initializers[name] = to_array(given, self.external_data)
-        return given
+        made = self._initializers[name] = to_array(given, self.external_data)
+        return made
 
     def shape_of(self, name: str) -> Shape | None:
         """Return a name's shape, None if its rank is unknown; it makes no layer."""

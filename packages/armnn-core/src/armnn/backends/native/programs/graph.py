@@ -8,8 +8,9 @@ import functools
 import itertools
 import operator
 import weakref
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -237,8 +238,8 @@ class NativeGraph:
         made.scheme = abi.PER_TENSOR if info.axis is None else abi.PER_AXIS
         made.axis = -1 if info.axis is None else info.axis
         made.count = len(info.scales)
-        made.scales = self._arena.filled(ctypes.c_float, info.scales)
-        made.zero_points = self._arena.filled(ctypes.c_int32, info.zero_points)
+        made.scales = _numbers(ctypes.c_float, "f", info.scales)  # which it keeps
+        made.zero_points = _numbers(ctypes.c_int32, "i", info.zero_points)
         self._arena.hold(made)
         return ctypes.addressof(made)
 
@@ -259,6 +260,11 @@ class NativeGraph:
         place, index = 4 * len(memory.indices), self._index
         memory.indices += [ABSENT if value is None else index[value] for value in values]
         return place, len(values)
+
+
+def _numbers(kind: type[Any], code: str, numbers: Sequence[float]) -> Any:
+    """Return an array of ctypes, made of one that takes a fifth of the time."""
+    return (kind * len(numbers)).from_buffer(array(code, numbers))
 
 
 def _pointer(address: int) -> ctypes._Pointer[ctypes.c_int32]:
