@@ -181,7 +181,7 @@ class Symbolic:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is the size of an input, which needs no check."""
+        """Whether it is a dimension of an input, as given."""
         return self.tape.has_input(self.position)
 
     def __hash__(self) -> int:

@@ -11,7 +11,7 @@ from armnn.tensor import TensorInfo
 
 
 def by_definition(network: Network) -> list[Layer]:
-    """Of the layers whose producers were taken, take the first, outputs last."""
+    """Take the first layer whose producers were taken, outputs last."""
     left = [layer for layer in network.layers if layer.type != "Output"] + list(network.outputs)
     taken: list[Layer] = []
     while left:

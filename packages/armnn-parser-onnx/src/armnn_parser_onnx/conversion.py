@@ -226,7 +226,9 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         self._opset = outer
 
     def _operation(self, proto: messages.Node, schema: Schema) -> tuple[Operation, list[Value]]:
-        """Return a node in conversion, and what it reads of the network.
+        """Return a node in conversion and the values it reads.
+
+        Initialisers are none of them yet.
 
         Raises:
             ParseError: Nothing makes an input, or its type is not allowed.

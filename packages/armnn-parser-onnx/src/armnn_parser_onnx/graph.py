@@ -111,7 +111,7 @@ class Graph(ValueTable[str]):
         return self._array(name) if known is None else known.constant
 
     def data_type_of(self, name: str) -> DataType:
-        """Return the data type of what a name stands for; it makes no layer."""
+        """Return a name's data type without making a layer."""
         known = self.known.get(name)
         if known is None:
             return DataType.from_numpy(self._array(name).dtype)
@@ -128,7 +128,7 @@ class Graph(ValueTable[str]):
         return made
 
     def shape_of(self, name: str) -> Shape | None:
-        """Return a name's shape, None if its rank is unknown; it makes no layer."""
+        """Return a name's shape, None if its rank is unknown."""
         known = self.known.get(name)
         return self._array(name).shape if known is None else known.info.shape
 

@@ -83,7 +83,7 @@ class Operation(Node, ConvertedOperation):
         return super().known(index) if data is None else data
 
     def shape(self, index: int = 0) -> Shape:
-        """Return the shape of an input; no layer is made for it.
+        """Return the shape of an input without making a layer.
 
         Raises:
             NotKnownYetError: Not even its rank is known.
@@ -92,7 +92,7 @@ class Operation(Node, ConvertedOperation):
         return super().shape(index) if shape is None else shape
 
     def data_type(self, index: int) -> DataType:
-        """Return the data type of an input; no layer is made for it.
+        """Return an input's data type without making a layer.
 
         Raises:
             ParseError: It is absent.

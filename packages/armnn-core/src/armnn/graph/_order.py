@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Order(tuple["Layer", ...]):
-    """Layers in an order; most passes look for few of them."""
+    """Layers in an order, of which most passes need few."""
 
     def computing(self, kinds: Kinds | None = None) -> Sequence[Layer]:
         """Return the layers that compute something.
@@ -35,7 +35,7 @@ class Order(tuple["Layer", ...]):
 
     @property
     def _of_each_kind(self) -> dict[type[Descriptor] | None, list[Layer]]:
-        """The layers of each kind that compute; None has all of them."""
+        """The computing layers of each kind; None has all."""
         found: dict[type[Descriptor] | None, list[Layer]] | None = self.__dict__.get("kinds")
         if found is None:
             found = self.__dict__["kinds"] = {None: []}

@@ -203,7 +203,7 @@ class Layer:
         return len(known) == len(now) and all(map(is_, known, now))
 
     def note_inference_of(self, twin: Layer) -> None:
-        """Note what a layer of the same outputs was inferred from."""
+        """Note what a twin of the same outputs follows from."""
         if not self.spec.reads_data:
             self.inferred = twin.inferred  # holds as long as these are the infos of this layer, too
         elif twin.is_inferred:

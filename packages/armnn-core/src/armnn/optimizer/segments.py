@@ -38,7 +38,7 @@ def split(network: Network) -> Segments[Network]:
 
 
 def _is_settled(layer: Layer) -> bool:
-    """Return whether a layer can be prepared if all others are so."""
+    """Return whether a layer is ready if its producers are."""
     if layer.type in CONTROL_FLOW or layer.compiled is not None:
         return False
     for value in layer.outputs:  # noqa: SIM110  # a generator takes twice the time

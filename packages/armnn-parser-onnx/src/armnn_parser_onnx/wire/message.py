@@ -280,7 +280,7 @@ class Message:
     def _add_part(
         self, values: dict[str, Any], name: str, field: Field, part: Span | _Part
     ) -> None:
-        """Add a message, or raw data that is left where it is."""
+        """Add a message, or raw data that stays."""
         if not field.kind:
             data, start, stop = part
             values[name] = Span(data, start, stop)

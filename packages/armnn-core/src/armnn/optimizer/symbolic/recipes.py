@@ -267,7 +267,7 @@ def has_symbols(descriptor: Descriptor) -> bool:
 
 
 def _parameters(descriptor: Descriptor) -> tuple[Any, ...]:
-    """Return the parameters, got by C: most layers have plain ones."""
+    """Return the values of all parameters, got by C."""
     kind = type(descriptor)
     if kind not in _getters:
         names = [field.name for field in fields(descriptor)]

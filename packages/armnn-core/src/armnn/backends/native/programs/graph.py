@@ -263,7 +263,7 @@ class NativeGraph:
 
 
 def _numbers(kind: type[Any], code: str, numbers: Sequence[float]) -> Any:
-    """Return an array of ctypes, made of one that takes a fifth of the time."""
+    """Return an array of ctypes in less time."""
     return (kind * len(numbers)).from_buffer(array(code, numbers))
 
 
