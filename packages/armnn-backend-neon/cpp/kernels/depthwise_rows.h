@@ -12,7 +12,8 @@ constexpr int kBlock = 4; /* outputs side by side that share their weights */
 constexpr int kWidestSquare = 5; /* window whose rows share lines of the image */
 
 /* What blocks of outputs of a window of W columns with stride S share, as measured: rows of square ones, and columns,
- * of a block, and the vectors of channels that it computes before the next block begins. Many of them read the image in the order of memory, one keeps the weights of a large window near.
+ * of a block, and the vectors of channels that it computes before the next block begins. Many of them read the image
+ * in the order of memory, one keeps the weights of a large window near.
  */
 template <int W, int S>
 struct Blocking {
@@ -74,16 +75,17 @@ CPUACC_INLINE void store_outputs(const Stored &output, int64_t place, int64_t st
 
 /* Adds a line of the image to the sums of B outputs: W taps at a stride of S. */
 template <int W, int S, int B, typename Lanes>
-CPUACC_INLINE void add_line(Floats *sums, const Floats *pixels, const float *weights, int64_t step, const Lanes &lanes) {
+CPUACC_INLINE void add_line(Floats *sums, const Floats *pixels, const float *weights, int64_t step,
+                            const Lanes &lanes) {
   CPUACC_UNROLL for (int j = 0; j < W; ++j) {
     const Floats weight = lanes.get(weights + j * step);
     CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[b] += pixels[b * S + j] * weight;
   }
 }
 
-/* Outputs y .. y + R - 1 and x .. x + B - 1 of a window of W columns that are side by side, with stride S. Its rows, their
- * dilation and their stride are the same if it is square, else any, and R is 1. Neighbours share what they load. What
- * does not change with the channels is read once: a store might have written it.
+/* Outputs y .. y + R - 1 and x .. x + B - 1 of a window of W columns that are side by side, with stride S. Its rows,
+ * their dilation and their stride are the same if it is square, else any, and R is 1. Neighbours share what they load.
+ * What does not change with the channels is read once: a store might have written it.
  */
 template <int W, int S, int R, int B, bool kIsSquare, bool kIsInside, bool kHasBfloat16, typename Rows,
           typename Channels>
@@ -168,7 +170,9 @@ template <int W, int S, int B, bool kIsSquare, bool kHasBfloat16, typename Rows>
 void dense_by(const Rows &d) {
   constexpr int kRows = kIsSquare ? Blocking<W, S>::kRows : 1;
   constexpr int64_t kVectors = Blocking<W, S>::kVectors;
-  if (d.channels < kLanes) return dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, FewChannels{d.channels});
+  if (d.channels < kLanes) {
+    return dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, FewChannels{d.channels});
+  }
   const int64_t vectors = (d.channels + kLanes - 1) / kLanes;
   for (int64_t v = 0; v < vectors; v += kVectors) {
     if (kVectors == 1 || vectors == 1) {

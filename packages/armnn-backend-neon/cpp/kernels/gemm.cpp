@@ -91,8 +91,8 @@ struct PairedSums {
 
 constexpr int kTwoSums = 4; /* registers of sums, up to which they have a second one */
 
-/* A sum waits for the one before it: with few of them in a row, every other addition may have its own. What fetches is a
- * function of its own: with both in one, the other one takes longer.
+/* A sum waits for the one before it: with few of them in a row, every other addition may have its own. What fetches
+ * is a function of its own: with both in one, the other one takes longer.
  */
 template <int R, int V, typename AllSums, bool kHasTwo, bool kFetches = false>
 void sum_up(const GemmTile &tile) {

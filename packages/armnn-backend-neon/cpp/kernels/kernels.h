@@ -127,11 +127,13 @@ struct TileOf : TileOutput {
   int64_t taps;
   int64_t depth;
   const Number *b;
-  const Number *ahead; /* weights that are read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
+  const Number *ahead; /* weights read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
   int64_t all_rows; /* of the gemm */
   bool is_in_order; /* a row's bits are the same beside any number of rows, as bfloat16's always are */
-  bool has_paired_tail; /* float32: the last columns, paired_columns at most, are packed in pairs: the row of an even k
-                         * ends with both numbers of a column side by side, that of k + 1, in an even depth, with nothing */
+  /* Float32 of an even depth: the last columns, paired_columns at most, are packed in pairs. The row of an even k ends
+   * with both numbers of a column side by side, that of k + 1 with nothing.
+   */
+  bool has_paired_tail;
 };
 using GemmTile = TileOf<float>;
 using GemmTileBfloat16 = TileOf<Bfloat16>;

@@ -121,7 +121,8 @@ void interleave_window(const LinePart &part, int64_t top, Ints *to) {
 
 /* B outputs from x on. */
 template <typename Lines, int B>
-inline void outputs_of_lines(const LinePart &part, const Ints *columns, int64_t x, const Requantizer &requantize, uint8_t *row) {
+inline void outputs_of_lines(const LinePart &part, const Ints *columns, int64_t x, const Requantizer &requantize,
+                             uint8_t *row) {
   const Int8DepthwiseLines &d = part.d;
   Ints sums[B][kQuads];
   CPUACC_UNROLL for (int b = 0; b < B; ++b) {
@@ -150,7 +151,9 @@ inline void outputs_of_lines(const LinePart &part, const Ints *columns, int64_t 
 template <typename Lines>
 void row_of_outputs(const LinePart &part, const Ints *columns, const Requantizer &requantize, uint8_t *row) {
   int64_t x = 0;
-  for (; x + kLineBlock <= part.d.output_width; x += kLineBlock) outputs_of_lines<Lines, kLineBlock>(part, columns, x, requantize, row);
+  for (; x + kLineBlock <= part.d.output_width; x += kLineBlock) {
+    outputs_of_lines<Lines, kLineBlock>(part, columns, x, requantize, row);
+  }
   for (; x < part.d.output_width; ++x) outputs_of_lines<Lines, 1>(part, columns, x, requantize, row);
 }
 

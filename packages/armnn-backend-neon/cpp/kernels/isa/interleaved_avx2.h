@@ -27,8 +27,10 @@ struct InterleavedLines {
     to[3] = reinterpret_cast<Ints>(_mm256_unpackhi_epi16(high_ab, high_cd));
   }
   static Ints joined(const Ints (&numbers)[4]) {
-    const __m256i low = _mm256_packs_epi32(reinterpret_cast<__m256i>(numbers[0]), reinterpret_cast<__m256i>(numbers[1]));
-    const __m256i high = _mm256_packs_epi32(reinterpret_cast<__m256i>(numbers[2]), reinterpret_cast<__m256i>(numbers[3]));
+    const auto pair = [&](int i) {
+      return _mm256_packs_epi32(reinterpret_cast<__m256i>(numbers[i]), reinterpret_cast<__m256i>(numbers[i + 1]));
+    };
+    const __m256i low = pair(0), high = pair(2);
     const __m256i bytes = _mm256_set1_epi16(0xff);
     return reinterpret_cast<Ints>(_mm256_packus_epi16(_mm256_and_si256(low, bytes), _mm256_and_si256(high, bytes)));
   }

@@ -12,7 +12,8 @@ struct InterleavedLines {
   static constexpr int32_t kLeastChannels = 1;
 
   static Ints load(const uint8_t *p, int64_t n) {
-    return reinterpret_cast<Ints>(n >= CPUACC_VECTOR_BYTES ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8(first(n), p));
+    const bool is_whole = n >= CPUACC_VECTOR_BYTES;
+    return reinterpret_cast<Ints>(is_whole ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8(first(n), p));
   }
   static void store(uint8_t *p, Ints x, int64_t n) {
     if (n >= CPUACC_VECTOR_BYTES) return _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x));
@@ -29,8 +30,10 @@ struct InterleavedLines {
     to[3] = reinterpret_cast<Ints>(_mm512_unpackhi_epi16(high_ab, high_cd));
   }
   static Ints joined(const Ints (&numbers)[4]) {
-    const __m512i low = _mm512_packs_epi32(reinterpret_cast<__m512i>(numbers[0]), reinterpret_cast<__m512i>(numbers[1]));
-    const __m512i high = _mm512_packs_epi32(reinterpret_cast<__m512i>(numbers[2]), reinterpret_cast<__m512i>(numbers[3]));
+    const auto pair = [&](int i) {
+      return _mm512_packs_epi32(reinterpret_cast<__m512i>(numbers[i]), reinterpret_cast<__m512i>(numbers[i + 1]));
+    };
+    const __m512i low = pair(0), high = pair(2);
     const __m512i bytes = _mm512_set1_epi16(0xff);
     return reinterpret_cast<Ints>(_mm512_packus_epi16(_mm512_and_si512(low, bytes), _mm512_and_si512(high, bytes)));
   }

@@ -65,7 +65,8 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
 }
 
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
-  return product_work({rows, layout.taps, layout.depth, layout.columns, 1, false, true, layout.has_paired_tail}, kernels)
+  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, false, true, layout.has_paired_tail};
+  return product_work(products, kernels)
       .add(costs::operation, 1.0)
       .add(costs::row, static_cast<double>(rows * layout.taps));
 }

@@ -13,7 +13,8 @@ namespace {
 
 class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
  public:
-  Int8DepthwiseOfNeighbours(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
+  Int8DepthwiseOfNeighbours(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps,
+                            Int8Params params)
       : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
         windows_(column_as_row(windows)),
         steps_(steps) {

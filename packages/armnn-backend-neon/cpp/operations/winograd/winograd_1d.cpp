@@ -331,7 +331,8 @@ costs::Work winograd_1d_work(const Windows &w, const WeightLayout &layout, const
     const int64_t lines = std::min(block.lines, w.batch * axes.outputs_across - line);
     for (int64_t tile = 0; tile < tiles; tile += block.tiles) {
       const int64_t here = std::min(block.tiles, tiles - tile);
-      work.add(product_work({lines * here, axes.taps, layout.depth, layout.columns, points, true, is_cold, false}, kernels));
+      const Products products{lines * here, axes.taps, layout.depth, layout.columns, points, true, is_cold, false};
+      work.add(product_work(products, kernels));
       transformed += (lines + axes.halo()) * here;
       is_cold = false;
     }
