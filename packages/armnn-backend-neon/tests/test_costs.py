@@ -27,7 +27,7 @@ from armnn_backend_neon.measuring import (
     network_of,
     random_shapes,
 )
-from armnn_backend_neon.tuning import CACHES, caches, cpu_name, lanes, measure_machine
+from armnn_backend_neon.tuning import CACHES, caches, cpu_name, measure_machine
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CPP = PACKAGE / "cpp" / "costs"
@@ -373,35 +373,6 @@ def test_a_fit_is_right_about_what_kernels_of_a_layer_differ_by() -> None:
                 rows.append(Measured(shape, unit, work, 0.0, slower * ns * count))
     costs = fit(rows, 16, SIZES, dict.fromkeys(UNITS, 0.0))
     assert costs.ns["row"] / costs.ns["multiply_add"] == pytest.approx(1.05, rel=0.02)
-
-
-COUNTED = """
-from armnn_backend_neon.measuring import Shape, measure
-(row,) = measure([Shape((7, 4), {depth}, {columns}, (1, 1))], ["plain"], rounds=1)
-units = ("multiply_add", "half_multiply_add", "broadcast", "tile", "stored", "wait")
-print(*(round(row.work.get(unit, 0)) for unit in units))
-"""
-
-
-def counted(depth: int, columns: int) -> tuple[int, ...]:
-    """Return the units of 28 rows, which are two tiles."""
-    printed = child(COUNTED.format(depth=depth, columns=columns))
-    return tuple(map(int, printed.split()))
-
-
-@pytest.mark.skipif(lanes() != 16, reason="narrower registers have no halves")
-def test_half_a_register_is_counted_apart() -> None:
-    """24 columns are 1.5 registers."""
-    steps = 28 * 33
-    assert counted(33, 24) == (steps * 16, steps * 8, steps, 2, 2 * 28, 0)
-
-
-@pytest.mark.skipif(lanes() != 16, reason="narrower registers have other tails")
-def test_a_tail_in_pairs_is_counted_as_half_of_the_steps() -> None:
-    """A whole register is multiplied for two steps, by one broadcast more."""
-    steps = 28 * 32
-    assert counted(32, 24) == (steps * (16 + 8), 0, steps * 3 // 2, 2, 2 * 28, 0)
-    assert counted(32, 8) == (steps * 8, 0, steps // 2, 2, 28, 0)
 
 
 def test_what_tile_registers_take_is_in_a_file_where_it_was_measured() -> None:

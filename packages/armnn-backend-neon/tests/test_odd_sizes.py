@@ -231,7 +231,7 @@ def test_fully_connected(
 
 @pytest.mark.parametrize("columns", [3, 7, 18, 36, 40])
 def test_infinities_stay_in_their_rows(compute: Callable[..., Array], columns: int) -> None:
-    """The last columns multiply two numbers of a row at once."""
+    """The last columns multiply two numbers at once."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((15, 34), np.float32)
     weights = rng.uniform(0.5, 1.0, (columns, 34)).astype(np.float32)

@@ -161,7 +161,7 @@ void dense_channels(const Rows &d, int64_t y, const Channels &channels) {
   if constexpr (R > 1) dense_channels<W, S, R / 2, B, (R > 2), kHasBfloat16>(d, y, channels);
 }
 
-/* Of the next vector: they lie too far apart for the processor to see it coming. */
+/* Of the next vector: the processor does not fetch weights ahead that are so far apart. */
 inline void prefetch_weights(const float *weights, int64_t taps, int64_t step) {
   for (int64_t t = 0; t < taps; ++t) __builtin_prefetch(weights + t * step);
 }

@@ -4,8 +4,8 @@
  * For an output row, four lines of the image are interleaved at each column: a lane of one of four registers
  * holds the four bytes of a channel, ready to be multiplied. The lines are rows of the window, or, where that
  * takes fewer products, columns of one row. Every output whose window holds a column takes it as it is. An
- * interleaved register has no order of channels that anybody else knows: bias, scales and weights are in it,
- * and bytes get their own order back as they are joined.
+ * interleaved register has an order of channels of its own, in which bias, scales and weights are, too; joined
+ * bytes are in that of the image.
  */
 #include "kernels/int8/vector.h"
 #include "kernels/taps.h"
