@@ -2,6 +2,10 @@
 /* The two ways of a depthwise convolution of bytes: neighbours of a channel are gathered, or lines interleaved. */
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
+#include "operations/depthwise/depthwise.h"
 #include "operations/quantised/quantised.h"
 
 namespace cpuacc {
@@ -17,6 +21,60 @@ struct Int8DepthwiseWeights {
     const int32_t number = params.right_is_signed ? static_cast<int8_t>(byte) : byte;
     return number - params.right_zero_point;
   }
+};
+
+/* What both ways share: windows, and rows of the output as tasks. */
+class Int8Depthwise : public WithInt8Epilogue {
+ public:
+  Int8Depthwise(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
+      : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
+        windows_(column_as_row(windows)),
+        steps_(steps) {
+    if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
+  }
+
+ protected:
+  Int8DepthwiseWeights weights_of(const Setup &setup) const {
+    return {static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_};
+  }
+
+  /* Into as few calls as keep the threads busy: each reads the rows at its edges on its own. Args: most: outputs of a
+   * row that a call computes.
+   */
+  void choose_pieces(int32_t threads, int64_t most) {
+    const Windows &w = windows_;
+    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
+    const int64_t pieces = std::max<int64_t>(1, ratio_up(w.output_width, most));
+    piece_ = std::max<int64_t>(1, ratio_up(w.output_width, pieces));
+    const int64_t others = std::max<int64_t>(1, w.batch * pieces);
+    const int64_t bands = std::clamp<int64_t>(ratio_up(wanted, others), 1, std::max<int64_t>(1, w.output_height));
+    band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
+  }
+
+  /* Calls compute(rows, thread) for all rows, then the epilogue. Args: rows: what is the same for all of them, without
+   * what is set here; ns: what a piece of a band takes.
+   */
+  template <typename Rows, typename Compute>
+  void run_bands(const Frame &frame, Rows rows, const float *scales, double ns, const Compute &compute) const {
+    rows.output_step = windows_.output_width * windows_.channels;
+    rows.is_signed = params_.left_is_signed;
+    rows.zero_point = params_.left_zero_point;
+    rows.requantization = params_.requantization(scales);
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    for_each_band(frame, windows_, band_, piece_, ns, frame.in<uint8_t>(inputs[0]), frame.out<uint8_t>(outputs[0]),
+                  rows, [&](Rows &some, int32_t thread) {
+                    compute(some, thread);
+                    for (int64_t r = 0; r < some.count; ++r) {
+                      uint8_t *row = some.output + r * some.output_step;
+                      epilogue(frame.kernels.int8, row, some.output_width * windows_.channels);
+                    }
+                  });
+  }
+
+  Windows windows_;
+  Int8WeightSteps steps_;
+  int64_t band_ = 1; /* output rows at a time */
+  int64_t piece_ = 1; /* outputs of a row at a time */
 };
 
 OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,

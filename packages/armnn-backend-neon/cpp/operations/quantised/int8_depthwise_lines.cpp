@@ -4,7 +4,6 @@
 
 #include "costs/costs.h"
 #include "graph/packed.h"
-#include "operations/depthwise/depthwise.h"
 #include "operations/quantised/int8_depthwise.h"
 
 namespace cpuacc {
@@ -12,14 +11,9 @@ namespace {
 
 constexpr int64_t kJoined = 4; /* rows or columns of a window that are multiplied at once */
 
-class Int8DepthwiseOfLines final : public WithInt8Epilogue {
+class Int8DepthwiseOfLines final : public Int8Depthwise {
  public:
-  Int8DepthwiseOfLines(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
-      : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
-        windows_(column_as_row(windows)),
-        steps_(steps) {
-    if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
-  }
+  using Int8Depthwise::Int8Depthwise;
 
   size_t prepare(const Setup &setup) override {
     const Windows &w = windows_;
@@ -30,36 +24,29 @@ class Int8DepthwiseOfLines final : public WithInt8Epilogue {
     lines_ = joins_rows_ ? groups_down : w.window_height;
     taps_ = joins_rows_ ? w.window_width : groups_across;
     tap_step_ = w.dilation_x * (joins_rows_ ? 1 : kJoined);
-    pack({static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_}, setup.kernels.int8);
-    choose_pieces(setup.threads_for(outputs_ns(w.batch * w.output_height * w.output_width)), setup.kernels.int8);
-    columns_ = (piece_ - 1) * w.stride_x + (taps_ - 1) * tap_step_ + 1;
-    thread_bytes_ = aligned_bytes(static_cast<size_t>(column_bytes(setup.kernels.int8) * columns_));
+    pack(weights_of(setup), setup.kernels.int8);
+    /* So many columns stay in the first cache interleaved. */
+    const int64_t room = costs::kMostInterleavedBytes / column_bytes(setup.kernels.int8) / w.stride_x;
+    choose_pieces(setup.threads_for(outputs_ns(w.batch * w.output_height * w.output_width)),
+                  std::max(room, costs::kLeastInterleavedColumns));
+    thread_bytes_ = aligned_bytes(static_cast<size_t>(column_bytes(setup.kernels.int8) * columns_of(piece_)));
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
-    const Windows &w = windows_;
     Int8DepthwiseLines shared{};
     shared.weights = weights_.get();
     shared.bias = bias_.get();
-    shared.output_step = w.output_width * w.channels;
     shared.joins_rows = joins_rows_;
     shared.lines = lines_;
     shared.taps = taps_;
     shared.tap_step = tap_step_;
-    shared.is_signed = params_.left_is_signed;
-    shared.zero_point = params_.left_zero_point;
-    shared.requantization = params_.requantization(static_cast<const float *>(scales_.get()));
-    const Int8Epilogue epilogue = epilogue_of(frame);
-    for_each_band(frame, w, band_, piece_, outputs_ns(band_ * piece_), frame.in<uint8_t>(inputs[0]),
-                  frame.out<uint8_t>(outputs[0]), shared, [&](Int8DepthwiseLines &rows, int32_t thread) {
-                    rows.interleaved = frame.scratch_of<std::byte>(thread, thread_bytes_);
-                    rows.columns = (rows.output_width - 1) * w.stride_x + (taps_ - 1) * tap_step_ + 1;
-                    frame.kernels.int8.depthwise_lines(rows);
-                    for (int64_t r = 0; r < rows.count; ++r) {
-                      epilogue(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
-                    }
-                  });
+    const auto compute = [&](Int8DepthwiseLines &rows, int32_t thread) {
+      rows.interleaved = frame.scratch_of<std::byte>(thread, thread_bytes_);
+      rows.columns = columns_of(rows.output_width);
+      frame.kernels.int8.depthwise_lines(rows);
+    };
+    run_bands(frame, shared, static_cast<const float *>(scales_.get()), outputs_ns(band_ * piece_), compute);
   }
 
  private:
@@ -71,18 +58,8 @@ class Int8DepthwiseOfLines final : public WithInt8Epilogue {
            (products * costs::kInt8LineMultiplyAddNs + costs::kInt8LineStoredNs);
   }
 
-  /* Into as few calls as keep the threads busy, of so many columns that they stay in the first cache interleaved. */
-  void choose_pieces(int32_t threads, const Int8Kernels &kernels) {
-    const Windows &w = windows_;
-    const int64_t room = costs::kMostInterleavedBytes / column_bytes(kernels) / w.stride_x;
-    const int64_t most = std::clamp(room, costs::kLeastInterleavedColumns, std::max<int64_t>(room, 1) + w.output_width);
-    const int64_t pieces = std::max<int64_t>(1, ratio_up(w.output_width, most));
-    piece_ = std::max<int64_t>(1, ratio_up(w.output_width, pieces));
-    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
-    const int64_t others = std::max<int64_t>(1, w.batch * pieces);
-    const int64_t bands = std::clamp<int64_t>(ratio_up(wanted, others), 1, std::max<int64_t>(1, w.output_height));
-    band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
-  }
+  /* That so many outputs of a row see. */
+  int64_t columns_of(int64_t width) const { return (width - 1) * windows_.stride_x + (taps_ - 1) * tap_step_ + 1; }
 
   /* Weights, bias and scales in the order of Int8DepthwiseLines. */
   void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
@@ -145,15 +122,10 @@ class Int8DepthwiseOfLines final : public WithInt8Epilogue {
 
   int32_t bias_of(int64_t c) const { return params_.bias.empty() ? 0 : params_.bias[static_cast<size_t>(c)]; }
 
-  Windows windows_;
-  Int8WeightSteps steps_;
   bool joins_rows_ = true; /* as in Int8DepthwiseLines, as those below */
   int64_t lines_ = 1;
   int64_t taps_ = 1;
   int64_t tap_step_ = 1;
-  int64_t columns_ = 1;
-  int64_t band_ = 1; /* output rows at a time */
-  int64_t piece_ = 1; /* outputs of a row at a time */
   size_t thread_bytes_ = 0;
   std::shared_ptr<const void> weights_, bias_, scales_;
 };

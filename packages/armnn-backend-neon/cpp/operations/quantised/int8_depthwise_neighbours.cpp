@@ -5,21 +5,14 @@
 
 #include "costs/costs.h"
 #include "graph/packed.h"
-#include "operations/depthwise/depthwise.h"
 #include "operations/quantised/int8_depthwise.h"
 
 namespace cpuacc {
 namespace {
 
-class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
+class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
  public:
-  Int8DepthwiseOfNeighbours(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps,
-                            Int8Params params)
-      : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
-        windows_(column_as_row(windows)),
-        steps_(steps) {
-    if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
-  }
+  using Int8Depthwise::Int8Depthwise;
 
   size_t prepare(const Setup &setup) override {
     const Windows &w = windows_;
@@ -27,10 +20,10 @@ class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
     const int64_t lanes = kernels.lanes;
     padded_channels_ = ratio_up(w.channels, lanes) * lanes;
     groups_ = ratio_up(w.window_width, kernels.depthwise_group);
-    pack({static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_}, kernels);
+    pack(weights_of(setup), kernels);
     scales_ = filled_multipliers(w.channels, lanes);
     const int64_t outputs = w.batch * w.output_height * w.output_width;
-    choose_pieces(setup.threads_for(outputs_ns(outputs)));
+    choose_pieces(setup.threads_for(outputs_ns(outputs)), costs::kMostInt8DepthwisePiece);
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     /* One output alone takes every group from its first column on: nothing between is asked for. */
     gathered_step_ = std::max<int64_t>(1, piece_ == 1 ? group_step : std::gcd(w.stride_x, group_step));
@@ -42,27 +35,18 @@ class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
   }
 
   void run(const Frame &frame) const override {
-    const Windows &w = windows_;
     Int8DepthwiseRows shared{};
     shared.weights = packed_.get();
     shared.bias = folded_.data();
-    shared.output_step = w.output_width * w.channels;
     shared.gathered = gathered_;
     shared.gathered_step = gathered_step_;
-    shared.is_signed = params_.left_is_signed;
-    shared.zero_point = params_.left_zero_point;
-    shared.requantization = params_.requantization(scales_.data());
-    const Int8Epilogue epilogue = epilogue_of(frame);
-    for_each_band(frame, w, band_, piece_, outputs_ns(band_ * piece_), frame.in<uint8_t>(inputs[0]),
-                  frame.out<uint8_t>(outputs[0]), shared, [&](Int8DepthwiseRows &rows, int32_t thread) {
-                    auto *memory = frame.scratch_of<std::byte>(thread, thread_bytes_);
-                    rows.gathered_rows = memory;
-                    rows.window_rows = reinterpret_cast<void **>(memory + gathered_bytes_);
-                    frame.kernels.int8.depthwise_rows(rows);
-                    for (int64_t r = 0; r < rows.count; ++r) {
-                      epilogue(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
-                    }
-                  });
+    const auto compute = [&](Int8DepthwiseRows &rows, int32_t thread) {
+      auto *memory = frame.scratch_of<std::byte>(thread, thread_bytes_);
+      rows.gathered_rows = memory;
+      rows.window_rows = reinterpret_cast<void **>(memory + gathered_bytes_);
+      frame.kernels.int8.depthwise_rows(rows);
+    };
+    run_bands(frame, shared, scales_.data(), outputs_ns(band_ * piece_), compute);
   }
 
  private:
@@ -70,17 +54,6 @@ class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
     const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
     return static_cast<double>(count * padded_channels_) *
            (taps * costs::kInt8DepthwiseMultiplyAddNs + costs::kInt8StoredNs);
-  }
-
-  /* Into as few calls as keep the threads busy: each gathers the rows at its edges on its own. */
-  void choose_pieces(int32_t threads) {
-    const Windows &w = windows_;
-    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
-    const int64_t pieces = std::max<int64_t>(1, ratio_up(w.output_width, costs::kMostInt8DepthwisePiece));
-    piece_ = std::max<int64_t>(1, ratio_up(w.output_width, pieces));
-    const int64_t others = std::max<int64_t>(1, w.batch * pieces);
-    const int64_t bands = std::clamp<int64_t>(ratio_up(wanted, others), 1, std::max<int64_t>(1, w.output_height));
-    band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
   }
 
   void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
@@ -107,12 +80,8 @@ class Int8DepthwiseOfNeighbours final : public WithInt8Epilogue {
     packed_ = memory;
   }
 
-  Windows windows_;
-  Int8WeightSteps steps_;
   int64_t padded_channels_ = 0;
   int64_t groups_ = 0; /* of columns of a window */
-  int64_t band_ = 1; /* output rows at a time */
-  int64_t piece_ = 1; /* outputs of a row at a time */
   int64_t gathered_ = 0;
   int64_t gathered_step_ = 1;
   size_t gathered_bytes_ = 0; /* of a thread, as what follows */
