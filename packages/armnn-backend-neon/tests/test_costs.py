@@ -401,6 +401,20 @@ def test_rounding_that_no_layer_does_takes_what_a_copy_takes() -> None:
     assert (costs.ns["bfloat16_multiply_add"], costs.ns["rounded"]) == (3.0, 0.25)
 
 
+def test_what_no_layer_of_bytes_does_takes_what_its_counterpart_does() -> None:
+    """A CPU has one of two instructions, and a table may serve one with the other."""
+    rows = [
+        Measured(
+            DEEP, "bytes", {"byte_widened_multiply_add": 1e6 * n, "byte_stored": n * n}, 0.0, ns
+        )
+        for n, ns in ((1, 4e3 + 1), (2, 8e3 + 4), (3, 12e3 + 9))
+    ]
+    known = {unit: 0.0 for unit in UNITS if not unit.startswith("byte_")}
+    ns = fit(rows, 8, SIZES, known).ns
+    assert ns["byte_widened_multiply_add"] == pytest.approx(4e-3, rel=1e-2)
+    assert ns["byte_multiply_add"] == ns["byte_widened_multiply_add"]
+
+
 def test_this_machine_is_measured_and_the_file_is_read(tmp_path: Path) -> None:
     measured = measure_machine()
     assert set(UNITS) - OPTIONAL <= set(measured["costs"]) <= set(UNITS)

@@ -3,10 +3,11 @@
 
     python packages/armnn-backend-neon/tools/measure_costs.py amd-epyc-zen-4 [--recount]
 
-A level is measured in a process of its own. ``--recount`` keeps the times of a file and counts the
-work of its layers again, after a change of the units; a machine with the same registers can do
-that for another. ``generate_costs.py`` makes CpuAcc's tables of all files in ``costs/``. CpuAcc
-must be built for all levels.
+The best level of each register width is measured in a process of its own; of the others only
+layers of bytes are, since their instructions may be other ones. ``--recount`` keeps the times of a
+file and counts the work of its layers again, after a change of the units; a machine with the same
+registers can do that for another. ``generate_costs.py`` makes CpuAcc's tables of all files in
+``costs/``. CpuAcc must be built for all levels.
 """
 
 from __future__ import annotations
@@ -29,17 +30,27 @@ from typing import Any
 from armnn_backend_neon.backend import CpuAccBackend
 from armnn_backend_neon.costs import UNITS, Costs, file_text
 from armnn_backend_neon.measuring import Measured, Shape, kernels_of, measure, random_shapes
-from armnn_backend_neon.tuning import caches, cpu_name, known_ns, lanes, measured_rows
+from armnn_backend_neon.tuning import (
+    caches,
+    cpu_name,
+    known_ns,
+    lanes,
+    measured_rows,
+    rows_of_bytes,
+)
 
 RANDOM = {16: 850, 8: 120, 4: 120}
 """Layers beside those of ``armnn tune --machine``, by the floats in a register."""
 RANDOM_BFLOAT16 = {16: 150, 8: 0, 4: 0}
 """Layers by kernels in bfloat16 only."""
+RANDOM_OF_BYTES = 90
+"""Layers of bytes; a third are depthwise."""
 PASSES = 3
 """Over the random layers, minutes apart, each in memory elsewhere and beside other work."""
 NEAR = 1.3
 """Kernels that take longer than this times the fastest one of a layer are no choice to learn."""
 FOLDER = Path(__file__).resolve().parents[1] / "costs"
+LEVEL = "ARMNN_CPUACC_ISA"
 WIDTHS = (4, 8, 16)
 """Floats in a register; of each width the best level that this machine has is measured."""
 
@@ -50,6 +61,7 @@ def main() -> int:
     arguments.add_argument("name", help="of the file")
     arguments.add_argument("--rounds", type=int, default=12, help="runs of each layer")
     arguments.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    arguments.add_argument("--bytes", action="store_true", help=argparse.SUPPRESS)
     arguments.add_argument("--recount", action="store_true", help="the work of measured layers")
     options = arguments.parse_args()
     if options.recount and options.here:
@@ -60,9 +72,7 @@ def main() -> int:
         path.write_text(_text(_recounted_file(json.loads(path.read_text()))), encoding="utf-8")
         return 0
     if options.here:
-        rows = [*measured_rows(options.rounds), *_random_rows(lanes(), options.rounds)]
-        known = known_ns()
-        json.dump({"lanes": lanes(), "known": known, "rows": [*map(_kept, rows)]}, sys.stdout)
+        json.dump(_measured(options.rounds, only_bytes=options.bytes), sys.stdout)
         return 0
     sections = list(_sections(options.name, options.rounds))
     path = FOLDER / f"{options.name}.json"
@@ -72,42 +82,68 @@ def main() -> int:
     return 0
 
 
+def _measured(rounds: int, *, only_bytes: bool) -> dict[str, Any]:
+    """Return the times of the level in use."""
+    own = [*rows_of_bytes(rounds), *_random_rows_of_bytes(rounds)]
+    rows = [{**_kept(row), "level": os.environ[LEVEL]} for row in own]
+    if only_bytes:
+        return {"rows": rows}
+    floats = [*measured_rows(rounds), *_random_rows(lanes(), rounds)]
+    known = known_ns()
+    rows = [*(_kept(row) for row in floats if not row.shape.is_of_bytes), *rows]
+    return {"lanes": lanes(), "known": known, "rows": rows}
+
+
 def recounted(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of a file with their work counted again."""
     found = list(rows)
     groups: dict[tuple[str, bool], list[int]] = {}
     for place, row in enumerate(rows):
-        kernel = "plain" if row["layer"].startswith("depthwise") else row["kernel"]
+        is_named = not row["layer"].startswith(("depthwise", "bytes"))
+        kernel = row["kernel"] if is_named else "plain"
         groups.setdefault((kernel, "rounded" in row["work"]), []).append(place)
     for (kernel, fast_math), places in groups.items():
         shapes = [_shape(rows[place]["layer"]) for place in places]
         again = measure(shapes, (kernel,), rounds=1, fast_math=fast_math)
         for place, counted in zip(places, again, strict=True):
-            found[place] = {**_kept(counted), "ns": rows[place]["ns"]}
+            found[place] = {**rows[place], "work": _kept(counted)["work"]}
     return found
 
 
 def _recounted_file(measurement: dict[str, Any]) -> dict[str, Any]:
     for section in measurement["sections"]:
+        by_level: dict[str, list[dict[str, Any]]] = {}
+        for row in section["rows"]:
+            by_level.setdefault(row.get("level", section["level"]), []).append(row)
         with _costs_that_allow_all(section["caches"]):
-            environment = {**os.environ, "ARMNN_CPUACC_ISA": section["level"]}
-            child = [sys.executable, __file__, "any", "--recount", "--here"]
-            given = json.dumps(section["rows"]).encode()
-            ended = subprocess.run(
-                child, env=environment, input=given, check=True, stdout=subprocess.PIPE
-            )
-        section["rows"] = json.loads(ended.stdout)
+            section["rows"] = [
+                row
+                for level, rows in by_level.items()
+                for row in _child(level, "any", "--recount", "--here", given=rows)
+            ]
     return measurement
+
+
+def _child(level: str, *arguments: str, given: Sequence[dict[str, Any]] = ()) -> Any:
+    """Return what this program prints when it uses a level."""
+    ended = subprocess.run(
+        [sys.executable, __file__, *arguments],
+        env={**os.environ, LEVEL: level},
+        input=json.dumps(given).encode(),
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return json.loads(ended.stdout)
 
 
 def _shape(layer: str) -> Shape:
     """Return the layer that :func:`_kept` named."""
-    found = re.fullmatch(r"(depthwise )?(\d+)-(\d+)@(\d+)x(\d+) (\d+)x(\d+)/(\d+)", layer)
+    found = re.fullmatch(r"(bytes )?(depthwise )?(\d+)-(\d+)@(\d+)x(\d+) (\d+)x(\d+)/(\d+)", layer)
     assert found is not None, layer
-    channels, outputs, height, width, *window, stride = map(int, found.groups()[1:])
+    channels, outputs, height, width, *window, stride = map(int, found.groups()[2:])
     tall, wide = window
-    is_depthwise = found[1] is not None
-    return Shape((height, width), channels, outputs, (tall, wide), stride, is_depthwise)
+    kinds = {"is_of_bytes": found[1] is not None, "is_depthwise": found[2] is not None}
+    return Shape((height, width), channels, outputs, (tall, wide), stride, **kinds)
 
 
 def _random_rows(width: int, rounds: int) -> Iterator[Measured]:
@@ -124,6 +160,23 @@ def _random_rows(width: int, rounds: int) -> Iterator[Measured]:
                 by_kernel.setdefault(row.kernel, []).append(row)
     for by_kernel in found.values():
         yield from _near_the_fastest([_median(rows) for rows in by_kernel.values()])
+
+
+def _random_rows_of_bytes(rounds: int) -> Iterator[Measured]:
+    """Yield random layers of bytes."""
+    shapes = [
+        replace(
+            shape,
+            is_of_bytes=True,
+            is_depthwise=place % 3 == 0,
+            outputs=shape.channels if place % 3 == 0 else shape.outputs,
+        )
+        for place, shape in enumerate(random_shapes(RANDOM_OF_BYTES, seed=1003))
+    ]
+    passes = [
+        [measure([shape, shape], rounds=rounds)[-1] for shape in shapes] for _ in range(PASSES)
+    ]
+    yield from map(_median, zip(*passes, strict=True))
 
 
 def _belongs(kernel: str, fast_math: bool) -> bool:
@@ -145,7 +198,7 @@ def _near_the_fastest(rows: Sequence[Measured]) -> list[Measured]:
 def _kept(row: Measured) -> dict[str, Any]:
     shape = row.shape
     height, width = shape.image
-    kind = "depthwise " if shape.is_depthwise else ""
+    kind = ("bytes " if shape.is_of_bytes else "") + ("depthwise " if shape.is_depthwise else "")
     size = f"{shape.channels}-{shape.outputs}@{height}x{width}"
     window = f"{shape.window[0]}x{shape.window[1]}/{shape.stride}"
     return {
@@ -159,13 +212,23 @@ def _kept(row: Measured) -> dict[str, Any]:
 def _sections(name: str, rounds: int) -> list[dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     with _costs_that_allow_all(caches()):
-        for level in str(CpuAccBackend().devices()[0].info["ARMNN_CPUACC_ISA may be"]).split(", "):
-            environment = {**os.environ, "ARMNN_CPUACC_ISA": level}
-            child = [sys.executable, __file__, name, "--rounds", str(rounds), "--here"]
-            ended = subprocess.run(child, env=environment, check=True, stdout=subprocess.PIPE)
-            section = {"level": level, "caches": caches(), **json.loads(ended.stdout)}
-            found.setdefault(section["lanes"], section)
+        for level in str(CpuAccBackend().devices()[0].info[f"{LEVEL} may be"]).split(", "):
+            width = _width_of(level)
+            print(f"{level}, {width} floats in a register", file=sys.stderr, flush=True)
+            asked = (name, "--rounds", str(rounds), "--here")
+            if width in found:
+                found[width]["rows"] += _child(level, *asked, "--bytes")["rows"]
+            else:
+                found[width] = {"level": level, "caches": caches(), **_child(level, *asked)}
     return list(found.values())
+
+
+def _width_of(level: str) -> int:
+    """Return the floats in a register, which a process tells."""
+    asked = "from armnn_backend_neon.tuning import lanes; print(lanes())"
+    return int(
+        subprocess.check_output([sys.executable, "-c", asked], env={**os.environ, LEVEL: level})
+    )
 
 
 @contextmanager

@@ -16,16 +16,8 @@ namespace costs {
 constexpr double kElementNs = 0.15;
 constexpr double kFunctionNs = 0.6;
 
-/* Int8, ns: a multiply-add of a gemm and of a depthwise convolution, an output stored, a weight read, a
- * byte looked up in a table.
- */
-constexpr double kInt8MultiplyAddNs = 0.005;
-constexpr double kInt8DepthwiseMultiplyAddNs = 0.02;
-constexpr double kInt8StoredNs = 0.2;
-constexpr double kInt8LineMultiplyAddNs = 0.005; /* the same of a depthwise one from lines */
-constexpr double kInt8LineStoredNs = 0.05;
-constexpr double kInt8WeightNs = 0.03;
-constexpr double kWidenedNs = 0.03; /* a byte that becomes a number of 16 bits */
+/* Bytes, ns: one that becomes a number of 16 bits, one that is looked up in a table. */
+constexpr double kWidenedNs = 0.03;
 constexpr double kLookUpNs = 0.4;
 
 /* Threads: a loop that is worth splitting among them takes so many times a fork; so many of the shortest of these are worth
@@ -61,8 +53,6 @@ constexpr int64_t kRowFiller = 16;
 constexpr int64_t kBfloat16RowFiller = 32;
 constexpr int64_t kCopiedRowFloats = 64 * 1024; /* of the rows that one task copies apart */
 
-/* Columns that take as long as one: lanes of a tile that few columns leave empty. */
-constexpr int64_t kLeastInt8GemmColumns = 16;
 constexpr int64_t kWidestLanes = 16; /* floats in the widest vectors */
 constexpr int64_t kLeastLanes = 4; /* and in the narrowest ones */
 

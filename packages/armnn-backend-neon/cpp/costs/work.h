@@ -26,6 +26,9 @@ namespace costs {
  * tile has a cost of its own.
  * tile_register_product is one of two tile registers, tile_register_stored one of sums that is finished and stored;
  * both are 0 where they are not measured.
+ * byte_ are of products of bytes: multiply_add, by instructions that add four of them; widened_multiply_add, of bytes that
+ * become numbers of 16 bits; line_multiply_add and neighbour_multiply_add, of the two ways of a depthwise convolution;
+ * weight, one that is read; stored, a result.
  * element is a number that is copied; memory_byte, one that is read from behind all caches; fork, a loop that two threads share.
  */
 #define CPUACC_UNITS(X) \
@@ -62,6 +65,12 @@ namespace costs {
   X(rounded) \
   X(tile_register_product) \
   X(tile_register_stored) \
+  X(byte_multiply_add) \
+  X(byte_widened_multiply_add) \
+  X(byte_line_multiply_add) \
+  X(byte_neighbour_multiply_add) \
+  X(byte_weight) \
+  X(byte_stored) \
   X(element) \
   X(memory_byte) \
   X(fork)

@@ -32,14 +32,30 @@ GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("depthwise_multiply_add", ("depthwise_multiply_add",)),
     ("bfloat16_multiply_add", ("bfloat16_multiply_add", "rounded")),
     ("tile_register_product", ("tile_register_product", "tile_register_stored")),
+    (
+        "byte_stored",
+        (
+            *("byte_multiply_add", "byte_widened_multiply_add"),
+            *("byte_line_multiply_add", "byte_neighbour_multiply_add"),
+            *("byte_weight", "byte_stored"),
+        ),
+    ),
 )
 """The unit by which rows belong to a fit, and the units that it finds, in their order.
 
 Later groups take the times that earlier ones found.
 """
 
-OPTIONAL: Final = frozenset(GROUPS[-1][1])
+OPTIONAL: Final = frozenset({"tile_register_product", "tile_register_stored"})
 """Units that a file of costs may lack: of kernels that only some CPUs have."""
+
+IN_PLACE_OF: Final = {
+    "byte_multiply_add": "byte_widened_multiply_add",
+    "byte_widened_multiply_add": "byte_multiply_add",
+    "byte_line_multiply_add": "byte_neighbour_multiply_add",
+    "byte_neighbour_multiply_add": "byte_line_multiply_add",
+}
+"""What a unit takes that no layer of a group does: a machine has the one or the other kernel."""
 
 UNITS: Final = (*(unit for _, units in GROUPS for unit in units), "element", "memory_byte", "fork")
 """All units, as ``cpp/costs/work.h`` has them in another order."""
@@ -164,6 +180,9 @@ def fit(
             ns.setdefault(unit, ns.get("element", 0.0) if unit == "rounded" else 0.0)
             if seen:
                 ns[unit] = float(f"{value:.{_DIGITS}g}")
+        for unit, other in IN_PLACE_OF.items():
+            if unit in units and not ns[unit]:
+                ns[unit] = ns[other]
         off = np.abs(np.array([_time(row.work, ns) for row in own]) / times - 1)
         errors.append(Error(group, len(own), float(np.median(off)), float(np.quantile(off, 0.95))))
     return Costs(lanes, caches, ns, errors)

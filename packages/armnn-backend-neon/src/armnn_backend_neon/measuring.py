@@ -50,6 +50,7 @@ class Shape:
         window: Height and width; (1, 1) for a product of matrices.
         stride: Of the window.
         is_depthwise: Each output channel reads one of the input.
+        is_of_bytes: Image, weights and outputs are quantised to 8 bits.
     """
 
     image: tuple[int, int]
@@ -58,6 +59,7 @@ class Shape:
     window: tuple[int, int]
     stride: int = 1
     is_depthwise: bool = False
+    is_of_bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,14 @@ class Measured:
     runs: tuple[float, ...] = ()
 
 
+_FLOATS: Final = ((armnn.DataType.FLOAT32,),) * 3
+_BYTES: Final = (
+    (armnn.DataType.QASYMM_S8, 0.02, 5),
+    (armnn.DataType.QSYMM_S8, 0.01),
+    (armnn.DataType.QASYMM_S8, 0.5, -3),
+)
+"""Types, scales and zero points of image, weights and outputs."""
+
 _MOST_MULTIPLY_ADDS = 60_000_000
 _FIRST: Final = Shape((28, 28), 32, 32, (1, 1))
 
@@ -101,7 +111,7 @@ def kernels_of(shape: Shape, *, fast_math: bool = False) -> list[str]:
         fast_math: Whether those in bfloat16 are among them.
     """
     (height, width), names = shape.window, ["plain"]
-    if shape.is_depthwise:
+    if shape.is_depthwise or shape.is_of_bytes:
         return names
     if width > 1:
         most = _MOST_BLOCK_COLUMNS // shape.outputs
@@ -161,7 +171,7 @@ def measure(
 
 
 def _is_of(kernel: str, row: Measured) -> bool:
-    return row.kernel == kernel or row.shape.is_depthwise
+    return row.kernel == kernel or row.shape.is_depthwise or row.shape.is_of_bytes
 
 
 def _summary(rows: Sequence[Measured]) -> Measured:
@@ -208,7 +218,7 @@ class _Network:
             )
         generator = np.random.default_rng(0)
         self._inputs = {
-            f"x{place}": generator.uniform(-1, 1, (1, *s.image, s.channels)).astype(np.float32)
+            f"x{place}": _numbers(generator, (1, *s.image, s.channels), is_of_bytes=s.is_of_bytes)
             for place, s in enumerate(shapes)
         }
         # Given, so that no run pays for memory that the system has to clear.
@@ -244,6 +254,14 @@ class _Network:
         ]
 
 
+def _numbers(
+    generator: np.random.Generator, size: tuple[int, ...], *, is_of_bytes: bool
+) -> np.ndarray[Any, Any]:
+    if is_of_bytes:
+        return generator.integers(-128, 127, size, np.int8, endpoint=True)
+    return generator.uniform(-1, 1, size).astype(np.float32)
+
+
 def _row(details: Mapping[str, Any], ns: int) -> tuple[str, dict[str, float], float, float]:
     work = json.loads(str(details["work"]))
     return str(details["kernel"]), work, float(details["predicted_ns"]), float(ns)
@@ -254,7 +272,9 @@ def network_of(shapes: Sequence[Shape]) -> armnn.Network:
     network = armnn.Network()
     generator = np.random.default_rng(1)
     for place, shape in enumerate(shapes):
-        given = network.add_input(f"x{place}", armnn.TensorInfo((1, *shape.image, shape.channels)))
+        image, kernel, made = _BYTES if shape.is_of_bytes else _FLOATS
+        size = (1, *shape.image, shape.channels)
+        given = network.add_input(f"x{place}", armnn.TensorInfo(size, *image))
         x = network.add_activation(given, function=armnn.ActivationFunction.RELU)
         (height, width), stride = shape.window, shape.stride
         top, left = (height - 1) // 2, (width - 1) // 2
@@ -271,11 +291,19 @@ def network_of(shapes: Sequence[Shape]) -> armnn.Network:
             if shape.is_depthwise
             else (shape.outputs, height, width, shape.channels)
         )
-        weights = network.add_constant(generator.uniform(-1, 1, own).astype(np.float32))
+        numbers = _numbers(generator, own, is_of_bytes=shape.is_of_bytes)
+        weights = network.add_constant(numbers, armnn.TensorInfo(own, *kernel))
         add = (
             network.add_depthwise_convolution2d if shape.is_depthwise else network.add_convolution2d
         )
-        y = add(x, weights, data_layout="NHWC", name=f"layer{place}", **same)
+        y = add(
+            x,
+            weights,
+            data_layout="NHWC",
+            name=f"layer{place}",
+            output=armnn.TensorInfo(None, *made),
+            **same,
+        )
         network.add_output(f"y{place}", network.add_mean(y, axis=[1, 2]))
     return network
 

@@ -54,6 +54,18 @@ NARROW: Final = (
 )
 """Layers of few outputs, several of which side by side may be computed as one row."""
 
+OF_BYTES: Final = (
+    Shape((28, 28), 64, 64, (1, 1), is_of_bytes=True),
+    Shape((14, 14), 128, 256, (1, 1), is_of_bytes=True),
+    Shape((1, 1), 512, 1024, (1, 1), is_of_bytes=True),
+    Shape((14, 14), 64, 64, (3, 3), is_of_bytes=True),
+    Shape((32, 32), 16, 16, (3, 3), is_of_bytes=True),
+    Shape((28, 28), 64, 64, (3, 3), 1, is_depthwise=True, is_of_bytes=True),
+    Shape((14, 14), 192, 192, (5, 5), 1, is_depthwise=True, is_of_bytes=True),
+    Shape((28, 28), 16, 16, (3, 3), 1, is_depthwise=True, is_of_bytes=True),
+)
+"""Those of bytes."""
+
 CACHES: Final = {"first_cache": "1", "second_cache": "2", "third_cache": "3"}
 _SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
 _SMALL = {"first_cache": 32 * 1024, "second_cache": 512 * 1024, "third_cache": 4 * 1024 * 1024}
@@ -100,7 +112,13 @@ def measured_rows(rounds: int = 4) -> list[Measured]:
     rows = measure(SHAPES, ("plain",), rounds=rounds)
     rows += measure(filtered, FILTERS, rounds=rounds)
     rows += measure(NARROW, ("plain", "plain 4", "plain 6", "plain 8"), rounds=rounds)
+    rows += rows_of_bytes(rounds)
     return rows + measure(SHAPES[:8], ("plain bfloat16",), rounds=rounds, fast_math=True)
+
+
+def rows_of_bytes(rounds: int = 4) -> list[Measured]:
+    """Return the layers of :data:`OF_BYTES`."""
+    return measure(OF_BYTES, ("plain",), rounds=rounds)
 
 
 def known_ns() -> dict[str, float]:

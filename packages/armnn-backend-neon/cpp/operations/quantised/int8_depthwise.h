@@ -38,30 +38,39 @@ class Int8Depthwise : public WithInt8Epilogue {
     return {static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_};
   }
 
-  /* Into as few calls as keep the threads busy: each reads the rows at its edges on its own. Args: most: outputs of a
-   * row that a call computes.
+  /* Into as few calls as keep the threads busy: each reads the rows at its edges on its own. Args: name, unit: of the
+   * kernel and its products; channels: that it computes; products: of a number of the output; most: outputs of a row
+   * that a call computes.
    */
-  void choose_pieces(int32_t threads, int64_t most) {
+  void choose_pieces(const Setup &setup, const char *name, costs::Unit unit, int64_t channels, double products,
+                     int64_t most) {
     const Windows &w = windows_;
+    const int64_t outputs = w.batch * w.output_height * w.output_width;
+    const auto numbers = static_cast<double>(outputs * channels);
+    kernel = name;
+    work = costs::Work().add(unit, numbers * products).add(costs::byte_stored, numbers);
+    const double ns = setup.machine().ns_of(work);
+    const int32_t threads = setup.threads_for(ns);
     const int64_t wanted = threads == 1 ? 1 : 2 * threads;
     const int64_t pieces = std::max<int64_t>(1, ratio_up(w.output_width, most));
     piece_ = std::max<int64_t>(1, ratio_up(w.output_width, pieces));
     const int64_t others = std::max<int64_t>(1, w.batch * pieces);
     const int64_t bands = std::clamp<int64_t>(ratio_up(wanted, others), 1, std::max<int64_t>(1, w.output_height));
     band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
+    part_ns_ = ns / static_cast<double>(std::max<int64_t>(1, outputs)) * static_cast<double>(band_ * piece_);
   }
 
   /* Calls compute(rows, thread) for all rows, then the epilogue. Args: rows: what is the same for all of them, without
-   * what is set here; ns: what a piece of a band takes.
+   * what is set here.
    */
   template <typename Rows, typename Compute>
-  void run_bands(const Frame &frame, Rows rows, const float *scales, double ns, const Compute &compute) const {
+  void run_bands(const Frame &frame, Rows rows, const float *scales, const Compute &compute) const {
     rows.output_step = windows_.output_width * windows_.channels;
     rows.is_signed = params_.left_is_signed;
     rows.zero_point = params_.left_zero_point;
     rows.requantization = params_.requantization(scales);
     const Int8Epilogue epilogue = epilogue_of(frame);
-    for_each_band(frame, windows_, band_, piece_, ns, frame.in<uint8_t>(inputs[0]), frame.out<uint8_t>(outputs[0]),
+    for_each_band(frame, windows_, band_, piece_, part_ns_, frame.in<uint8_t>(inputs[0]), frame.out<uint8_t>(outputs[0]),
                   rows, [&](Rows &some, int32_t thread) {
                     compute(some, thread);
                     for (int64_t r = 0; r < some.count; ++r) {
@@ -75,6 +84,7 @@ class Int8Depthwise : public WithInt8Epilogue {
   Int8WeightSteps steps_;
   int64_t band_ = 1; /* output rows at a time */
   int64_t piece_ = 1; /* outputs of a row at a time */
+  double part_ns_ = 0.0; /* a piece of a band */
 };
 
 OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,

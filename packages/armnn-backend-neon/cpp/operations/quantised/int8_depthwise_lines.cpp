@@ -27,7 +27,10 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     pack(weights_of(setup), setup.kernels.int8);
     /* So many columns stay in the first cache interleaved. */
     const int64_t room = costs::kMostInterleavedBytes / column_bytes(setup.kernels.int8) / w.stride_x;
-    choose_pieces(setup.threads_for(outputs_ns(w.batch * w.output_height * w.output_width)),
+    const auto products = static_cast<double>(lines_ * taps_ * kJoined);
+    const int64_t together = setup.kernels.int8.line_channels;
+    const int64_t channels = ratio_up(w.channels, together) * together;
+    choose_pieces(setup, "bytes by lines", costs::byte_line_multiply_add, channels, products,
                   std::max(room, costs::kLeastInterleavedColumns));
     thread_bytes_ = aligned_bytes(static_cast<size_t>(column_bytes(setup.kernels.int8) * columns_of(piece_)));
     return thread_bytes_ * static_cast<size_t>(setup.threads);
@@ -46,17 +49,11 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
       rows.columns = columns_of(rows.output_width);
       frame.kernels.int8.depthwise_lines(rows);
     };
-    run_bands(frame, shared, static_cast<const float *>(scales_.get()), outputs_ns(band_ * piece_), compute);
+    run_bands(frame, shared, static_cast<const float *>(scales_.get()), compute);
   }
 
  private:
   int64_t column_bytes(const Int8Kernels &kernels) const { return lines_ * kJoined * kernels.line_channels; }
-
-  double outputs_ns(int64_t count) const {
-    const auto products = static_cast<double>(lines_ * taps_ * kJoined);
-    return static_cast<double>(count * windows_.channels) *
-           (products * costs::kInt8LineMultiplyAddNs + costs::kInt8LineStoredNs);
-  }
 
   /* That so many outputs of a row see. */
   int64_t columns_of(int64_t width) const { return (width - 1) * windows_.stride_x + (taps_ - 1) * tap_step_ + 1; }

@@ -22,8 +22,9 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
     groups_ = ratio_up(w.window_width, kernels.depthwise_group);
     pack(weights_of(setup), kernels);
     scales_ = filled_multipliers(w.channels, lanes);
-    const int64_t outputs = w.batch * w.output_height * w.output_width;
-    choose_pieces(setup.threads_for(outputs_ns(outputs)), costs::kMostInt8DepthwisePiece);
+    const auto products = static_cast<double>(w.window_height * w.window_width);
+    choose_pieces(setup, "bytes by neighbours", costs::byte_neighbour_multiply_add, padded_channels_, products,
+                  costs::kMostInt8DepthwisePiece);
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     /* One output alone takes every group from its first column on: nothing between is asked for. */
     gathered_step_ = std::max<int64_t>(1, piece_ == 1 ? group_step : std::gcd(w.stride_x, group_step));
@@ -46,16 +47,10 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
       rows.window_rows = reinterpret_cast<void **>(memory + gathered_bytes_);
       frame.kernels.int8.depthwise_rows(rows);
     };
-    run_bands(frame, shared, scales_.data(), outputs_ns(band_ * piece_), compute);
+    run_bands(frame, shared, scales_.data(), compute);
   }
 
  private:
-  double outputs_ns(int64_t count) const {
-    const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
-    return static_cast<double>(count * padded_channels_) *
-           (taps * costs::kInt8DepthwiseMultiplyAddNs + costs::kInt8StoredNs);
-  }
-
   void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
     const Windows &w = windows_;
     const int32_t group = kernels.depthwise_group;

@@ -29,6 +29,9 @@ class Int8Direct : public WithInt8Epilogue {
   void prepare_weights(const Setup &setup) {
     weights_.prepare(setup, inputs[1], layout_, 1, 0, params_, "1 ", false);
     element_bytes_ = setup.kernels.int8.widen == nullptr ? sizeof(uint8_t) : sizeof(int16_t);
+    kernel = "direct bytes";
+    work = byte_gemm_work(output_count(), layout_, setup.kernels.int8);
+    output_ns_ = setup.machine().ns_of(work) / static_cast<double>(std::max<int64_t>(1, output_count()));
   }
 
   uint8_t outside() const { return static_cast<uint8_t>(params_.left_zero_point); }
@@ -52,9 +55,8 @@ class Int8Direct : public WithInt8Epilogue {
     }
   }
 
-  double outputs_ns(int64_t outputs) const {
-    return int8_gemm_ns(outputs, layout_.columns, layout_.taps * layout_.depth);
-  }
+  int64_t output_count() const { return windows_.batch * windows_.output_height * windows_.output_width; }
+  double outputs_ns(int64_t count) const { return static_cast<double>(count) * output_ns_; }
 
   const void *element(const std::byte *padded, int64_t place) const {
     return padded + place * static_cast<int64_t>(element_bytes_);
@@ -89,6 +91,7 @@ class Int8Direct : public WithInt8Epilogue {
   WeightLayout layout_;
   int64_t overreads_; /* elements behind a window that are read and do not count */
   size_t element_bytes_ = 1; /* of an image that was copied */
+  double output_ns_ = 0.0; /* all columns of one */
 
  private:
   template <typename Number, typename Move>
@@ -121,7 +124,7 @@ class Int8DirectConvolution final : public Int8Direct {
   size_t prepare(const Setup &setup) override {
     prepare_weights(setup);
     const Windows &w = windows_;
-    const double ns = outputs_ns(w.batch * w.output_height * w.output_width);
+    const double ns = outputs_ns(output_count());
     pads_image_ = setup.threads_for(ns) == 1 && w.output_height > 0 && w.output_width > 0 &&
                   w.output_width <= costs::kNarrowImage && w.window_height > 1 && sees_outside(w) &&
                   padded_count(w) * static_cast<int64_t>(element_bytes_) <= setup.machine().caches.first;

@@ -149,31 +149,33 @@ void Int8Weights::prepare(const Setup &setup, TensorId &weights, const WeightLay
   }
 }
 
-/* Each sum of products, each byte that is made of one, each weight that is read. */
-double int8_gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
-  const auto sums = static_cast<double>(rows * std::max(columns, costs::kLeastInt8GemmColumns));
-  const auto weights = static_cast<double>(columns * depth);
-  return sums * (static_cast<double>(depth) * costs::kInt8MultiplyAddNs + costs::kInt8StoredNs) +
-         weights * costs::kInt8WeightNs;
+costs::Work byte_gemm_work(int64_t rows, const WeightLayout &layout, const Int8Kernels &kernels) {
+  const auto depth = static_cast<double>(layout.taps * fours_of(layout) * 4);
+  const auto sums = static_cast<double>(rows * ratio_up(layout.columns, kernels.lanes) * kernels.lanes);
+  costs::Work work;
+  work.add(kernels.widen == nullptr ? costs::byte_multiply_add : costs::byte_widened_multiply_add, sums * depth)
+      .add(costs::byte_weight, static_cast<double>(layout.columns) * depth)
+      .add(costs::byte_stored, sums);
+  return work;
 }
 
-double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
-  return int8_gemm_ns(std::min(tiling.rows, tiling.rows_per_task),
-                      std::min(tiling.columns, tiling.columns_per_task), layout.taps * layout.depth);
+costs::Work int8_gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
+  return suits_tile_registers(rows, layout, kernels) ? tile_register_work(rows, layout, 1)
+                                                     : byte_gemm_work(rows, layout, kernels.int8);
 }
 
 bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
   if (kernels.int8_in_tile_registers.gemm_tile == nullptr || rows < costs::kTileRegisterRows) return false;
   if (!costs::knows_tile_registers()) return true; /* who named such a level wants it */
-  return costs::machine(kernels.lanes).ns_of(tile_register_work(rows, layout, 1)) <
-         int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
+  const costs::Machine &machine = costs::machine(kernels.lanes);
+  return machine.ns_of(tile_register_work(rows, layout, 1)) < machine.ns_of(byte_gemm_work(rows, layout, kernels.int8));
 }
 
 Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   const Int8Kernels &kernels = int8_gemm_kernels(setup.kernels, suits_tile_registers(rows, layout, setup.kernels));
   const int64_t tiles = std::max<int64_t>(1, ratio_up(rows, kernels.rows));
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
-  const double one_ns = int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
+  const double one_ns = setup.machine().ns_of(int8_gemm_work(rows, layout, setup.kernels));
   const double all_ns = one_ns * static_cast<double>(repeats);
   const int32_t threads = setup.threads_for(all_ns);
   const int64_t wanted =
@@ -353,6 +355,8 @@ class Int8Gemm final : public WithInt8Epilogue {
     matrices_ = right.count() / std::max<int64_t>(1, stride_);
     tiling_ = int8_gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     in_tile_registers_ = suits_tile_registers(shape_.rows, layout, setup.kernels);
+    kernel = int8_gemm_kernel(in_tile_registers_);
+    work = scaled(int8_gemm_work(shape_.rows, layout, setup.kernels), static_cast<double>(elements(shape_.batch)));
     task_bytes_ = int8_task_bytes(tiling_, layout, setup.kernels);
     const size_t tasks = task_bytes_ * static_cast<size_t>(setup.threads);
     if (right.constant != nullptr) {
@@ -379,7 +383,7 @@ class Int8Gemm final : public WithInt8Epilogue {
     }
     const Int8Epilogue epilogue = epilogue_of(frame);
     const int64_t tasks = tiling_.tasks();
-    frame.for_each(elements(shape_.batch) * tasks, int8_gemm_task_ns(tiling_, layout), [&](int64_t i, int32_t thread) {
+    frame.for_each(elements(shape_.batch) * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       const int64_t item = i / tasks;
       const uint8_t *rows = frame.in<uint8_t>(inputs[0]) + shape_.left_of(item) * shape_.rows * layout.depth;
       const int64_t matrix = shape_.right_of(item);

@@ -47,10 +47,11 @@ struct Int8Weights {
   }
 };
 
-/* What an int8 gemm takes, roughly, and one of its tasks. */
-double int8_gemm_ns(int64_t rows, int64_t columns, int64_t depth);
+/* The work of a gemm without tile registers. */
+costs::Work byte_gemm_work(int64_t rows, const WeightLayout &layout, const Int8Kernels &kernels);
 
-double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout);
+/* The same, in tile registers if it suits them. */
+costs::Work int8_gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
 
 /* Whether a gemm is computed in tile registers. */
 bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
@@ -58,6 +59,11 @@ bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernel
 /* The kernels of a gemm. Weights are packed alike for all. */
 inline const Int8Kernels &int8_gemm_kernels(const Kernels &kernels, bool in_tile_registers) {
   return in_tile_registers ? kernels.int8_in_tile_registers : kernels.int8;
+}
+
+/* Its name in a profile. */
+inline const char *int8_gemm_kernel(bool in_tile_registers) {
+  return in_tile_registers ? "bytes in tile registers" : "bytes";
 }
 
 /* As gemm_tiling(), for tiles of bytes. */

@@ -25,6 +25,8 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
     const int64_t rows = windows_.batch * windows_.output_height * windows_.output_width;
     tiling_ = int8_gemm_tiling(rows, layout_, groups_, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
+    kernel = int8_gemm_kernel(in_tile_registers_);
+    work = scaled(int8_gemm_work(rows, layout_, setup.kernels), static_cast<double>(groups_));
     weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ", true);
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth), params_.left_zero_point);
     image_.prepare(layout_, setup.kernels.int8, setup[inputs[0]].count());
@@ -39,7 +41,7 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
     }
     const int64_t tasks = tiling_.tasks();
     const int64_t columns = weights_.columns;
-    frame.for_each(groups_ * tasks, int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
+    frame.for_each(groups_ * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       const int64_t group = i / tasks;
       const Int8GemmTask gemm{layout_,
                               params_,

@@ -48,6 +48,8 @@ class IntegerGemm final : public Operation {
     const int64_t rows = w.batch * w.output_height * w.output_width;
     tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
+    kernel = int8_gemm_kernel(in_tile_registers_);
+    work = int8_gemm_work(rows, layout_, setup.kernels);
     if (weights.constant != nullptr) {
       seeks_small_ = seeks_small_weights(params_, layout_, kernels);
       const std::string recipe = "int8 " + layout_.recipe() + " " + (seeks_small_ ? "small " : "") + setup.kernels.name;
@@ -84,7 +86,7 @@ class IntegerGemm final : public Operation {
     }
     const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
                             layout_.columns};
-    frame.for_each(tiling_.tasks(), int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
+    frame.for_each(tiling_.tasks(), tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes_);
       const Indirection<uint8_t> bytes(windows_, frame.in<uint8_t>(inputs[0]), outside);
       if (image_.is_there()) {
