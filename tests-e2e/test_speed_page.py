@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.models import generate_speed_pages as pages
+from benchmarks.models.speed_records import Figures, fastest
 
 
 def model(ours: float, peers: dict[str, float], twice: float | None = None) -> dict[str, Any]:
@@ -195,3 +196,15 @@ def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
     ]
     run(monkeypatch)
     assert not (docs / "speed/b.md").exists()
+
+
+def test_each_runtime_has_its_fastest_process() -> None:
+    """One process may be slow, another fail."""
+    first, second = model(3.0, {"OpenVINO": 2.0}), model(1.0, {"OpenVINO": 4.0})
+    second["other_cores"] = 0.5
+    failed = {"runtime": "OpenVINO", "threads": 2, "error": "no memory"}
+    second["rows"] = [failed if row["runtime"] == "OpenVINO" else row for row in second["rows"]]
+    found = fastest([first, second])
+    assert Figures(found, 1).ratio() == 0.5
+    assert [row["median_ms"] for row in found["rows"]] == [1.0, 0.5, 2.0] * 2
+    assert found["other_cores"] == 0.5

@@ -5,7 +5,7 @@ They are onnxruntime, OpenVINO and LiteRT; the results are in docs/speed/.
 
     python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC (Zen 5)"] [--anew] [--rounds 4]
     python -m benchmarks.models.speed --avx2 ...
-    python -m benchmarks.models.speed --cpus 2,3 NAME ...
+    python -m benchmarks.models.speed --cpus 2,3 --processes 3 NAME ...
 
 The record of each CPU is a file in docs/speed/; one of the same name is replaced, and the pages of
 all of them are written anew. With --avx2 all runtimes see a CPU that ends with AVX2, which has a
@@ -27,6 +27,10 @@ measured again if CpuAcc was built anew since, and with ``--anew``. The others o
 NAMEs stay as the CPU's record has them; the page names those that older kernels measured. A model
 that cannot be measured is named on the page and does not stop the session. On a machine of many
 CPUs several sessions, each with CPUs and NAMEs of its own, may run side by side.
+
+On a virtual machine whose host others use a process may be slow for all of its life, by up to two
+times, as its memory is far away, say. ``--processes`` measures each pair so often, in other
+processes, and its fastest process counts.
 """
 
 from __future__ import annotations
@@ -59,7 +63,7 @@ from benchmarks.models.limited_peers import ARCHITECTURE, limits
 from benchmarks.models.other_cores import OtherCores
 from benchmarks.models.processes import PAUSE_SECONDS, RuntimeProcess
 from benchmarks.models.runtimes import CACHING, runtimes_for
-from benchmarks.models.speed_records import RECORDS, slug_of
+from benchmarks.models.speed_records import RECORDS, fastest, slug_of
 from tools import ROOT
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
@@ -222,12 +226,12 @@ def record_of(name: str, arguments: argparse.Namespace, folder: Path) -> dict[st
         stored: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
         if stored["library"] == library_digest():
             return stored
-    record = measure(name, arguments.rounds, arguments.burst)
+    given = (name, arguments.rounds, arguments.burst)
+    record = fastest([measure(*given) for _ in range(arguments.processes)])
     for _ in range(arguments.retries):
         if record["other_cores"] <= QUIET:
             break
-        again = measure(name, arguments.rounds, arguments.burst)
-        record = min(record, again, key=lambda tried: float(tried["other_cores"]))
+        record = min(record, measure(*given), key=lambda tried: float(tried["other_cores"]))
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(record), encoding="utf-8")
     return record
@@ -262,6 +266,7 @@ def main() -> None:
     parser.add_argument("--anew", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--burst", type=float, default=0.12, help="seconds that a burst lasts")
+    parser.add_argument("--processes", type=int, default=1, help="of which the fastest counts")
     parser.add_argument("--retries", type=int, default=1, help="while other processes are busy")
     arguments = parser.parse_args()
     if arguments.cpus:

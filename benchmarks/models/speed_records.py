@@ -96,6 +96,20 @@ class Measured:
         return {name: ratio for name, ratio in found.items() if ratio is not None}
 
 
+def fastest(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a model's record of each pair's fastest process.
+
+    Args:
+        records: Of the same pairs of a runtime and a number of threads, by other processes.
+    """
+    rows = [
+        min(row, key=lambda one: float(one.get("median_ms", "inf")))
+        for row in zip(*(record["rows"] for record in records), strict=True)
+    ]
+    busiest = max(float(record["other_cores"]) for record in records)
+    return {**records[0], "other_cores": busiest, "rows": rows}
+
+
 def slug_of(cpu: str) -> str:
     """Return the name of a CPU's files."""
     return re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")

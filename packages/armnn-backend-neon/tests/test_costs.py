@@ -402,7 +402,7 @@ def test_rounding_that_no_layer_does_takes_what_a_copy_takes() -> None:
 
 
 def test_what_no_layer_of_bytes_does_takes_what_its_counterpart_does() -> None:
-    """A CPU has one of two instructions, and a table may serve one with the other."""
+    """A table may serve a CPU with the other instruction."""
     rows = [
         Measured(
             DEEP, "bytes", {"byte_widened_multiply_add": 1e6 * n, "byte_stored": n * n}, 0.0, ns

@@ -59,7 +59,7 @@ def test_products_of_bytes_fill_fours_and_registers(
 
 
 def test_depthwise_products_of_bytes_are_counted() -> None:
-    """Lines are multiplied four rows at a time, neighbours one by one."""
+    """Lines are multiplied four at a time, neighbours not."""
     shape = Shape((7, 4), 64, 64, (3, 3), is_depthwise=True, is_of_bytes=True)
     (row,) = measure([shape], rounds=1)
     taps = {"bytes by lines": 12, "bytes by neighbours": 9}[row.kernel]
