@@ -184,6 +184,28 @@ def test_the_steps_just_hold_all_numbers(compute: Callable[..., list[Array]], x:
     assert np.array_equal(actual[0], steps)
 
 
+@pytest.mark.parametrize("strange", [None, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("count", [2, 3, 37, 150])
+def test_extremes_are_found_at_each_place(count: int, strange: float | None) -> None:
+    """Numbers that are not finite widen no step."""
+    network = Network("steps")
+    x = network.add_input("x", armnn.TensorInfo((count,)))
+    for name, output in zip(("y", "scale", "zero"), network.add_dynamic_quantize(x), strict=True):
+        network.add_output(name, output)
+    usual = np.random.default_rng(count).uniform(-1, 1, count).astype(np.float32)
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network, backends=["CpuAcc"])
+        for place in range(count):
+            numbers = usual.copy()
+            numbers[place - 1], numbers[place - 2] = 9, -7
+            if strange is not None:
+                numbers[place] = strange
+            known = numbers[np.isfinite(numbers)]
+            low, high = known.min(initial=0), known.max(initial=0)
+            found = loaded.run({"x": numbers})
+            assert found["scale"] == (np.float32((high - low) / np.float32(255)) or 1)
+
+
 ADDED_WHOLE, FACTOR, ADDED = np.array([-900, 7, 10000]), np.float32(0.001), np.float32([3, -2, 0.5])
 
 

@@ -324,6 +324,8 @@ struct Kernels {
   void (*normalize)(const float *x, const float *gamma, const float *beta, float *y, int64_t n,
                     float eps, bool subtracts_mean);
   float (*reduce_row)(Reduction reduction, const float *x, int64_t n);
+  /* Of one number or more; false: one of them is not finite. */
+  bool (*finite_extremes)(const float *x, int64_t n, float *least, float *largest);
   /* y[i] = reduction over j of x[j * stride + i]. */
   void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                          int64_t n);

@@ -14,19 +14,45 @@ inline Floats load_filled(const float *x, int64_t n, float filler) {
   return load(lanes);
 }
 
-inline float combine_lanes(Reduction reduction, Floats x) {
-  return folded(x, [reduction](Floats a, Floats b) { return combine(reduction, a, b); });
+constexpr int kTogether = 4; /* vectors of a row, so that none waits for the one before it */
+
+/* What a row leaves in each lane. Args: start: what lanes begin with; filler: a number that changes nothing, behind the
+ * last one; add: takes what a lane has and a number; merge: two lanes.
+ */
+template <typename Add, typename Merge>
+inline Floats lanes_of_row(const float *x, int64_t n, float start, float filler, const Add &add, const Merge &merge) {
+  Floats parts[kTogether];
+  CPUACC_UNROLL for (int v = 0; v < kTogether; ++v) parts[v] = splat(start);
+  int64_t i = 0;
+  for (; i + kTogether * kLanes <= n; i += kTogether * kLanes) {
+    CPUACC_UNROLL for (int v = 0; v < kTogether; ++v) parts[v] = add(parts[v], load(x + i + v * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) parts[0] = add(parts[0], load(x + i));
+  if (i < n) parts[0] = add(parts[0], load_filled(x + i, n - i, filler));
+  return merge(merge(parts[0], parts[1]), merge(parts[2], parts[3]));
+}
+
+template <Reduction kReduction>
+float reduced_row(const float *x, int64_t n) {
+  const auto merge = [](Floats a, Floats b) { return combine(kReduction, a, b); };
+  return folded(lanes_of_row(x, n, neutral(kReduction), neutral(kReduction), merge, merge), merge);
+}
+
+float mean_of_row(const float *x, int64_t n) {
+  const float sum = reduced_row<Reduction::sum>(x, n);
+  const bool is_finite = sum - sum == 0.0f;
+  return is_finite || n == 0 ? sum / static_cast<float>(n) : mean_in_double(x, n, 1);
 }
 
 float reduce_row(Reduction reduction, const float *x, int64_t n) {
-  Floats sum = splat(neutral(reduction));
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) sum = combine(reduction, sum, load(x + i));
-  if (i < n) sum = combine(reduction, sum, load_filled(x + i, n - i, neutral(reduction)));
-  const float result = combine_lanes(reduction, sum);
-  if (reduction != Reduction::mean) return result;
-  const bool is_finite = result - result == 0.0f;
-  return is_finite || n == 0 ? result / static_cast<float>(n) : mean_in_double(x, n, 1);
+  switch (reduction) {
+    case Reduction::sum: return reduced_row<Reduction::sum>(x, n);
+    case Reduction::mean: return mean_of_row(x, n);
+    case Reduction::maximum: return reduced_row<Reduction::maximum>(x, n);
+    case Reduction::minimum: return reduced_row<Reduction::minimum>(x, n);
+    case Reduction::product: return reduced_row<Reduction::product>(x, n);
+  }
+  return 0.0f;
 }
 
 void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y, int64_t n) {
@@ -36,11 +62,29 @@ void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t 
 /* The least or the largest; any number where one of them is NaN. */
 template <typename F>
 inline float extreme(const float *x, int64_t n, const F &function) {
-  Floats most = splat(x[0]);
+  const auto add = [&](Floats most, Floats numbers) { return function(numbers, most); };
+  return folded(lanes_of_row(x, n, x[0], x[0], add, function), function);
+}
+
+/* The least and the largest number of a row in one pass; false: one of them is not finite. */
+bool finite_extremes(const float *x, int64_t n, float *least, float *largest) {
+  Floats low[kTogether], high[kTogether];
+  Floats strange[kTogether] = {}; /* becomes NaN */
+  CPUACC_UNROLL for (int v = 0; v < kTogether; ++v) low[v] = high[v] = splat(x[0]);
+  const auto add = [&](int v, Floats numbers) {
+    low[v] = minimum(low[v], numbers);
+    high[v] = maximum(high[v], numbers);
+    strange[v] += numbers * 0.0f;
+  };
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) most = function(load(x + i), most);
-  if (i < n) most = function(load_filled(x + i, n - i, x[0]), most);
-  return folded(most, function);
+  for (; i + kTogether * kLanes <= n; i += kTogether * kLanes) {
+    CPUACC_UNROLL for (int v = 0; v < kTogether; ++v) add(v, load(x + i + v * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) add(0, load(x + i));
+  if (i < n) add(0, load_filled(x + i, n - i, x[0]));
+  *least = folded(minimum(minimum(low[0], low[1]), minimum(low[2], low[3])), minimum);
+  *largest = folded(maximum(maximum(high[0], high[1]), maximum(high[2], high[3])), maximum);
+  return sum_of((strange[0] + strange[1]) + (strange[2] + strange[3])) == 0.0f;
 }
 
 void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarithm) {
@@ -86,13 +130,8 @@ void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarit
 
 /* The sum of (x - mean)^2. */
 inline float squares(const float *x, int64_t n, float mean) {
-  Floats sum{};
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const int64_t left = n - i;
-    const Floats off = (left >= kLanes ? load(x + i) : load_filled(x + i, left, mean)) - mean;
-    sum += off * off;
-  }
-  return sum_of(sum);
+  const auto add = [&](Floats sum, Floats numbers) { return sum + (numbers - mean) * (numbers - mean); };
+  return sum_of(lanes_of_row(x, n, 0.0f, mean, add, [](Floats a, Floats b) { return a + b; }));
 }
 
 /* The same in double, for rows whose squares float32 cannot hold. */
@@ -136,6 +175,7 @@ void normalize(const float *x, const float *gamma, const float *beta, float *y, 
 
 void fill_reduction(Kernels &table) {
   table.reduce_row = reduce_row;
+  table.finite_extremes = finite_extremes;
   table.reduce_columns = reduce_columns;
   table.softmax = softmax;
   table.normalize = normalize;

@@ -30,9 +30,7 @@ class DynamicQuantize final : public Operation {
     frame.for_each(pieces_, kPieceNs, [&](int64_t i, int32_t) {
       const float *part = x + i * costs::kChunkElements;
       float *pair = extremes + 2 * i;
-      pair[0] = frame.kernels.reduce_row(Reduction::minimum, part, length(i));
-      pair[1] = frame.kernels.reduce_row(Reduction::maximum, part, length(i));
-      if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) find_finite(part, length(i), pair);
+      if (!frame.kernels.finite_extremes(part, length(i), pair, pair + 1)) find_finite(part, length(i), pair);
     });
     float lowest = 0.0f;
     float highest = 0.0f;
