@@ -26,11 +26,18 @@ __attribute__((noinline)) float mean_in_double(const Number *x, int64_t n, int64
   return static_cast<float>(sum / static_cast<double>(n));
 }
 
-/* NaN stays. */
-[[maybe_unused]] inline Floats larger_or_last(Floats x, Floats y) { return x != x ? x : (y <= x ? x : y); }
-[[maybe_unused]] inline Floats smaller_or_last(Floats x, Floats y) { return x != x ? x : (y >= x ? x : y); }
+/* NaN stays. T: Floats or float. */
+template <typename T>
+inline T larger_or_last(T x, T y) {
+  return x != x ? x : (y <= x ? x : y);
+}
+template <typename T>
+inline T smaller_or_last(T x, T y) {
+  return x != x ? x : (y >= x ? x : y);
+}
 
-[[maybe_unused]] inline Floats combine(Reduction reduction, Floats x, Floats y) {
+template <typename T>
+inline T combine(Reduction reduction, T x, T y) {
   switch (reduction) {
     case Reduction::sum:
     case Reduction::mean: return x + y;

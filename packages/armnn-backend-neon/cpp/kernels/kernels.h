@@ -324,6 +324,8 @@ struct Kernels {
   void (*normalize)(const float *x, const float *gamma, const float *beta, float *y, int64_t n,
                     float eps, bool subtracts_mean);
   float (*reduce_row)(Reduction reduction, const float *x, int64_t n);
+  /* The same of rows of count numbers, one behind the other. */
+  void (*reduce_rows)(Reduction reduction, const float *x, int64_t rows, int64_t count, float *y);
   /* Of one number or more; false: one of them is not finite. */
   bool (*finite_extremes)(const float *x, int64_t n, float *least, float *largest);
   /* y[i] = reduction over j of x[j * stride + i]. */

@@ -38,21 +38,48 @@ float reduced_row(const float *x, int64_t n) {
   return folded(lanes_of_row(x, n, neutral(kReduction), neutral(kReduction), merge, merge), merge);
 }
 
-float mean_of_row(const float *x, int64_t n) {
-  const float sum = reduced_row<Reduction::sum>(x, n);
-  const bool is_finite = sum - sum == 0.0f;
-  return is_finite || n == 0 ? sum / static_cast<float>(n) : mean_in_double(x, n, 1);
+/* Rows that are shorter than a register: lanes would be empty. kCount: of a row's numbers; 0: as count says. */
+template <Reduction kReduction, int64_t kCount>
+void reduce_short_rows(const float *x, int64_t rows, int64_t count, float *y) {
+  const int64_t numbers = kCount > 0 ? kCount : count;
+  for (int64_t i = 0; i < rows; ++i) {
+    float result = neutral(kReduction);
+    for (int64_t k = 0; k < numbers; ++k) result = combine(kReduction, result, x[i * numbers + k]);
+    y[i] = result;
+  }
+}
+
+template <Reduction kReduction>
+void reduce_all_rows(const float *x, int64_t rows, int64_t count, float *y) {
+  switch (count) {
+    case 2: return reduce_short_rows<kReduction, 2>(x, rows, count, y);
+    case 3: return reduce_short_rows<kReduction, 3>(x, rows, count, y);
+    case 4: return reduce_short_rows<kReduction, 4>(x, rows, count, y);
+    default: break;
+  }
+  if (count < kLanes) return reduce_short_rows<kReduction, 0>(x, rows, count, y);
+  for (int64_t i = 0; i < rows; ++i) y[i] = reduced_row<kReduction>(x + i * count, count);
+}
+
+void reduce_rows(Reduction reduction, const float *x, int64_t rows, int64_t count, float *y) {
+  switch (reduction) {
+    case Reduction::sum:
+    case Reduction::mean: reduce_all_rows<Reduction::sum>(x, rows, count, y); break;
+    case Reduction::maximum: return reduce_all_rows<Reduction::maximum>(x, rows, count, y);
+    case Reduction::minimum: return reduce_all_rows<Reduction::minimum>(x, rows, count, y);
+    case Reduction::product: return reduce_all_rows<Reduction::product>(x, rows, count, y);
+  }
+  if (reduction == Reduction::sum) return;
+  for (int64_t i = 0; i < rows; ++i) {
+    const bool is_finite = y[i] - y[i] == 0.0f;
+    y[i] = is_finite || count == 0 ? y[i] / static_cast<float>(count) : mean_in_double(x + i * count, count, 1);
+  }
 }
 
 float reduce_row(Reduction reduction, const float *x, int64_t n) {
-  switch (reduction) {
-    case Reduction::sum: return reduced_row<Reduction::sum>(x, n);
-    case Reduction::mean: return mean_of_row(x, n);
-    case Reduction::maximum: return reduced_row<Reduction::maximum>(x, n);
-    case Reduction::minimum: return reduced_row<Reduction::minimum>(x, n);
-    case Reduction::product: return reduced_row<Reduction::product>(x, n);
-  }
-  return 0.0f;
+  float result;
+  reduce_rows(reduction, x, 1, n, &result);
+  return result;
 }
 
 void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y, int64_t n) {
@@ -175,6 +202,7 @@ void normalize(const float *x, const float *gamma, const float *beta, float *y, 
 
 void fill_reduction(Kernels &table) {
   table.reduce_row = reduce_row;
+  table.reduce_rows = reduce_rows;
   table.finite_extremes = finite_extremes;
   table.reduce_columns = reduce_columns;
   table.softmax = softmax;

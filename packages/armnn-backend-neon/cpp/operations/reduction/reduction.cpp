@@ -28,8 +28,9 @@ class Reduce final : public Operation {
     const float *x = frame.in<float>(inputs[0]);
     if (inner_ == 1) {
       float *y = frame.out<float>(outputs[0]);
-      return frame.for_each(outer_, static_cast<double>(count_) * costs::kElementNs, [&](int64_t i, int32_t) {
-        y[i] = frame.kernels.reduce_row(reduction_, x + i * count_, count_);
+      const double row_ns = static_cast<double>(count_) * costs::kElementNs;
+      return frame.pool.run(outer_, row_ns, [&](int64_t begin, int64_t end, int32_t) {
+        frame.kernels.reduce_rows(reduction_, x + begin * count_, end - begin, count_, y + begin);
       });
     }
     reduce_columns(frame, x, frame.kernels.reduce_columns);
