@@ -298,6 +298,7 @@ _MEANINGS: dict[str, Callable[..., Array]] = {
     "BroadcastTo": lambda layer, x: np.broadcast_to(
         x, np.broadcast_shapes(x.shape, layer.descriptor.broadcast_to_shape)
     ),
+    "Comparison": lambda _, x, y: x == y,
     "Convolution2d": _convolution2d,
     "Convolution3d": _convolution3d,
     "DepthToSpace": _depth_to_space,
@@ -306,6 +307,7 @@ _MEANINGS: dict[str, Callable[..., Array]] = {
     "ElementwiseBinary": lambda layer, x, y: _BINARY[layer.descriptor.operation](x, y),
     "ElementwiseUnary": lambda layer, x: _UNARY[layer.descriptor.operation](x),
     "FullyConnected": _fully_connected,
+    "Gather": lambda layer, x, at: np.take(x, at.astype(int), layer.descriptor.axis),
     "LayerNormalization": _layer_normalization,
     "Maximum": lambda _, x, y: np.maximum(x, y),
     "Mean": lambda layer, x: x.mean(layer.descriptor.axis, keepdims=layer.descriptor.keep_dims),

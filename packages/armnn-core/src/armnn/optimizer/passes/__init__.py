@@ -32,6 +32,7 @@ from armnn.optimizer.passes.permute_as_reshape import permute_as_reshape
 from armnn.optimizer.passes.permute_batch_to_space_as_depth_to_space import (
     permute_batch_to_space_as_depth_to_space,
 )
+from armnn.optimizer.passes.recognize_embedding import recognize_embedding
 from armnn.optimizer.passes.recognize_gelu import recognize_gelu
 from armnn.optimizer.passes.recognize_hard_swish import recognize_hard_swish
 from armnn.optimizer.passes.recognize_layer_normalization import recognize_layer_normalization
@@ -56,6 +57,7 @@ PASSES: tuple[Pass, ...] = (
     merge_reshapes,
     delete_broadcast_to,
     max_min_into_bounded_relu,
+    recognize_embedding,
     recognize_hard_swish,
     recognize_gelu,
     recognize_layer_normalization,
@@ -136,6 +138,7 @@ __all__ = [
     "pass_control",
     "permute_as_reshape",
     "permute_batch_to_space_as_depth_to_space",
+    "recognize_embedding",
     "recognize_gelu",
     "recognize_hard_swish",
     "recognize_layer_normalization",
