@@ -21,14 +21,25 @@ struct Places {
         y(first / columns % rows),
         x(first % columns) {}
 
-  void step() {
-    if (++x < columns) return;
-    x = 0;
+  /* To a place behind, which is in the next row at most. */
+  void step(int64_t count = 1) {
+    x += count;
+    if (x < columns) return;
+    x -= columns;
     if (++y < rows) return;
     y = 0;
     ++image;
   }
 };
+
+/* Runs of numbers, from one distance to another. kRun: of a run's numbers; 0: as run says. */
+template <int64_t kRun>
+void spread(const float *from, int64_t from_step, float *to, int64_t to_step, int64_t count, int64_t run) {
+  const int64_t numbers = kRun > 0 ? kRun : run;
+  for (int64_t i = 0; i < count; ++i, from += from_step, to += to_step) {
+    for (int64_t j = 0; j < numbers; ++j) to[j] = from[j];
+  }
+}
 
 /* A product whose rows are the places of two phases, and whose columns are a block of outputs. */
 struct Part {
@@ -45,8 +56,8 @@ struct Part {
 class TransposedConvolution final : public WithEpilogue {
  public:
   TransposedConvolution(const WeightedTensors &tensors, const Windows &w, const Window &window)
-      : WithEpilogue(tensors), windows_(w), window_(window) {
-    if (blocks_tile(w)) {
+      : WithEpilogue(tensors), windows_(w), window_(window), blocks_tile_(blocks_tile(w)) {
+    if (blocks_tile_) {
       const int64_t taps = w.window_height * w.window_width;
       add_part({0, w.height, 0, 0, 1}, {0, w.width, 0, 0, 1}, w.window_height, w.window_width, taps);
       return;
@@ -67,6 +78,7 @@ class TransposedConvolution final : public WithEpilogue {
     ordered_bytes_ = 0;
     size_t packed = 0;
     for (Part &part : parts_) {
+      part.layout = with_paired_tail(part.layout, setup.kernels);
       if (weights != nullptr) {
         pack_ahead(setup, weights, part);
       } else {
@@ -156,20 +168,27 @@ class TransposedConvolution final : public WithEpilogue {
                                part.layout.columns,
                                {frame.in<float>(inputs[2]), nullptr, early}};
     const float *input = frame.in<float>(inputs[0]);
-    Places from(part.y, part.x, first);
-    run_gemm_task(gemm, tiling, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
-                  [&](int64_t, const float **pointers, int64_t stride) {
-                    point(part, input, from, pointers, stride);
-                    from.step();
-                  });
+    auto **pointers_of_rows = reinterpret_cast<const float **>(scratch);
+    if (blocks_tile_) {
+      EvenRows<float> pixels{input + first * windows_.channels, windows_.channels};
+      run_gemm_task(gemm, tiling, 0, frame.kernels, pointers_of_rows, pixels);
+    } else {
+      Places from(part.y, part.x, first);
+      run_gemm_task(gemm, tiling, 0, frame.kernels, pointers_of_rows,
+                    [&](int64_t, const float **pointers, int64_t stride) {
+                      point(part, input, from, pointers, stride);
+                      from.step();
+                    });
+    }
     if (is_late && function_.function != Function::identity) {
       frame.kernels.elementwise(function_, block, block, tiling.rows * part.layout.columns);
     }
     float *out = frame.out<float>(outputs[0]);
     Places to(part.y, part.x, first);
-    for (int64_t row = 0; row < tiling.rows; ++row) {
-      scatter(part, block + row * part.layout.columns, to, out);
-      to.step();
+    for (int64_t row = 0, count = 0; row < tiling.rows; row += count) {
+      count = std::min(tiling.rows - row, to.columns - to.x);
+      scatter(part, block + row * part.layout.columns, count, to, out);
+      to.step(count);
     }
   }
 
@@ -188,21 +207,23 @@ class TransposedConvolution final : public WithEpilogue {
     }
   }
 
-  /* Carries one row of the product to its places in the output. */
-  void scatter(const Part &part, const float *from, const Places &at, float *out) const {
+  /* Carries rows of the product, of places side by side, to theirs in the output. */
+  void scatter(const Part &part, const float *from, int64_t count, const Places &at, float *out) const {
     const Windows &w = windows_;
     const int64_t x = part.x.first + at.x * w.stride_x;
     const int64_t y = part.y.first + at.y * w.stride_y;
     const int64_t run = part.block_width * window_.columns;
     const int64_t row_stride = w.output_width * window_.columns;
     float *to = out + (at.image * w.output_height + y) * row_stride + x * window_.columns;
+    const auto carry = run == 1 ? spread<1> : run == 2 ? spread<2> : run == 4 ? spread<4> : spread<0>;
     for (int64_t i = 0; i < part.block_height; ++i) {
-      for (int64_t j = 0; j < run; ++j) to[i * row_stride + j] = from[i * run + j];
+      carry(from + i * run, part.layout.columns, to + i * row_stride, w.stride_x * window_.columns, count, run);
     }
   }
 
   Windows windows_;
   Window window_;
+  bool blocks_tile_; /* one part, whose rows are the pixels */
   std::vector<Part> parts_;
   size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
