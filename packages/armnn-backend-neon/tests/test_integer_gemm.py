@@ -184,6 +184,23 @@ def test_the_steps_just_hold_all_numbers(compute: Callable[..., list[Array]], x:
     assert np.array_equal(actual[0], steps)
 
 
+@pytest.mark.parametrize("strange", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("count", [1, 15, 16, 33, 64, 71, 200])
+def test_what_is_not_finite_does_not_widen_the_steps(
+    compute: Callable[..., list[Array]], count: int, strange: float
+) -> None:
+    for place in {0, count // 2, count - 1}:
+        x = np.random.default_rng(count).uniform(-3, 5, count).astype(np.float32)
+        x[place] = 0
+        expected = compute(lambda n, v: n.add_dynamic_quantize(v), x)
+        x[place] = strange
+        actual = compute(lambda n, v: n.add_dynamic_quantize(v), x)
+        assert actual[1:] == expected[1:]
+        ends = {np.inf: 255, -np.inf: 0}
+        expected[0][place] = ends.get(strange, expected[2])
+        assert np.array_equal(actual[0], expected[0])
+
+
 ADDED_WHOLE, FACTOR, ADDED = np.array([-900, 7, 10000]), np.float32(0.001), np.float32([3, -2, 0.5])
 
 

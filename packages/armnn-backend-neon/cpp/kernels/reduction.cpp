@@ -7,11 +7,15 @@ namespace {
 
 constexpr float kLeast = 0x1p-100f; /* below, sums of squares may have lost all of them to underflow */
 
+/* The first n lanes of x, and the others of filler. */
+inline Floats filled(Floats x, int64_t n, Floats filler) {
+  Ints lanes{};
+  CPUACC_UNROLL for (int i = 0; i < kLanes; ++i) lanes[i] = i;
+  return lanes < splat_int(static_cast<int32_t>(n)) ? x : filler;
+}
+
 inline Floats load_filled(const float *x, int64_t n, float filler) {
-  float lanes[kLanes];
-  store(lanes, splat(filler));
-  std::memcpy(lanes, x, static_cast<size_t>(n) * sizeof(float));
-  return load(lanes);
+  return filled(load_part(x, n), n, splat(filler));
 }
 
 inline float combine_lanes(Reduction reduction, Floats x) {
@@ -31,6 +35,33 @@ float reduce_row(Reduction reduction, const float *x, int64_t n) {
 
 void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y, int64_t n) {
   reduce_columns_of(reduction, x, count, stride, y, n);
+}
+
+/* What is not finite makes NaN of its product with 0. Several vectors side by side wait for no result of each other. */
+Extremes extremes(const float *x, int64_t n) {
+  constexpr int kWide = 4;
+  Floats least[kWide], most[kWide], strange[kWide];
+  CPUACC_UNROLL for (int v = 0; v < kWide; ++v) {
+    least[v] = most[v] = splat(x[0]);
+    strange[v] = Floats{};
+  }
+  const auto look_at = [&](int v, Floats each) {
+    least[v] = minimum(each, least[v]);
+    most[v] = maximum(each, most[v]);
+    strange[v] += each * 0.0f;
+  };
+  int64_t i = 0;
+  for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
+    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) look_at(v, load(x + i + v * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) look_at(0, load(x + i));
+  if (i < n) look_at(0, load_filled(x + i, n - i, x[0]));
+  CPUACC_UNROLL for (int v = 1; v < kWide; ++v) {
+    least[0] = minimum(least[v], least[0]);
+    most[0] = maximum(most[v], most[0]);
+    strange[0] += strange[v];
+  }
+  return {folded(least[0], minimum), folded(most[0], maximum), sum_of(strange[0]) == 0.0f};
 }
 
 /* The least or the largest; any number where one of them is NaN. */
@@ -66,9 +97,7 @@ void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarit
       store(y + i, takes_logarithm ? shifted : power);
     } else {
       store_part(y + i, takes_logarithm ? shifted : power, left);
-      float lanes[kLanes] = {};
-      std::memcpy(lanes, &power, static_cast<size_t>(left) * sizeof(float));
-      sums += load(lanes);
+      sums += filled(power, left, Floats{});
     }
   }
   const float sum = sum_of(sums);
@@ -136,6 +165,7 @@ void normalize(const float *x, const float *gamma, const float *beta, float *y, 
 
 void fill_reduction(Kernels &table) {
   table.reduce_row = reduce_row;
+  table.extremes = extremes;
   table.reduce_columns = reduce_columns;
   table.softmax = softmax;
   table.normalize = normalize;
