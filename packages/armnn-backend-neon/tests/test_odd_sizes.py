@@ -229,6 +229,22 @@ def test_fully_connected(
     check(compute(fully_connected(x, weights), x, threads), expected, depth)
 
 
+@pytest.mark.parametrize("columns", [1, 3, 4, 7, 9, 15, 16, 17, 31, 54, 100])
+def test_rows_of_any_length_become_shares_of_one(
+    compute: Callable[..., Array], columns: int
+) -> None:
+    x = np.random.default_rng(columns).standard_normal((5, columns), np.float32) * 4 - 20
+    for beta, has_logarithm in product((1.0, -0.5), (False, True)):
+        network = Network()
+        value = network.add_input("x", TensorInfo(x.shape, DataType.FLOAT32))
+        layer = network.add_log_softmax if has_logarithm else network.add_softmax
+        network.add_output("y", layer(value, beta=beta))
+        real = x.astype(np.float64) * beta
+        shares = np.exp(real) / np.exp(real).sum(1, keepdims=True)
+        expected = np.log(shares) if has_logarithm else shares
+        np.testing.assert_allclose(compute(network, x), expected, rtol=3e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("columns", [3, 7, 18, 36, 40])
 def test_infinities_stay_in_their_rows(compute: Callable[..., Array], columns: int) -> None:
     """The last columns multiply two numbers at once."""

@@ -53,6 +53,13 @@ enum class Arithmetic : int32_t { add, subtract, multiply, divide, maximum, mini
 
 enum class Reduction : int32_t { sum, maximum, mean, minimum, product };
 
+/* The least and the largest of some numbers, if all are finite. */
+struct Extremes {
+  float least;
+  float largest;
+  bool are_finite;
+};
+
 enum class Pooling : int32_t { maximum, average, l2 };
 
 /* How quantised elements are stored. */
@@ -326,8 +333,7 @@ struct Kernels {
   float (*reduce_row)(Reduction reduction, const float *x, int64_t n);
   /* The same of rows of count numbers, one behind the other. */
   void (*reduce_rows)(Reduction reduction, const float *x, int64_t rows, int64_t count, float *y);
-  /* Of one number or more; false: one of them is not finite. */
-  bool (*finite_extremes)(const float *x, int64_t n, float *least, float *largest);
+  Extremes (*extremes)(const float *x, int64_t n); /* of one number or more */
   /* y[i] = reduction over j of x[j * stride + i]. */
   void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                          int64_t n);

@@ -7,11 +7,15 @@ namespace {
 
 constexpr float kLeast = 0x1p-100f; /* below, sums of squares may have lost all of them to underflow */
 
+/* The first n lanes of x, and the others of filler. */
+inline Floats filled(Floats x, int64_t n, Floats filler) {
+  Ints lanes{};
+  CPUACC_UNROLL for (int i = 0; i < kLanes; ++i) lanes[i] = i;
+  return lanes < splat_int(static_cast<int32_t>(n)) ? x : filler;
+}
+
 inline Floats load_filled(const float *x, int64_t n, float filler) {
-  float lanes[kLanes];
-  store(lanes, splat(filler));
-  std::memcpy(lanes, x, static_cast<size_t>(n) * sizeof(float));
-  return load(lanes);
+  return filled(load_part(x, n), n, splat(filler));
 }
 
 constexpr int kTogether = 4; /* vectors of a row, so that none waits for the one before it */
@@ -93,10 +97,10 @@ inline float extreme(const float *x, int64_t n, const F &function) {
   return folded(lanes_of_row(x, n, x[0], x[0], add, function), function);
 }
 
-/* The least and the largest number of a row in one pass; false: one of them is not finite. */
-bool finite_extremes(const float *x, int64_t n, float *least, float *largest) {
+/* What is not finite makes NaN of its product with 0. */
+Extremes extremes(const float *x, int64_t n) {
   Floats low[kTogether], high[kTogether];
-  Floats strange[kTogether] = {}; /* becomes NaN */
+  Floats strange[kTogether] = {};
   CPUACC_UNROLL for (int v = 0; v < kTogether; ++v) low[v] = high[v] = splat(x[0]);
   const auto add = [&](int v, Floats numbers) {
     low[v] = minimum(low[v], numbers);
@@ -109,9 +113,10 @@ bool finite_extremes(const float *x, int64_t n, float *least, float *largest) {
   }
   for (; i + kLanes <= n; i += kLanes) add(0, load(x + i));
   if (i < n) add(0, load_filled(x + i, n - i, x[0]));
-  *least = folded(minimum(minimum(low[0], low[1]), minimum(low[2], low[3])), minimum);
-  *largest = folded(maximum(maximum(high[0], high[1]), maximum(high[2], high[3])), maximum);
-  return sum_of((strange[0] + strange[1]) + (strange[2] + strange[3])) == 0.0f;
+  const Floats least = minimum(minimum(low[0], low[1]), minimum(low[2], low[3]));
+  const Floats largest = maximum(maximum(high[0], high[1]), maximum(high[2], high[3]));
+  const Floats all = (strange[0] + strange[1]) + (strange[2] + strange[3]);
+  return {folded(least, minimum), folded(largest, maximum), sum_of(all) == 0.0f};
 }
 
 void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarithm) {
@@ -137,9 +142,7 @@ void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarit
       store(y + i, takes_logarithm ? shifted : power);
     } else {
       store_part(y + i, takes_logarithm ? shifted : power, left);
-      float lanes[kLanes] = {};
-      std::memcpy(lanes, &power, static_cast<size_t>(left) * sizeof(float));
-      sums += load(lanes);
+      sums += filled(power, left, Floats{});
     }
   }
   const float sum = sum_of(sums);
@@ -203,7 +206,7 @@ void normalize(const float *x, const float *gamma, const float *beta, float *y, 
 void fill_reduction(Kernels &table) {
   table.reduce_row = reduce_row;
   table.reduce_rows = reduce_rows;
-  table.finite_extremes = finite_extremes;
+  table.extremes = extremes;
   table.reduce_columns = reduce_columns;
   table.softmax = softmax;
   table.normalize = normalize;

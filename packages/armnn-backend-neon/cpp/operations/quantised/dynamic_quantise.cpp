@@ -30,7 +30,10 @@ class DynamicQuantize final : public Operation {
     frame.for_each(pieces_, kPieceNs, [&](int64_t i, int32_t) {
       const float *part = x + i * costs::kChunkElements;
       float *pair = extremes + 2 * i;
-      if (!frame.kernels.finite_extremes(part, length(i), pair, pair + 1)) find_finite(part, length(i), pair);
+      const Extremes found = frame.kernels.extremes(part, length(i));
+      pair[0] = found.least;
+      pair[1] = found.largest;
+      if (!found.are_finite) find_finite(part, length(i), pair);
     });
     float lowest = 0.0f;
     float highest = 0.0f;

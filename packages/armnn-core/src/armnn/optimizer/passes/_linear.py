@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     PerChannel: TypeAlias = NDArray[np.float64]
 
 _BLOCK = 1 << 15
-"""How many weights are scaled at a time."""
+"""How many weights are looked at at a time, of which each takes a byte more."""
 
 _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT16)
 
@@ -105,28 +105,23 @@ class LinearLayer:
     def _scaled(self, factor: PerChannel, pages: HugePages) -> NDArray[Any] | None:
         """Return the scaled weights, None if one is not finite.
 
-        Each is rounded once, from float64. Some channels at a time: what is computed of them stays
-        in the cache, where the weights in float64 may be hundreds of megabytes. A shift alone
-        leaves the weights as they are.
+        Each is rounded once, from float64: NumPy converts some thousands at a time, where the
+        weights in float64 may be hundreds of megabytes. A shift alone leaves the weights as they
+        are.
         """
         weights = self.weights
-        is_shift = bool((factor == 1.0).all())
-        along_channels = [1] * weights.ndim
-        along_channels[self.weights_axis] = self.channels
-        factors = factor.reshape(along_channels)
-        scaled = weights if is_shift else _empty_like(weights, pages)
+        scaled = weights
+        if not (factor == 1.0).all():
+            scaled = _empty_like(weights, pages)
+            along_channels = [1] * weights.ndim
+            along_channels[self.weights_axis] = self.channels
+            factors = factor.reshape(along_channels)
+            with np.errstate(all="ignore"):
+                np.multiply(weights, factors, out=scaled, dtype=np.float64, casting="unsafe")
         rows = max(1, len(weights) * _BLOCK // max(1, weights.size))
-        wide = np.empty((min(rows, len(weights)), *weights.shape[1:]))
-        with np.errstate(all="ignore"):
-            for start in range(0, len(weights), rows):
-                some = slice(start, start + rows)
-                if not is_shift:
-                    numbers = wide[: len(weights[some])]
-                    np.copyto(numbers, weights[some])
-                    numbers *= factors if self.weights_axis else factors[some]
-                    np.copyto(scaled[some], numbers, casting="unsafe")
-                if not np.isfinite(scaled[some]).all():
-                    return None
+        for start in range(0, len(weights), rows):
+            if not np.isfinite(scaled[start : start + rows]).all():
+                return None
         return scaled
 
 
