@@ -19,7 +19,11 @@
 namespace cpuacc {
 namespace {
 
-constexpr int kSpins = 2000;
+/* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Instructions
+ * that relax a CPU take 23 ns on Zen 5 and 60 on Emerald Rapids.
+ */
+constexpr auto kSpinning = std::chrono::microseconds(100);
+constexpr int kSpinsPerLook = 32; /* at the clock */
 constexpr int64_t kChunksPerShare = 8;
 
 inline void relax() {
@@ -28,6 +32,19 @@ inline void relax() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+/* Returns whether it is done by then. */
+template <typename IsDone>
+bool spin_until(const IsDone &is_done) {
+  const auto end = std::chrono::steady_clock::now() + kSpinning;
+  do {
+    for (int spin = 0; spin < kSpinsPerLook; ++spin) {
+      if (is_done()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
 }
 
 std::atomic<int64_t> generation{0}; /* forks between the first process and this one */
@@ -190,10 +207,7 @@ struct Pool::Team {
 
   void await_round(const Share &own, uint64_t seen) {
     const auto is_new = [&] { return own.left.load(std::memory_order_acquire) / kRound != seen; };
-    for (int spin = 0; spin < kSpins; ++spin) {
-      if (is_new()) return;
-      relax();
-    }
+    if (spin_until(is_new)) return;
     sleepers.fetch_add(1);
     {
       std::unique_lock<std::mutex> guard(mutex);
@@ -223,10 +237,7 @@ struct Pool::Team {
       for (const Share &share : shares) sum += share.done.load();
       return sum == done_by_others;
     };
-    for (int spin = 0; spin < kSpins; ++spin) {
-      if (is_done()) return 0.0;
-      relax();
-    }
+    if (spin_until(is_done)) return 0.0;
     const auto start = std::chrono::steady_clock::now();
     caller_sleeps.store(true);
     {

@@ -10,8 +10,8 @@
 
 namespace cpuacc {
 
-/* Starts its threads with the first loop that is worth them. A thread waits spinning for some
- * microseconds, then sleeps until loops, one long one or some short ones, are worth waking it. After a fork the child starts threads of its own. While one call uses
+/* Starts its threads with the first loop that is worth them. A thread waits spinning for a tenth of a
+ * millisecond, then sleeps until loops, one long one or some short ones, are worth waking it. After a fork the child starts threads of its own. While one call uses
  * the pool, loops of other calls run on their own thread.
  *
  * A loop is dealt out in one share for each thread, so that a thread finds what it wrote in its
