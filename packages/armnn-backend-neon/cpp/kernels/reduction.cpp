@@ -55,12 +55,9 @@ void reduce_short_rows(const float *x, int64_t rows, int64_t count, float *y) {
 
 template <Reduction kReduction>
 void reduce_all_rows(const float *x, int64_t rows, int64_t count, float *y) {
-  switch (count) {
-    case 2: return reduce_short_rows<kReduction, 2>(x, rows, count, y);
-    case 3: return reduce_short_rows<kReduction, 3>(x, rows, count, y);
-    case 4: return reduce_short_rows<kReduction, 4>(x, rows, count, y);
-    default: break;
-  }
+  if (count == 2) return reduce_short_rows<kReduction, 2>(x, rows, count, y);
+  if (count == 3) return reduce_short_rows<kReduction, 3>(x, rows, count, y);
+  if (count == 4) return reduce_short_rows<kReduction, 4>(x, rows, count, y);
   if (count < kLanes) return reduce_short_rows<kReduction, 0>(x, rows, count, y);
   for (int64_t i = 0; i < rows; ++i) y[i] = reduced_row<kReduction>(x + i * count, count);
 }

@@ -127,11 +127,13 @@ struct Pool::Team {
     if (!has_lost && !is_crowded.load(std::memory_order_relaxed)) {
       shared_ns += loop_ns;
       if (shared_ns > next_alone_ns) next_alone_ns = costs::kLeastAloneNs;
+      if (shared_ns > costs::kCalmNs) alone_per_lost = costs::kLeastAlonePerLost;
       return;
     }
     /* A thread that wakes may begin on the caller's CPU and leave it at once: only what repeats takes long. */
     is_crowded.store(false, std::memory_order_relaxed);
-    alone_ns = has_lost ? costs::kAlonePerLost * lost_ns : next_alone_ns;
+    alone_ns = has_lost ? alone_per_lost * lost_ns : next_alone_ns;
+    if (has_lost) alone_per_lost = std::min(2.0 * alone_per_lost, costs::kAlonePerLost);
     next_alone_ns = std::min(2.0 * next_alone_ns, costs::kAlonePerLost * costs::kTimeSliceNs);
     shared_ns = 0.0;
   }
@@ -254,6 +256,7 @@ struct Pool::Team {
   int64_t done_by_others = 0; /* chunks of all loops */
   double alone_ns = 0.0; /* of loops that the calling thread computes alone: a thread in a loop was taken off its CPU */
   double next_alone_ns = costs::kLeastAloneNs; /* after the next loop with a thread on the caller's CPU */
+  double alone_per_lost = costs::kLeastAlonePerLost;
   double shared_ns = 0.0; /* of loops since the last such one */
   double slept_ns = 0.0; /* of loops since a thread was woken that found one asleep */
   alignas(64) std::atomic<int32_t> sleepers{0};
