@@ -133,7 +133,8 @@ def test_private_memory_is_bounded() -> None:
 
 
 def test_the_memory_of_all_children_together_is_bounded() -> None:
-    many = "for i in 1 2 3 4 5 6; do head -c 30000000 /dev/zero | tail & done; sleep 100"
+    zeros = "(head -c 30000000 /dev/zero; sleep 100)"  # its reader keeps them as long as it lives
+    many = f"for i in 1 2 3 4 5 6; do {zeros} | tail & done; sleep 100"
     ending = run(shell(many), Bounds(seconds=60, memory=100_000_000))
     assert ending.cause == "memory"
     assert str(ending) == "exceeded memory"
