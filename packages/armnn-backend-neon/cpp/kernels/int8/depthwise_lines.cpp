@@ -165,9 +165,9 @@ void depthwise_lines(const Int8DepthwiseLines &d) {
   const auto *bias = static_cast<const Ints *>(d.bias);
   const auto *scales = reinterpret_cast<const Floats *>(d.requantization.scales);
   auto *columns = static_cast<Ints *>(d.interleaved);
-  const int32_t outside = (d.zero_point + offset_as_read(d.is_signed)) & 0xff;
+  const auto outside = static_cast<uint32_t>((d.zero_point + offset_as_read(d.is_signed)) & 0xff);
   const Ints turned = splat_int(turned_bits(d.is_signed));
-  const Ints read = splat_int(outside * 0x01010101);
+  const Ints read = splat_int(static_cast<int32_t>(outside * 0x01010101u)); /* in each byte */
   const Ints stored = read ^ turned;
   LinePart part{d, 0, 0, read, reinterpret_cast<const uint8_t *>(&stored), turned, weights, bias, scales};
   for (int64_t c = 0; c < d.channels; c += CPUACC_VECTOR_BYTES) {
