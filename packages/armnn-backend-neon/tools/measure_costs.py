@@ -84,14 +84,12 @@ def main() -> int:
 
 def _measured(rounds: int, *, only_bytes: bool) -> dict[str, Any]:
     """Return the times of the level in use."""
-    own = [*rows_of_bytes(rounds), *_random_rows_of_bytes(rounds)]
-    rows = [{**_kept(row), "level": os.environ[LEVEL]} for row in own]
-    if only_bytes:
-        return {"rows": rows}
-    floats = [*measured_rows(rounds), *_random_rows(lanes(), rounds)]
-    known = known_ns()
-    rows = [*(_kept(row) for row in floats if not row.shape.is_of_bytes), *rows]
-    return {"lanes": lanes(), "known": known, "rows": rows}
+    found = rows_of_bytes(rounds) if only_bytes else measured_rows(rounds)
+    found += _random_rows_of_bytes(rounds)
+    found += [] if only_bytes else _random_rows(lanes(), rounds)
+    level = {"level": os.environ[LEVEL]}
+    rows = [{**_kept(row), **(level if row.shape.is_of_bytes else {})} for row in found]
+    return {"rows": rows} if only_bytes else {"lanes": lanes(), "known": known_ns(), "rows": rows}
 
 
 def recounted(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -19,8 +19,8 @@
 namespace cpuacc {
 namespace {
 
-/* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Instructions
- * that relax a CPU take 23 ns on Zen 5 and 60 on Emerald Rapids.
+/* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Not a number of
+ * spins: the instruction that relaxes a CPU takes from tens to hundreds of cycles, by the CPU.
  */
 constexpr auto kSpinning = std::chrono::microseconds(100);
 constexpr int kSpinsPerLook = 32; /* at the clock */
@@ -256,7 +256,7 @@ struct Pool::Team {
   int64_t done_by_others = 0; /* chunks of all loops */
   double alone_ns = 0.0; /* of loops that the calling thread computes alone: a thread in a loop was taken off its CPU */
   double next_alone_ns = costs::kLeastAloneNs; /* after the next loop with a thread on the caller's CPU */
-  double alone_per_lost = costs::kLeastAlonePerLost;
+  double alone_per_lost = costs::kLeastAlonePerLost; /* after the next loss */
   double shared_ns = 0.0; /* of loops since the last such one */
   double slept_ns = 0.0; /* of loops since a thread was woken that found one asleep */
   alignas(64) std::atomic<int32_t> sleepers{0};

@@ -159,9 +159,8 @@ costs::Work byte_gemm_work(int64_t rows, const WeightLayout &layout, const Int8K
   return work;
 }
 
-costs::Work int8_gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
-  return suits_tile_registers(rows, layout, kernels) ? tile_register_work(rows, layout, 1)
-                                                     : byte_gemm_work(rows, layout, kernels.int8);
+costs::Work int8_gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels, bool in_tile_registers) {
+  return in_tile_registers ? tile_register_work(rows, layout, 1) : byte_gemm_work(rows, layout, kernels.int8);
 }
 
 bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
@@ -172,10 +171,11 @@ bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernel
 }
 
 Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
-  const Int8Kernels &kernels = int8_gemm_kernels(setup.kernels, suits_tile_registers(rows, layout, setup.kernels));
+  const bool in_tile_registers = suits_tile_registers(rows, layout, setup.kernels);
+  const Int8Kernels &kernels = int8_gemm_kernels(setup.kernels, in_tile_registers);
   const int64_t tiles = std::max<int64_t>(1, ratio_up(rows, kernels.rows));
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
-  const double one_ns = setup.machine().ns_of(int8_gemm_work(rows, layout, setup.kernels));
+  const double one_ns = setup.machine().ns_of(int8_gemm_work(rows, layout, setup.kernels, in_tile_registers));
   const double all_ns = one_ns * static_cast<double>(repeats);
   const int32_t threads = setup.threads_for(all_ns);
   const int64_t wanted =
@@ -356,7 +356,8 @@ class Int8Gemm final : public WithInt8Epilogue {
     tiling_ = int8_gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     in_tile_registers_ = suits_tile_registers(shape_.rows, layout, setup.kernels);
     kernel = int8_gemm_kernel(in_tile_registers_);
-    work = scaled(int8_gemm_work(shape_.rows, layout, setup.kernels), static_cast<double>(elements(shape_.batch)));
+    work = scaled(int8_gemm_work(shape_.rows, layout, setup.kernels, in_tile_registers_),
+                  static_cast<double>(elements(shape_.batch)));
     task_bytes_ = int8_task_bytes(tiling_, layout, setup.kernels);
     const size_t tasks = task_bytes_ * static_cast<size_t>(setup.threads);
     if (right.constant != nullptr) {

@@ -50,8 +50,7 @@ struct Int8Weights {
 /* The work of a gemm without tile registers. */
 costs::Work byte_gemm_work(int64_t rows, const WeightLayout &layout, const Int8Kernels &kernels);
 
-/* The same, in tile registers if it suits them. */
-costs::Work int8_gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
+costs::Work int8_gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels, bool in_tile_registers);
 
 /* Whether a gemm is computed in tile registers. */
 bool suits_tile_registers(int64_t rows, const WeightLayout &layout, const Kernels &kernels);

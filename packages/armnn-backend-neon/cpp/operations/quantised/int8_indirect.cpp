@@ -26,7 +26,7 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
     tiling_ = int8_gemm_tiling(rows, layout_, groups_, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     kernel = int8_gemm_kernel(in_tile_registers_);
-    work = scaled(int8_gemm_work(rows, layout_, setup.kernels), static_cast<double>(groups_));
+    work = scaled(int8_gemm_work(rows, layout_, setup.kernels, in_tile_registers_), static_cast<double>(groups_));
     weights_.prepare(setup, inputs[1], layout_, groups_, group_stride_, params_, std::to_string(groups_) + " ", true);
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth), params_.left_zero_point);
     image_.prepare(layout_, setup.kernels.int8, setup[inputs[0]].count());

@@ -49,7 +49,7 @@ class IntegerGemm final : public Operation {
     tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
     in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
     kernel = int8_gemm_kernel(in_tile_registers_);
-    work = int8_gemm_work(rows, layout_, setup.kernels);
+    work = int8_gemm_work(rows, layout_, setup.kernels, in_tile_registers_);
     if (weights.constant != nullptr) {
       seeks_small_ = seeks_small_weights(params_, layout_, kernels);
       const std::string recipe = "int8 " + layout_.recipe() + " " + (seeks_small_ ? "small " : "") + setup.kernels.name;

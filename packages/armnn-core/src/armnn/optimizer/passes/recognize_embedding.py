@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer, Network, Value
 
-_BOUNDS = (
-    (BinaryOperation.MAXIMUM, -1),  # of all indices below the first row
-    (BinaryOperation.ADD, 1),
-)
-
 
 def recognize_embedding(network: Network) -> int:
     """Replace (indices == 0, 1, 2 ...) @ matrix by Gather.
@@ -60,9 +55,13 @@ def _replace(network: Network, layer: Layer) -> bool:
         return False
     rows = np.zeros((len(table) + 2, table.shape[1]), table.dtype)
     rows[1:-1] = table
-    place = _binary(network, indices, BinaryOperation.MINIMUM, len(table))
-    for operation, number in _BOUNDS:
-        place = _binary(network, place, operation, number)
+    place = indices
+    for operation, number in (
+        (BinaryOperation.MINIMUM, len(table)),  # of all indices behind the last row
+        (BinaryOperation.MAXIMUM, -1),  # of all before the first one
+        (BinaryOperation.ADD, 1),
+    ):
+        place = _binary(network, layer, place, operation, number)
     kept = network.add_constant(rows, name=network.unique_name(f"{layer.name} rows"))
     gathered = network.add(
         "Gather",
@@ -104,15 +103,18 @@ def _counts(numbers: NDArray[Any] | None, count: int) -> bool:
     return bool((numbers.reshape(count) == np.arange(count)).all())
 
 
-def _binary(network: Network, value: Value, operation: BinaryOperation, number: int) -> Value:
+def _binary(
+    network: Network, layer: Layer, value: Value, operation: BinaryOperation, number: int
+) -> Value:
     operand = network.add_constant(
         np.full((1,) * len(value.info.static_shape), number, np.int32),
-        name=network.unique_name(f"{value.name} bound"),
+        name=network.unique_name(f"{layer.name} bound"),
     )
     made = network.add(
         "ElementwiseBinary",
         [value, operand],
         ElementwiseBinaryDescriptor(operation=operation),
-        name=network.unique_name(f"{value.name} bounded"),
+        name=network.unique_name(f"{layer.name} row"),
     )
+    made.backend_hint = layer.backend_hint
     return made.output
