@@ -77,6 +77,29 @@ def test_the_number_of_threads_does_not_change_a_bit(threads: int) -> None:
 def test_blocks_of_other_sizes_do_not_change_a_bit(
     shape: tuple[int, ...], window: tuple[int, int], columns: int
 ) -> None:
+    one, *others = by_threads(shape, window, columns)
+    for each in others:
+        np.testing.assert_array_equal(each, one)
+
+
+@pytest.mark.parametrize("kernel", ["winograd_2d 2", "winograd_2d 4", "winograd_1d 4 across"])
+@pytest.mark.parametrize("shape", [(1, 7, 7, 64), (2, 6, 9, 40)])
+@pytest.mark.usefixtures("level")
+def test_few_tiles_of_many_columns_are_shared_without_changing_a_bit(
+    shape: tuple[int, ...], kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "plain")
+    plain, *_ = by_threads(shape, (3, 3), 520)
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", kernel)
+    one, *others = by_threads(shape, (3, 3), 520)
+    assert not np.array_equal(one, plain)
+    assert np.abs(one - plain).max() <= 2e-5 * np.abs(plain).max()
+    for each in others:
+        np.testing.assert_array_equal(each, one)
+
+
+def by_threads(shape: tuple[int, ...], window: tuple[int, int], columns: int) -> list[NDArray[Any]]:
+    """Return a convolution by 1, 2, 3, 4 and 8 threads."""
     generator = np.random.default_rng(1)
     weights = generator.standard_normal((columns, *window, shape[3]), np.float32)
     net = Network("filtered")
@@ -91,8 +114,7 @@ def test_blocks_of_other_sizes_do_not_change_a_bit(
             options = {"CpuAcc": {"NumberOfThreads": threads}}
             loaded = runtime.load_model(net, backends=["CpuAcc"], backend_options=options)
             made.append(loaded.run({"x": image})["y"])
-    for each in made[1:]:
-        np.testing.assert_array_equal(each, made[0])
+    return made
 
 
 def test_calls_at_the_same_time_compute_what_they_compute_alone() -> None:

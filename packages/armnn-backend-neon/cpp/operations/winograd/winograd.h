@@ -11,6 +11,12 @@
 
 namespace cpuacc {
 
+/* Into how many groups the panels of transformed weights are shared out among threads. A thread reads the tiles of its
+ * blocks and the weights of its groups: both are kept about equal, as a few tiles with all weights would be read
+ * from the caches that threads share. One: blocks alone are shared out.
+ */
+int64_t panel_groups(int64_t tiles, int64_t columns, int32_t threads, const Kernels &kernels);
+
 /* Whether a convolution can be done with tiles of 2 x 2, 4 x 4 and, under fast math, 6 x 6 outputs.
  *
  * Args: layout: of the weights, [9 taps, depth, columns].

@@ -116,28 +116,62 @@ class Winograd1dConvolution final : public WithEpilogue {
                                    std::to_string(axes_.taps) + " " + kernels.name,
                                packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
-    const BlockSize block = block_size(axes_, batch_, tiles_, points_, line_, setup.threads, kernels);
+    const int64_t all_tiles = batch_ * image_lines() * tiles_;
+    const int64_t all_bytes = points_ * all_tiles * line_ * static_cast<int64_t>(sizeof(float));
+    /* All lines are transformed before the panels of a group: worth it as long as the second cache keeps them. */
+    const bool are_few = all_bytes <= costs::machine(kernels.lanes).second_cache_bytes();
+    groups_ = are_few ? panel_groups(batch_ * axes_.outputs_across * tiles_, layout_.columns, setup.threads, kernels) : 1;
+    const int64_t parts = groups_ == 1 ? 1 : ratio_up(2 * setup.threads, groups_ * batch_);
+    const BlockSize block = groups_ == 1 ? block_size(axes_, batch_, tiles_, points_, line_, setup.threads, kernels)
+                                         : BlockSize{tiles_, ratio_up(axes_.outputs_across, parts)};
     block_tiles_ = block.tiles;
     block_lines_ = block.lines;
     const int64_t tiles = block_tiles_ * (block_lines_ + axes_.halo());
     sums_bytes_ = aligned_bytes(points_ * block_lines_ * block_tiles_ * kernels.columns * sizeof(float));
     pointer_bytes_ = aligned_bytes(tiles * static_cast<int64_t>(sizeof(float *)));
-    plane_ = tiles * line_;
-    thread_bytes_ = sums_bytes_ + pointer_bytes_ + aligned_bytes(points_ * plane_ * sizeof(float));
-    return thread_bytes_ * static_cast<size_t>(setup.threads);
+    plane_ = (groups_ == 1 ? tiles : all_tiles) * line_;
+    const size_t transformed_bytes = aligned_bytes(points_ * plane_ * sizeof(float));
+    thread_bytes_ = sums_bytes_ + pointer_bytes_ + (groups_ == 1 ? transformed_bytes : 0);
+    return thread_bytes_ * static_cast<size_t>(setup.threads) + (groups_ == 1 ? 0 : transformed_bytes);
   }
 
   void run(const Frame &frame) const override {
     const int64_t across = ratio_up(axes_.outputs_across, block_lines_);
     const int64_t along = ratio_up(tiles_, block_tiles_);
+    const int64_t blocks = batch_ * across * along;
     const auto sums = static_cast<double>(points_ * block_lines_ * block_tiles_ * axes_.taps *
                                           layout_.depth * layout_.columns);
-    frame.for_each(batch_ * across * along, sums * frame.ns_of(costs::multiply_add), [&](int64_t i, int32_t thread) {
+    const double block_ns = sums * frame.ns_of(costs::multiply_add);
+    const auto block_of = [&](int64_t i) {
       const int64_t line = i / along % across * block_lines_;
       const int64_t tile = i % along * block_tiles_;
-      const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line), tile,
-                        std::min(block_tiles_, tiles_ - tile)};
-      run_block(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), block);
+      return Block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line), tile,
+                   std::min(block_tiles_, tiles_ - tile)};
+    };
+    if (groups_ == 1) {
+      return frame.for_each(blocks, block_ns, [&](int64_t i, int32_t thread) {
+        auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
+        auto *planes = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+        const Block block = block_of(i);
+        for (int64_t j = 0; j < block.lines + axes_.halo(); ++j) {
+          read_line(frame, block, j, planes + j * block.tiles * line_);
+        }
+        run_panels(frame, scratch, block, planes, {0, panels(frame.kernels)});
+      });
+    }
+    auto *planes = frame.scratch_of<float>(frame.pool.threads(), thread_bytes_);
+    const auto numbers = static_cast<double>(points_ * tiles_ * layout_.depth);
+    frame.for_each(batch_ * image_lines(), numbers * frame.ns_of(costs::filtered_1d_in), [&](int64_t i, int32_t) {
+      read_line(frame, {i / image_lines(), 0, 0, 0, tiles_}, i % image_lines(), planes + i * tiles_ * line_);
+    });
+    const int64_t all = panels(frame.kernels);
+    /* A thread's tasks are those of its panels. */
+    frame.for_each(groups_ * blocks, block_ns / static_cast<double>(groups_), [&](int64_t i, int32_t thread) {
+      const Block block = block_of(i % blocks);
+      const int64_t group = i / blocks;
+      run_panels(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), block,
+                 planes + (block.image * image_lines() + block.line) * tiles_ * line_,
+                 {all * group / groups_, all * (group + 1) / groups_});
     });
   }
 
@@ -148,6 +182,15 @@ class Winograd1dConvolution final : public WithEpilogue {
     int64_t line, lines;
     int64_t tile, tiles;
   };
+
+  struct Panels {
+    int64_t first, last;
+  };
+
+  int64_t panels(const Kernels &kernels) const { return ratio_up(layout_.columns, kernels.columns); }
+
+  /* Lines of an image that outputs see. */
+  int64_t image_lines() const { return axes_.outputs_across + axes_.halo(); }
 
   /* Panels of kernels.columns columns; in each, for every point, tap and k, one line. */
   void pack(const float *weights, const Setup &setup, float *packed) const {
@@ -189,14 +232,13 @@ class Winograd1dConvolution final : public WithEpilogue {
   /* Taps of the window from one to the next across the filtered axis. */
   int64_t tap_across() const { return filter_.is_along_y ? 1 : filter_.window; }
 
-  void run_block(const Frame &frame, std::byte *scratch, const Block &block) const {
+  /* Args: planes: the block's first line, transformed, of the first point. */
+  void run_panels(const Frame &frame, std::byte *scratch, const Block &block, const float *planes,
+                  const Panels &panels) const {
     auto *sums = reinterpret_cast<float *>(scratch);
     auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
-    auto *planes = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
-    for (int64_t i = 0; i < block.lines + axes_.halo(); ++i) {
-      read_line(frame, block, i, planes + i * block.tiles * line_);
-    }
-    for (int64_t column = 0; column < layout_.columns; column += frame.kernels.columns) {
+    for (int64_t panel = panels.first; panel < panels.last; ++panel) {
+      const int64_t column = panel * frame.kernels.columns;
       multiply(frame.kernels, block, planes, pointers, column, sums);
       for (int64_t i = 0; i < block.lines; ++i) {
         write_line(frame, block, i, column, sums + i * block.tiles * frame.kernels.columns);
@@ -292,6 +334,7 @@ class Winograd1dConvolution final : public WithEpilogue {
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_; /* along a line */
   int64_t line_; /* numbers from one transformed element to the next tile's */
+  int64_t groups_ = 1; /* of panels: of more than one, all lines are transformed before */
   int64_t block_tiles_ = 1;
   int64_t block_lines_ = 1;
   int64_t plane_ = 0; /* numbers from one point to the next */

@@ -2,6 +2,7 @@
 #include "operations/winograd/winograd.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "costs/costs.h"
 #include "operations/gemm/work.h"
@@ -63,31 +64,78 @@ class Winograd2dConvolution final : public WithEpilogue {
         "winograd_2d " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
-    const int64_t most = most_tiles(points_, tile_stride_, kernels);
-    /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
-    const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
-    const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
-    const int64_t rounds = ratio_up(tiles_, most * wanted);
-    const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
-    block_ = std::max<int64_t>(1, ratio_up(tiles_, blocks));
-    plane_ = block_ * tile_stride_ + costs::kRowFiller;
+    /* All tiles are transformed before the panels of a group: worth it as long as the second cache keeps them. */
+    const bool are_few = tiles_ <= most_tiles(points_, tile_stride_, kernels);
+    groups_ = are_few ? panel_groups(tiles_, layout_.columns, setup.threads, kernels) : 1;
+    block_ = block_size(setup);
+    const int64_t transformed = groups_ == 1 ? block_ : tiles_; /* at a time */
+    plane_ = transformed * tile_stride_ + costs::kRowFiller;
     sums_plane_ = block_ * kernels.columns + costs::kRowFiller;
     sums_bytes_ = static_cast<size_t>(points_ * sums_plane_) * sizeof(float);
     pointer_bytes_ = aligned_bytes(static_cast<size_t>(block_) * sizeof(float *));
-    const size_t transformed_bytes = static_cast<size_t>(points_ * plane_) * sizeof(float);
-    thread_bytes_ = sums_bytes_ + pointer_bytes_ + transformed_bytes;
-    return thread_bytes_ * static_cast<size_t>(setup.threads);
+    const size_t transformed_bytes = aligned_bytes(static_cast<size_t>(points_ * plane_) * sizeof(float));
+    thread_bytes_ = sums_bytes_ + pointer_bytes_ + (groups_ == 1 ? transformed_bytes : 0);
+    return thread_bytes_ * static_cast<size_t>(setup.threads) + (groups_ == 1 ? 0 : transformed_bytes);
   }
 
   void run(const Frame &frame) const override {
     const int64_t blocks = ratio_up(tiles_, block_);
     const auto sums = static_cast<double>(points_ * block_ * layout_.depth * layout_.columns);
-    frame.for_each(blocks, sums * frame.ns_of(costs::multiply_add), [&](int64_t i, int32_t thread) {
-      run_block(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), i * block_);
+    const double block_ns = sums * frame.ns_of(costs::multiply_add);
+    if (groups_ == 1) {
+      return frame.for_each(blocks, block_ns, [&](int64_t i, int32_t thread) {
+        auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
+        auto *transformed = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+        const Tiles tiles{i * block_, std::min(block_, tiles_ - i * block_), transformed};
+        read_tiles(frame, tiles);
+        run_panels(frame, scratch, tiles, {0, panels(frame.kernels)});
+      });
+    }
+    auto *transformed = frame.scratch_of<float>(frame.pool.threads(), thread_bytes_);
+    const auto numbers = static_cast<double>(points_ * layout_.depth);
+    frame.for_each(tiles_, numbers * frame.ns_of(costs::filtered_2d_in), [&](int64_t i, int32_t) {
+      read_tiles(frame, {i, 1, transformed + i * tile_stride_});
+    });
+    const int64_t all = panels(frame.kernels);
+    /* A thread's tasks are those of its panels. */
+    frame.for_each(groups_ * blocks, block_ns / static_cast<double>(groups_), [&](int64_t i, int32_t thread) {
+      const int64_t first = i % blocks * block_;
+      const Tiles tiles{first, std::min(block_, tiles_ - first), transformed + first * tile_stride_};
+      const int64_t group = i / blocks;
+      run_panels(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), tiles,
+                 {all * group / groups_, all * (group + 1) / groups_});
     });
   }
 
  private:
+  /* Tiles side by side, transformed. */
+  struct Tiles {
+    int64_t first, count;
+    float *transformed; /* the first one's, of the first point */
+  };
+
+  struct Panels {
+    int64_t first, last;
+  };
+
+  int64_t panels(const Kernels &kernels) const { return ratio_up(layout_.columns, kernels.columns); }
+
+  /* Tiles of a block. */
+  int64_t block_size(const Setup &setup) const {
+    const Kernels &kernels = setup.kernels;
+    const int64_t most = most_tiles(points_, tile_stride_, kernels);
+    if (groups_ > 1) {
+      const int64_t blocks = ratio_up(2 * setup.threads, groups_);
+      return std::clamp<int64_t>(ratio_up(ratio_up(tiles_, blocks), kernels.rows) * kernels.rows, 1, std::min(most, tiles_));
+    }
+    /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
+    const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
+    const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
+    const int64_t rounds = ratio_up(tiles_, most * wanted);
+    const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
+    return std::max<int64_t>(1, ratio_up(tiles_, blocks));
+  }
+
   /* Panels of kernels.columns columns; in each, for every point and k, one line. */
   void pack(const float *weights, const Setup &setup, float *packed) const {
     const int64_t width = setup.kernels.columns;
@@ -110,16 +158,18 @@ class Winograd2dConvolution final : public WithEpilogue {
     });
   }
 
-  void run_block(const Frame &frame, std::byte *scratch, int64_t first) const {
+  void read_tiles(const Frame &frame, const Tiles &tiles) const {
+    for (int64_t i = 0; i < tiles.count; ++i) read_tile(frame, tiles.first + i, tiles.transformed + i * tile_stride_);
+  }
+
+  void run_panels(const Frame &frame, std::byte *scratch, const Tiles &tiles, const Panels &panels) const {
     auto *sums = reinterpret_cast<float *>(scratch);
     auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
-    auto *transformed = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
-    const int64_t count = std::min(block_, tiles_ - first);
-    for (int64_t i = 0; i < count; ++i) read_tile(frame, first + i, transformed + i * tile_stride_);
-    for (int64_t column = 0; column < layout_.columns; column += frame.kernels.columns) {
-      multiply(frame.kernels, transformed, pointers, column, count, sums);
-      for (int64_t i = 0; i < count; ++i) {
-        write_tile(frame, first + i, column, sums + i * frame.kernels.columns);
+    for (int64_t panel = panels.first; panel < panels.last; ++panel) {
+      const int64_t column = panel * frame.kernels.columns;
+      multiply(frame.kernels, tiles.transformed, pointers, column, tiles.count, sums);
+      for (int64_t i = 0; i < tiles.count; ++i) {
+        write_tile(frame, tiles.first + i, column, sums + i * frame.kernels.columns);
       }
     }
   }
@@ -204,6 +254,7 @@ class Winograd2dConvolution final : public WithEpilogue {
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_y_, tiles_x_, tiles_;
   int64_t tile_stride_; /* numbers from one transformed tile's element to the next tile's */
+  int64_t groups_ = 1; /* of panels: of more than one, all tiles are transformed before */
   int64_t block_ = 1; /* tiles at a time */
   /* Numbers from one point to the next, of the image and of sums; 36 lines a multiple of 1024 apart share a set of the
    * first cache, which keeps 8 to 12.
@@ -216,6 +267,13 @@ class Winograd2dConvolution final : public WithEpilogue {
 };
 
 }  // namespace
+
+int64_t panel_groups(int64_t tiles, int64_t columns, int32_t threads, const Kernels &kernels) {
+  if (threads == 1 || tiles == 0) return 1;
+  const int64_t wanted = 2 * threads;
+  const double equal = std::sqrt(static_cast<double>(wanted * columns) / static_cast<double>(tiles));
+  return std::clamp<int64_t>(std::llround(equal), 1, std::min(wanted, ratio_up(columns, kernels.columns)));
+}
 
 bool suits_winograd_2d(const Windows &w, const WeightLayout &layout) {
   return w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 && w.stride_x == 1 &&
