@@ -165,6 +165,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "5x3, dilated": lambda: convolution((1, 11, 12, 19), 40, (5, 3), dilation=2),
     "few channels": lambda: convolution((1, 19, 23, 3), 32, (7, 7), stride=2),
     "groups": lambda: convolution((1, 8, 9, 24), 48, (3, 3), groups=3),
+    "lines shorter than a register of rows": lambda: convolution((2, 7, 7, 40), 33, (3, 3)),
+    "lines of several tasks": lambda: convolution((1, 3, 530, 17), 40, (3, 5)),
+    "lines of several phases": lambda: convolution((1, 14, 31, 24), 40, (5, 2), stride=3),
 }
 
 
@@ -275,6 +278,15 @@ def test_nan_of_one_pixel_reaches_no_other_one(run: Run) -> None:
     is_nan = np.isnan(run(case.network, {"x": x}, fast=True)).any(-1)
     # The padding of 1 shifts outputs by 1.
     np.testing.assert_array_equal(np.argwhere(is_nan), [[0, 3, 4]])
+
+
+def test_nan_of_one_pixel_reaches_all_windows_that_see_it(run: Run) -> None:
+    case = convolution((1, 12, 13, 5), 9, (2, 2))
+    x = case.x.copy()
+    x[0, 4, 12, 0] = np.nan
+    is_nan = np.isnan(run(case.network, {"x": x}, fast=True)).any(-1)
+    seen = [[0, y, x] for y in (4, 5) for x in (12, 13)]  # the padding of 1 shifts outputs
+    np.testing.assert_array_equal(np.argwhere(is_nan), seen)
 
 
 def test_a_fused_function_and_sum_follow(run: Run) -> None:

@@ -99,7 +99,7 @@ def test_few_tiles_of_many_columns_are_shared_without_changing_a_bit(
 
 
 def by_threads(shape: tuple[int, ...], window: tuple[int, int], columns: int) -> list[NDArray[Any]]:
-    """Return a convolution by 1, 2, 3, 4 and 8 threads."""
+    """Return a convolution's outputs by 1 to 8 threads."""
     generator = np.random.default_rng(1)
     weights = generator.standard_normal((columns, *window, shape[3]), np.float32)
     net = Network("filtered")

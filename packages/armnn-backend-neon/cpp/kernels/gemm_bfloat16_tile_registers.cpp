@@ -41,17 +41,39 @@ inline void finish_rows(TileOutput &tile, const float *&sums) {
   sums += R * kBlockColumns;
 }
 
+/* Which rows of a block are outputs: of each line of rows the first ones. */
+struct KeptRows {
+  int64_t line;
+  int64_t kept; /* of a line */
+  int64_t x; /* of the first row in its line */
+};
+
 template <typename Number, int V>
-void finish_block(const GemmTileBfloat16 &tile, const float *sums) {
+void finish_block(const TileOutput &tile, const KeptRows &rows, const float *sums) {
   TileOutput rest = tile;
-  int32_t row = 0;
-  for (; row + kRowsTogether <= tile.row_count; row += kRowsTogether) finish_rows<Number, kRowsTogether, V>(rest, sums);
-  for (; row < tile.row_count; ++row) finish_rows<Number, 1, V>(rest, sums);
+  const int64_t count = tile.row_count;
+  int64_t row = 0, x = rows.x;
+  for (;;) {
+    const int64_t next = row + rows.line - x;
+    const int64_t line_end = row + (x < rows.kept ? rows.kept - x : 0);
+    const int64_t end = line_end < count ? line_end : count;
+    for (; row + kRowsTogether <= end; row += kRowsTogether) finish_rows<Number, kRowsTogether, V>(rest, sums);
+    for (; row < end; ++row) finish_rows<Number, 1, V>(rest, sums);
+    if (next >= count) return;
+    sums += (next - row) * kBlockColumns;
+    row = next;
+    x = 0;
+  }
 }
 
 template <typename Number>
-void finish_block(const GemmTileBfloat16 &tile, const float *sums) {
-  tile.column_count <= kLanes ? finish_block<Number, 1>(tile, sums) : finish_block<Number, kVectors>(tile, sums);
+void finish_block(const TileOutput &tile, const KeptRows &rows, const float *sums) {
+  tile.column_count <= kLanes ? finish_block<Number, 1>(tile, rows, sums)
+                              : finish_block<Number, kVectors>(tile, rows, sums);
+}
+
+void finish_block(const TileOutput &tile, const KeptRows &rows, const float *sums) {
+  tile.rounded_c == nullptr ? finish_block<float>(tile, rows, sums) : finish_block<Bfloat16>(tile, rows, sums);
 }
 
 /* Each row is computed alike beside any number of others, so that its bits do not depend on the tasks: how many
@@ -66,10 +88,21 @@ void gemm_tile_bfloat16(const GemmTileBfloat16 &tile) {
     return;
   }
   alignas(64) float sums[kBlockRows * kBlockColumns];
-  const TileBlock<Bfloat16> block{tile.rows, tile.rows_stride, tile.taps, tile.depth * 2,
-                                  reinterpret_cast<const uint8_t *>(tile.b), tile.row_count};
+  const PointedBlock<Bfloat16> block{
+      {tile.taps, tile.depth * 2, reinterpret_cast<const uint8_t *>(tile.b), tile.row_count}, tile.rows, tile.rows_stride};
   multiply_in_tiles<OfBfloat16>(block, tile.column_count, sums);
-  tile.rounded_c == nullptr ? finish_block<float>(tile, sums) : finish_block<Bfloat16>(tile, sums);
+  finish_block(tile, {tile.row_count, tile.row_count, 0}, sums);
+}
+
+void raster_tile_bfloat16(const RasterTile &tile) {
+  alignas(64) float sums[kBlockRows * kBlockColumns];
+  const EvenBlock block{{tile.taps, tile.depth * 2, reinterpret_cast<const uint8_t *>(tile.b),
+                         tile.row_count > kTileRows ? kBlockRows : kTileRows},
+                        reinterpret_cast<const uint8_t *>(tile.first),
+                        tile.step * 2,
+                        tile.tap_bytes};
+  multiply_in_tiles<OfBfloat16>(block, tile.column_count, sums);
+  finish_block(tile, {tile.line, tile.outputs, tile.x}, sums);
 }
 
 void begin_tiles_bfloat16(TileState &kept, int64_t depth) { begin_tiles(kept, 2 * depth); }
@@ -81,6 +114,7 @@ void fill_gemm_bfloat16_tile_registers(Kernels &table) {
   rows_in_vectors = table.rows_bfloat16;
   table.gemm_tile_bfloat16 = gemm_tile_bfloat16;
   table.rows_bfloat16 = kBlockRows;
+  table.raster_tile_bfloat16 = raster_tile_bfloat16;
   table.begin_tiles_bfloat16 = begin_tiles_bfloat16;
   table.end_tiles_bfloat16 = end_tiles;
 }

@@ -145,6 +145,22 @@ struct TileOf : TileOutput {
 using GemmTile = TileOf<float>;
 using GemmTileBfloat16 = TileOf<Bfloat16>;
 
+/* A tile of a convolution's sums over a raster: pixels equally far apart, line after line, that see their surroundings at
+ * the same distances. The last pixels of a line see what is beyond its end: they are computed, and not stored.
+ * row_count counts them; memory is readable for a whole tile of table.rows_bfloat16 rows.
+ */
+struct RasterTile : TileOutput {
+  const Bfloat16 *first; /* the first pixel */
+  int64_t step; /* numbers from a pixel to the next one */
+  const int64_t *tap_bytes; /* from a pixel to what it sees at each tap */
+  int64_t taps;
+  int64_t depth; /* numbers of a tap */
+  const Bfloat16 *b; /* as in TileOf */
+  int64_t line; /* pixels of a line */
+  int64_t outputs; /* of a line, its first pixels */
+  int64_t x; /* of the first pixel */
+};
+
 /* Outputs side by side of a convolution with windows inside of the image: sums over taps and depth
  * of A * B, where a tap is a row of the window and holds depth numbers. What an output sees begins step
  * numbers behind what the one before it sees. B is a panel as in GemmTile; row_count is not read.
@@ -297,6 +313,7 @@ struct Kernels {
   /* nullptr at a level that has no instructions for bfloat16, as the next one. */
   void (*gemm_tile_bfloat16)(const GemmTileBfloat16 &tile);
   int32_t rows_bfloat16; /* of a tile of C */
+  void (*raster_tile_bfloat16)(const RasterTile &tile); /* nullptr without tile registers */
   /* Around its calls, as in Int8Kernels. */
   void (*begin_tiles_bfloat16)(TileState &kept, int64_t depth);
   void (*end_tiles_bfloat16)(const TileState &kept);

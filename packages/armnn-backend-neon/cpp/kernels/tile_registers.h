@@ -56,14 +56,25 @@ inline void end_tiles(const TileState &kept) {
 }
 
 /* A block of sums of products. */
-template <typename Number>
 struct TileBlock {
-  const Number *const *rows;
-  int64_t rows_stride;
   int64_t taps;
   int64_t row_bytes; /* of each tap */
   const uint8_t *panel;
   int32_t row_count; /* 1 .. kBlockRows */
+};
+
+/* One whose rows are pointed at. */
+template <typename Number>
+struct PointedBlock : TileBlock {
+  const Number *const *rows;
+  int64_t rows_stride;
+};
+
+/* One whose rows are equally far apart; behind the last one so many more can be read as fill a register. */
+struct EvenBlock : TileBlock {
+  const uint8_t *first;
+  int64_t step; /* bytes from a row to the next one */
+  const int64_t *tap_bytes; /* from a row to what it sees at each tap */
 };
 
 /* What a register of the left side loads: rows of the image, or copies of them. */
@@ -91,6 +102,14 @@ class LeftTile {
     is_even_ = are_apart(step_);
   }
 
+  /* At rows so far apart. Args: first: of the block. */
+  void point(const uint8_t *first, int64_t step) {
+    for (int32_t r = 0; r < count_; ++r) own_[r] = first + (first_ + r) * step;
+    rows_ = own_;
+    step_ = step;
+    is_even_ = has_whole_fours_;
+  }
+
   /* Bytes k to k + bytes of each row. Args: place: of two for copies, so that registers load the ones before meanwhile. */
   LeftRows chunk(int64_t k, int64_t bytes, int place) {
     if (is_even_) return {rows_[0] + k, step_};
@@ -114,6 +133,7 @@ class LeftTile {
   }
 
   const uint8_t *const *rows_;
+  const uint8_t *own_[kTileRows];
   int32_t first_, count_;
   int64_t step_ = 0;
   bool has_whole_fours_; /* of bytes, as registers load them */
@@ -174,18 +194,27 @@ inline void multiply_chunk(const LeftRows (&left)[RowTiles], int64_t bytes, bool
   if (k < bytes) multiply_step<RowTiles, ColumnTiles, Products, kLastLeft, kLastRight>(left, k, panel);
 }
 
+template <typename Number>
+inline void point(LeftTile &tile, const PointedBlock<Number> &block, int64_t tap) {
+  tile.point(block.rows + tap * block.rows_stride);
+}
+
+inline void point(LeftTile &tile, const EvenBlock &block, int64_t tap) {
+  tile.point(block.first + block.tap_bytes[tap], block.step);
+}
+
 /* Sums of all taps, in the registers. Rows are looked at, and copied where they must be, one chunk ahead of the one that
  * is multiplied: a register that loads what was just stored waits for it.
  */
-template <int RowTiles, int ColumnTiles, typename Products, typename Number>
-inline void sum_up(const TileBlock<Number> &block, LeftTile (&tiles)[RowTiles]) {
+template <int RowTiles, int ColumnTiles, typename Products, typename Block>
+inline void sum_up(const Block &block, LeftTile (&tiles)[RowTiles]) {
   const int64_t row_bytes = block.row_bytes;
   const bool is_whole = row_bytes % kTileRowBytes == 0;
   LeftRows left[2][RowTiles];
   const auto stage = [&](int64_t tap, int64_t k, int place) {
     const int64_t bytes = row_bytes - k < kChunkBytes ? row_bytes - k : kChunkBytes;
     for (int i = 0; i < RowTiles; ++i) {
-      if (k == 0) tiles[i].point(block.rows + tap * block.rows_stride);
+      if (k == 0) point(tiles[i], block, tap);
       left[place][i] = tiles[i].chunk(k, bytes, place);
     }
     return bytes;
@@ -207,8 +236,8 @@ inline void sum_up(const TileBlock<Number> &block, LeftTile (&tiles)[RowTiles]) 
 /* Writes kBlockRows rows of kBlockColumns sums, those that are there. Where rows end within a register, two
  * overlap, or it is filled up with zeros.
  */
-template <int RowTiles, int ColumnTiles, typename Products, typename Number>
-inline void multiply_block(const TileBlock<Number> &block, void *sums) {
+template <int RowTiles, int ColumnTiles, typename Products, typename Block>
+inline void multiply_block(const Block &block, void *sums) {
   const int32_t second = RowTiles == 2 ? block.row_count - kTileRows : 0;
   const int32_t count = block.row_count < kTileRows ? block.row_count : kTileRows;
   LeftTile tiles[RowTiles]; /* their bytes are written where they are read */
@@ -227,8 +256,8 @@ inline void multiply_block(const TileBlock<Number> &block, void *sums) {
 }
 
 /* Args: columns: how many of the panel are there. */
-template <typename Products, typename Number>
-void multiply_in_tiles(const TileBlock<Number> &block, int32_t columns, void *sums) {
+template <typename Products, typename Block>
+void multiply_in_tiles(const Block &block, int32_t columns, void *sums) {
   if (block.row_count > kTileRows) {
     columns > kTileColumns ? multiply_block<2, 2, Products>(block, sums) : multiply_block<2, 1, Products>(block, sums);
   } else {

@@ -155,6 +155,15 @@ TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_d
   return l.constant_tensor(shape, result);
 }
 
+/* A convolution as a gemm of the pixels that windows see. */
+OperationPtr gemm_convolution(const Lowering &l, const WeightedTensors &tensors, const Windows &windows,
+                              const WeightLayout &layout, bool is_rounded, int64_t groups = 1,
+                              int64_t group_stride = 0) {
+  return is_rounded && suits_raster(windows, l.kernels())
+             ? raster_convolution(tensors, windows, layout, groups, group_stride)
+             : indirect_convolution(tensors, windows, layout, is_rounded, groups, group_stride);
+}
+
 void lower_depthwise(Lowering &l) {
   require_float_images(l);
   const DepthwiseLayer d = depthwise_of(l);
@@ -169,7 +178,7 @@ void lower_depthwise(Lowering &l) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
     return l.add(direct_convolution(tensors, d.windows, direct, direct));
   }
-  l.add(indirect_convolution(tensors, d.windows, d.layout(), rounds(l, d.layout()), d.windows.channels, multiplier));
+  l.add(gemm_convolution(l, tensors, d.windows, d.layout(), rounds(l, d.layout()), d.windows.channels, multiplier));
 }
 
 /* The image with zeros around it, channels last; order is that of the tensor before. */
@@ -209,6 +218,9 @@ void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &or
   if (suits_direct(windows) && kernel.is_rounded) {
     /* A row of the window is a tap: its numbers are contiguous once the padding is there. */
     const WeightLayout layout = direct_layout(windows, columns);
+    if (suits_raster(windows, l.kernels())) {
+      return add_as(l, kernel, raster_convolution({l.in(0, order), weights, bias, out}, windows, layout));
+    }
     const TensorId image = padded(l, order, windows);
     windows.window_width = 1;
     return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout, true));
@@ -221,7 +233,7 @@ void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &or
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
   const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
-  add_as(l, kernel, indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout, kernel.is_rounded));
+  add_as(l, kernel, gemm_convolution(l, {l.in(0, order), weights, bias, out}, windows, layout, kernel.is_rounded));
 }
 
 /* Weights are packed from the layer's own order: reordered ones would be packed again for each shape. */
@@ -285,7 +297,8 @@ void lower_convolution(Lowering &l) {
     case ConvolutionKernel::winograd_1d:
       return add_as(l, kernel, winograd_1d_convolution(tensors, windows, layout, kernel.filter));
     default:
-      return add_as(l, kernel, indirect_convolution(tensors, windows, layout, kernel.is_rounded, groups, c.group_stride()));
+      return add_as(l, kernel,
+                    gemm_convolution(l, tensors, windows, layout, kernel.is_rounded, groups, c.group_stride()));
   }
 }
 
@@ -413,7 +426,7 @@ void lower_volume_convolution(Lowering &l) {
     const TensorId planes = seen_planes(l, volume, v.depth, {w.height, w.width, w.channels}, z);
     const TensorId own = plane_weights(l, z, count);
     const TensorId made = z == 0 ? target() : l.temporary(ARMNN_FLOAT32, shape);
-    l.add(indirect_convolution({planes, own, z == 0 ? bias : kNone, made}, w, layout, rounds(l, layout)));
+    l.add(gemm_convolution(l, {planes, own, z == 0 ? bias : kNone, made}, w, layout, rounds(l, layout)));
     const TensorId before = sum;
     sum = z == 0 ? made : target();
     if (z > 0) l.add(combine({before, made, sum, broadcast_of(shape, shape, shape)}, Arithmetic::add));

@@ -72,8 +72,8 @@ void gemm_tile(const Int8GemmTile &tile) {
     return;
   }
   alignas(64) int32_t sums[kBlockRows * kBlockColumns];
-  const TileBlock<uint8_t> block{tile.rows, tile.rows_stride, tile.taps, tile.depth,
-                                 reinterpret_cast<const uint8_t *>(tile.b), tile.row_count};
+  const PointedBlock<uint8_t> block{{tile.taps, tile.depth, reinterpret_cast<const uint8_t *>(tile.b), tile.row_count},
+                                    tile.rows, tile.rows_stride};
   tile.is_signed ? multiply_in_tiles<OfSigned>(block, tile.column_count, sums)
                  : multiply_in_tiles<OfUnsigned>(block, tile.column_count, sums);
   tile.column_count <= kTileColumns ? finish_block<kBlockVectors / 2>(tile, sums)

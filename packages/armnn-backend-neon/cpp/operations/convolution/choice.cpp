@@ -107,15 +107,16 @@ std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t t
   if (!layer.fast_math.has_bfloat16) return std::nullopt;
   const Windows blocked = together == 1 ? layer.windows : blocked_windows(layer.windows, together);
   const bool joins_taps = layer.is_ungrouped() && suits_direct(blocked);
-  const Windows w = joins_taps ? padded_windows(blocked) : blocked;
+  const bool is_raster = suits_raster(blocked, kernels);
+  const Windows w = joins_taps && !is_raster ? padded_windows(blocked) : blocked;
   WeightLayout layout = layer.layout;
   layout.columns *= together;
   layout.taps = joins_taps ? w.window_height : w.window_height * w.window_width;
   if (joins_taps) layout.depth = w.window_width * w.channels;
   if (!gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout, layer.is_image_rounded)) return std::nullopt;
-  costs::Work work = indirect_work(w, layout, true, kernels);
+  costs::Work work = is_raster ? raster_work(w, layout, kernels) : indirect_work(w, layout, true, kernels);
   const int64_t numbers = w.batch * w.height * w.width * w.channels;
-  if (joins_taps) {
+  if (joins_taps && !is_raster) {
     work.counts[costs::rounded] = static_cast<double>(numbers);
     work.counts[costs::image_line] = static_cast<double>(numbers) / costs::kFloatsPerLine;
     if (w.height != blocked.height || w.width != blocked.width) work.add(costs::element, static_cast<double>(numbers));

@@ -16,6 +16,16 @@ namespace cpuacc {
 OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
                                   bool is_rounded, int64_t groups = 1, int64_t group_stride = 0);
 
+/* Whether windows that are multiplied in bfloat16 are computed over a raster, in tile registers. */
+bool suits_raster(const Windows &windows, const Kernels &kernels);
+
+/* Of one group, whose image is stored in float32. */
+costs::Work raster_work(const Windows &windows, const WeightLayout &layout, const Kernels &kernels);
+
+/* The same as indirect_convolution, for such windows. Args: layout: may have a tap for each row of the window. */
+OperationPtr raster_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                int64_t groups = 1, int64_t group_stride = 0);
+
 /* Whether these windows, of one group, are worth a direct convolution. */
 bool suits_direct(const Windows &windows);
 
