@@ -12,7 +12,7 @@ from typing import Any
 
 
 class MethodOnDemand:
-    """Stands for a method until it is used.
+    """A method before its first use.
 
     A class of the owner's name in another module has the method.
     """
