@@ -57,7 +57,8 @@ def generated_files() -> Iterator[tuple[Path, str]]:
     table = load_table()
     yield CORE / "layers" / "_families.py", layer_families(table.LAYERS.values())
     yield CORE / "layers" / "_types.py", layer_types(table.LAYERS.values())
-    yield CORE / "graph" / "_builders.py", HEADER + layer_builders.builders(table.LAYERS.values())
+    for name, text in layer_builders.builders(table.LAYERS.values()).items():
+        yield CORE / "graph" / "_builders" / f"{name}.py", HEADER + text
     yield ROOT / "docs" / "layers.md", layers_page.documentation(table)
     taken = re.findall(r"\bARMNN_\w+", (INCLUDE / "backend.h").read_text(encoding="utf-8"))
     yield INCLUDE / "layers.h", layers_header.header(table.LAYERS.values(), documented, taken)

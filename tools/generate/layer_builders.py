@@ -8,7 +8,7 @@ import json
 import re
 import textwrap
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from tools.generate import layers_header
@@ -18,49 +18,79 @@ WIDTH = 100
 HAND_WRITTEN = ("Input", "Output", "Constant")
 """Layers whose builders take something else than inputs and parameters."""
 
+DOCSTRING = '''\
+    """The ``add_<layer>`` methods of a network.
+
+    Inputs are values of the network, or arrays, which become constants. An input named
+    ``computed_<parameter>`` takes the place of that parameter. All raise ShapeError if
+    the inputs do not fit each other or the parameters, and InvalidArgumentError if a
+    parameter is of another kind or outside of its range, or the name is taken. A member
+    of an enumeration may be given by its name or number.
+    """
+'''
+
 VOWEL_SOUND = re.compile(r"[AEIO]|Un(?!i)|L(?:2|stm)")
 """Names of layers that one speaks with "an"."""
 
 
-def builders(specs: Iterable[Any]) -> str:
-    """Return the mixin's module, one typed method per layer type."""
-    specs = [spec for spec in specs if spec.name not in HAND_WRITTEN]
-    body = "\n".join(_builder(spec) for spec in specs)
-    modules: dict[str, set[str]] = {}
+def builders(specs: Iterable[Any]) -> dict[str, str]:
+    """Return the modules of the mixin, one per family.
+
+    ``__init__`` has the mixin, which imports a family when one of its methods is first used.
+    """
+    families: dict[str, list[Any]] = {}
     for spec in specs:
-        kinds = (spec.descriptor, *_enumerations(spec.descriptor))
-        for kind in kinds:
-            modules.setdefault(kind.__module__, set()).add(kind.__name__)
-    imports = [_import(module, sorted(modules[module])) for module in sorted(modules)]
+        if spec.name not in HAND_WRITTEN:
+            families.setdefault(spec.family, []).append(spec)
+    modules = {family: _family(family, specs) for family, specs in families.items()}
+    return {"__init__": _mixin(families), **modules}
+
+
+def _mixin(families: Mapping[str, list[Any]]) -> str:
+    imports = "".join(
+        f"    from armnn.graph._builders import {family} as _{family}\n" for family in families
+    )
+    bases = "".join(f"        _{family}.LayerBuilders,\n" for family in families)
+    methods = "".join(
+        f'        {method_name(spec.name)} = MethodOnDemand("{spec.descriptor.__module__}")\n'
+        for specs in families.values()
+        for spec in specs
+    ).replace("armnn.layers.", "armnn.graph._builders.")
+    docstring = textwrap.indent(textwrap.dedent(DOCSTRING), "        ")
     return (
         '"""One typed method per layer type; Network inherits them."""\n\n'
+        "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
+        "from armnn.graph._on_demand import MethodOnDemand\n\n"
+        f"if TYPE_CHECKING:\n{imports}\n"
+        f"    class LayerBuilders(\n{bases}    ):\n{docstring}\n"
+        f"else:\n\n    class LayerBuilders:\n{docstring}\n{methods}"
+    )
+
+
+def _family(family: str, specs: list[Any]) -> str:
+    body = "\n".join(_builder(spec) for spec in specs)
+    modules: dict[str, set[str]] = {}
+    if any(spec.is_variadic for spec in specs):
+        modules["armnn.graph._operands"] = {"operands"}
+    for spec in specs:
+        for kind in (spec.descriptor, *_enumerations(spec.descriptor)):
+            modules.setdefault(kind.__module__, set()).add(kind.__name__)
+    imports = [_import(module, sorted(modules[module])) for module in sorted(modules)]
+    abstract = "    from collections.abc import Sequence\n\n" if "Sequence[" in body else ""
+    return (
+        f'"""The builders of the family {family!r}."""\n\n'
         "from __future__ import annotations\n\n"
-        "from typing import TYPE_CHECKING, Any, Protocol\n\n"
-        "from armnn.graph._operands import operands\n" + "".join(imports) + "\nif TYPE_CHECKING:\n"
-        "    from collections.abc import Sequence\n\n"
+        "from typing import TYPE_CHECKING, Any\n\n"
+        + "".join(imports)
+        + f"\nif TYPE_CHECKING:\n{abstract}"
         "    from numpy.typing import NDArray\n\n"
-        "    from armnn.graph.layer import Layer, Value\n"
-        "    from armnn.layers import Descriptor, LayerType, RequestedLike\n\n"
-        "    Operand = Value | NDArray[Any]\n\n\n"
-        "class LayerBuilders(Protocol):\n"
-        '    """The ``add_<layer>`` methods of a network.\n\n'
-        "    Inputs are values of the network, or arrays, which become constants. An input named\n"
-        "    ``computed_<parameter>`` takes the place of that parameter. All raise ShapeError if\n"
-        "    the inputs do not fit each other or the parameters, and InvalidArgumentError if a\n"
-        "    parameter is of another kind or outside of its range, or the name is taken. A member\n"
-        "    of an enumeration may be given by its name or number.\n"
-        '    """\n\n'
-        "    def add(\n"
-        "        self,\n"
-        "        layer_type: LayerType | str | int,\n"
-        "        inputs: Sequence[Operand | None] = ...,\n"
-        "        descriptor: Descriptor | None = ...,\n"
-        "        *,\n"
-        "        name: str | None = ...,\n"
-        "        outputs: Sequence[RequestedLike] | None = ...,\n"
-        "    ) -> Layer:\n"
-        '        """Add a layer of any type."""\n'
-        "        ...\n\n" + body
+        "    from armnn.graph._adding import Adding\n"
+        "    from armnn.graph.layer import Value\n"
+        "    from armnn.layers import RequestedLike\n\n"
+        "    Operand = Value | NDArray[Any]\n"
+        "else:\n    Adding = object\n\n\n"
+        "class LayerBuilders(Adding):\n"
+        f'    """The ``add_<layer>`` methods of the family."""\n\n{body}'
     )
 
 

@@ -19,6 +19,7 @@ LAZY = [
     "armnn.graph",
     "armnn.layers",
     "armnn.optimizer",
+    "armnn.parsing.flatbuffers",
     "armnn.processes",
     "armnn.runtime",
 ]

@@ -10,7 +10,7 @@ from armnn.backends.memory import ComputedHandle
 from armnn.graph import Layer, Network
 from armnn.graph.layer import make_outputs
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
-from armnn.optimizer.layouts import order_to, transposed, twin_of
+from armnn.optimizer.layouts.transposed import order_to, transposed, twin_of
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.shapes.specialise import state_target_shape
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from armnn.graph import Network
-from armnn.optimizer.passes import MAX_ROUNDS, PASSES, fold_constants, run_passes
+from armnn.optimizer.passes import MAX_ROUNDS, PASSES, run_passes
+from armnn.optimizer.passes.fold_constants import fold_constants
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 

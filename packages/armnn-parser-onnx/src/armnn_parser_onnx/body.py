@@ -6,7 +6,6 @@ A body is a graph in an attribute.
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.errors import ParseError
@@ -134,6 +133,8 @@ def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
     order = sorted(reads)
     if all(max(reads[index], default=-1) < index for index in order):
         return order  # as nearly every tool writes them
+    from heapq import heappop, heappush  # late, as such files are rare
+
     waits = {index: set(read) for index, read in reads.items()}
     readers: dict[int, list[int]] = {index: [] for index in reads}
     for index, read in waits.items():
@@ -142,12 +143,12 @@ def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
     ready = sorted(index for index, read in waits.items() if not read)
     order = []
     while ready:
-        index = heapq.heappop(ready)
+        index = heappop(ready)
         order.append(index)
         for reader in readers[index]:
             waits[reader].discard(index)
             if not waits[reader]:
-                heapq.heappush(ready, reader)
+                heappush(ready, reader)
     return order + sorted(reads.keys() - set(order))
 
 

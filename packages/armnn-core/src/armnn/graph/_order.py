@@ -34,6 +34,16 @@ class Order(tuple["Layer", ...]):
         return [each for each in known[None] if each.spec.descriptor in wanted] if wanted else ()
 
     @property
+    def types(self) -> frozenset[str]:
+        """The types of the layers that compute something."""
+        found: frozenset[str] | None = self.__dict__.get("named")
+        if found is None:
+            found = self.__dict__["named"] = frozenset(
+                [kind[0].type for kind in self._of_each_kind.values() if kind]
+            )
+        return found
+
+    @property
     def _of_each_kind(self) -> dict[type[Descriptor] | None, list[Layer]]:
         """The computing layers of each kind; None has all."""
         found: dict[type[Descriptor] | None, list[Layer]] | None = self.__dict__.get("kinds")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -82,9 +81,11 @@ def changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:
 
     Each is its name and its value; long values are cut.
     """
-    for field in dataclasses.fields(descriptor):
+    from dataclasses import MISSING, fields  # late: loading a model imports this module
+
+    for field in fields(descriptor):
         value = getattr(descriptor, field.name)
-        if field.default_factory is not dataclasses.MISSING:
+        if field.default_factory is not MISSING:
             default = field.default_factory()
         else:
             default = field.default

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass, field
+from armnn.backends.places import any_placed
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
@@ -50,6 +51,15 @@ class Participants:
     def all(self) -> tuple[Candidate, ...]:
         """Every backend that a layer may end up on."""
         return (*self.candidates, *self.named)
+
+    @property
+    def may_lose_one(self) -> bool:
+        """Whether the process of a backend may be lost."""
+        if not any_placed():
+            return False
+        from armnn.backends.workers import WorkerOwner  # late: few runtimes isolate
+
+        return any(isinstance(each.backend, WorkerOwner) for each in self.all)
 
     def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> FoldPermission:
         """Return who decides about layers on stored values.

@@ -17,7 +17,6 @@ from armnn._digest import file_sha256
 from armnn._load_times import measured, phase
 from armnn._process_memory import collection_waits
 from armnn.backends.options import CreationOptions
-from armnn.backends.places import any_placed
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
 from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
@@ -331,7 +330,6 @@ class Runtime(NetworkOwner):
         *,
         may_change: bool = False,
     ) -> OptimizedNetwork:
-        from armnn.isolation.supervised import supervisors_of
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
         request = with_backends(request, network, self.registry, self.options, profiler)
@@ -346,7 +344,7 @@ class Runtime(NetworkOwner):
                 drop_hints(network, request.without)
             participants = self._backends.participants(network, request, profiler, cache)
             made = OptimizedNetwork(network, participants, options, may_change=may_change)
-            if not may_change and supervisors_of(each.backend for each in participants.all):
+            if not may_change and participants.may_lose_one:
                 self._sources[made] = network.clone(), request
             return made
 
@@ -449,13 +447,10 @@ class Runtime(NetworkOwner):
         load_optimized: Callable[[OptimizedNetwork], LoadedNetwork],
     ) -> Elsewhere | None:
         """Return what answers for lost backends, if any."""
-        if not any_placed():
+        if not network.participants.may_lose_one:
             return None
-        from armnn.backends.workers import WorkerOwner  # late: few runtimes isolate
         from armnn.runtime.calls.elsewhere import elsewhere_for
 
-        if not any(isinstance(each.backend, WorkerOwner) for each in network.participants.all):
-            return None
         source = self._sources.get(network)
 
         def load(lost: str, candidates: Sequence[str]) -> LoadedNetwork | None:

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import cancel_inverse_permutes
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
+
+cancel_inverse_permutes = on_demand("cancel_inverse_permutes")
 
 NCHW_TO_NHWC = (0, 2, 3, 1)
 NHWC_TO_NCHW = (0, 3, 1, 2)

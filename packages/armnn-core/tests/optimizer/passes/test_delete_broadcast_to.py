@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import delete_broadcast_to
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
+
+delete_broadcast_to = on_demand("delete_broadcast_to")
 
 
 def wide(network: Network, target: tuple[int, ...] = (2, 3), name: str = "x") -> Value:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import fold_channel_arithmetic
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataLayout, DataType
+
+fold_channel_arithmetic = on_demand("fold_channel_arithmetic")
 
 CHANNELS = 4
 RANDOM = np.random.default_rng(11)

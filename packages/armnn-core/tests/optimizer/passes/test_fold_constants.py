@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Layer, Network
-from armnn.optimizer.passes import fold_constants
-from armnn.optimizer.passes.fold_constants import SMALL_RESULT
+from armnn.optimizer.passes.fold_constants import SMALL_RESULT, fold_constants
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import DataType

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import fold_pad
 from armnn.tensor import TensorInfo
 from armnn.types import (
     DataLayout,
@@ -17,6 +17,8 @@ from armnn.types import (
     PaddingMode,
     PoolingAlgorithm,
 )
+
+fold_pad = on_demand("fold_pad")
 
 RANDOM = np.random.default_rng(13)
 AROUND = {

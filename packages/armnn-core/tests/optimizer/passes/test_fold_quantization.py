@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.passes import fold_quantization
-from armnn.optimizer.passes.fold_quantization import Unasked
+from armnn.optimizer.passes.fold_quantization import Unasked, fold_quantization
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import (

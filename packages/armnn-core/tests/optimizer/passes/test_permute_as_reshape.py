@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from passes_on_demand import on_demand
 
 from armnn.graph import Network
-from armnn.optimizer.passes import permute_as_reshape
 from armnn.tensor import Shape, TensorInfo
 from armnn.types import DataType
+
+permute_as_reshape = on_demand("permute_as_reshape")
 
 
 def transposed(shape: Shape | None, order: tuple[int, ...], **options) -> Network:

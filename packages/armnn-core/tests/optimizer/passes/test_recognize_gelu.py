@@ -7,11 +7,13 @@ import math
 
 import numpy as np
 import pytest
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import recognize_gelu
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, DataType, UnaryOperation
+
+recognize_gelu = on_demand("recognize_gelu")
 
 X = np.array([-9, -2.5, -1, -0.1, 0, 0.3, 1, 2, 8])
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import recognize_layer_normalization
 from armnn.tensor import TensorInfo
 from armnn.types import (
     ActivationFunction,
@@ -19,6 +19,8 @@ from armnn.types import (
     ReduceOperation,
     UnaryOperation,
 )
+
+recognize_layer_normalization = on_demand("recognize_layer_normalization")
 
 SHAPE = (2, 3, 4)
 X = np.random.default_rng(3).uniform(-3, 3, SHAPE)

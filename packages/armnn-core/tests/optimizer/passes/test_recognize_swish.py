@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from passes_on_demand import on_demand
 
 from armnn.graph import Network, Value
-from armnn.optimizer.passes import recognize_swish
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, DataType
+
+recognize_swish = on_demand("recognize_swish")
 
 X = np.array([-np.inf, -700.0, -3, 0, 1, 3, 700])
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import numpy as np
+from passes_on_demand import on_demand
 
 from armnn.graph import Network
-from armnn.optimizer.passes import remove_dead_layers
 from armnn.tensor import TensorInfo
+
+remove_dead_layers = on_demand("remove_dead_layers")
 
 
 def test_what_no_output_depends_on_goes() -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn.layers.convolution import (
@@ -136,6 +135,8 @@ def transpose_convolution(operation: Operation) -> Value:
     if images and batch is not None and images != (batch,):
         raise operation.error(f"its output is to have {images[0]} images, but there are {batch}")
     if batch is not None:
+        from dataclasses import replace  # late: other convolutions do without
+
         target = (batch, rows, columns, channels)
         parameters = replace(parameters, output_shape_enabled=True, output_shape=target)
     inputs = [operation.input(2), weights, bias(operation, 3, operation.input(2))]

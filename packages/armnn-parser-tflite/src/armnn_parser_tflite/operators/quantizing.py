@@ -10,7 +10,6 @@ import numpy as np
 from armnn.parsing.conversion import RefusedError
 from armnn.types import ActivationFunction, DataType
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operators.spectral import part
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -54,6 +53,8 @@ def cast(operation: Operation) -> Value:
         raise RefusedError("it makes complex numbers")
     value, info = operation.input(), operation.info()
     if operation.is_complex():
+        from armnn_parser_tflite.operators.spectral import part  # late: few are complex
+
         value = part(operation, 0, "real")
     if value.info.is_quantized or info.is_quantized:
         raise RefusedError("it casts the stored numbers of a quantised tensor")

@@ -9,6 +9,5 @@ layers between them that compute in any layout, and Transpose layers at the bord
 from __future__ import annotations
 
 from armnn.optimizer.layouts.choice import choose_layouts, kernels_of
-from armnn.optimizer.layouts.transposed import order_to, transposed, twin_of
 
-__all__ = ["choose_layouts", "kernels_of", "order_to", "transposed", "twin_of"]
+__all__ = ["choose_layouts", "kernels_of"]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assignment.assign import UNASSIGNED
-from armnn.optimizer.layouts.regions import Region, crossing, values_around
-from armnn.optimizer.layouts.transposed import transposed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.assignment.assign import Assignment
     from armnn.optimizer.candidate import Candidate
+    from armnn.optimizer.layouts.regions import Region
     from armnn.optimizer.options import OptimizerOptions
     from armnn.types import DataLayout
 
@@ -74,6 +73,9 @@ def _transpose(
     options: OptimizerOptions,
 ) -> int:
     """Transpose the regions of one backend that gain by it."""
+    from armnn.optimizer.layouts.regions import Region  # late: most backends wish no layout
+    from armnn.optimizer.layouts.transposed import transposed
+
     forms = {
         layer: form
         for layer, answer in given.items()
@@ -92,6 +94,8 @@ def _transpose(
 
 
 def _gains(part: Sequence[Layer], region: Region, given: Mapping[Layer, Support]) -> bool:
+    from armnn.optimizer.layouts.regions import crossing, values_around
+
     work = sum(multiply_adds_of(layer) or 0 for layer in part if layer in region.seeds)
     on_backend = {layer for layer, answer in given.items() if answer}
     values = dict.fromkeys(values_around(part))

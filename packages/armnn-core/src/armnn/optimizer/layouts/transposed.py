@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, replace
+from armnn._dataclasses import dataclass, fields, replace
 from armnn.layers.joining import ConcatDescriptor
 from armnn.layers.normalization import LogSoftmaxDescriptor, SoftmaxDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor

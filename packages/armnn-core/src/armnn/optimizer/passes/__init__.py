@@ -16,29 +16,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn._logging import Logger
-from armnn.optimizer.passes.cancel_inverse_conversions import cancel_inverse_conversions
-from armnn.optimizer.passes.cancel_inverse_permutes import cancel_inverse_permutes
-from armnn.optimizer.passes.convert_constants import convert_constants
-from armnn.optimizer.passes.delete_broadcast_to import delete_broadcast_to
-from armnn.optimizer.passes.fold_batch_normalization import fold_batch_normalization
-from armnn.optimizer.passes.fold_channel_arithmetic import fold_channel_arithmetic
-from armnn.optimizer.passes.fold_constants import fold_constants
-from armnn.optimizer.passes.fold_pad import fold_pad
-from armnn.optimizer.passes.fold_quantization import fold_quantization
-from armnn.optimizer.passes.max_min_into_bounded_relu import max_min_into_bounded_relu
-from armnn.optimizer.passes.merge_reshapes import merge_reshapes
-from armnn.optimizer.passes.move_permute_down import move_permute_down
-from armnn.optimizer.passes.permute_as_reshape import permute_as_reshape
-from armnn.optimizer.passes.permute_batch_to_space_as_depth_to_space import (
-    permute_batch_to_space_as_depth_to_space,
-)
-from armnn.optimizer.passes.recognize_embedding import recognize_embedding
-from armnn.optimizer.passes.recognize_gelu import recognize_gelu
-from armnn.optimizer.passes.recognize_hard_swish import recognize_hard_swish
-from armnn.optimizer.passes.recognize_layer_normalization import recognize_layer_normalization
-from armnn.optimizer.passes.recognize_swish import recognize_swish
-from armnn.optimizer.passes.remove_dead_layers import remove_dead_layers
-from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
+from armnn.optimizer.passes._on_demand import PassOnDemand
 
 if TYPE_CHECKING:
     from armnn.graph import Network
@@ -46,26 +24,33 @@ if TYPE_CHECKING:
 Pass: TypeAlias = "Callable[[Network], int]"
 """Changes a network in place and returns how many times it changed something."""
 
+_BINARY = (
+    *("Addition", "Subtraction", "Multiplication", "Division", "Maximum", "Minimum"),
+    "ElementwiseBinary",
+)
+_PERMUTATIONS = ("Permute", "Transpose")
+_CONVERSIONS = ("Cast", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
+
 PASSES: tuple[Pass, ...] = (
-    squash_equal_siblings,
-    cancel_inverse_conversions,
-    convert_constants,
-    move_permute_down,
-    cancel_inverse_permutes,
-    permute_batch_to_space_as_depth_to_space,
-    permute_as_reshape,
-    merge_reshapes,
-    delete_broadcast_to,
-    max_min_into_bounded_relu,
-    recognize_embedding,
-    recognize_hard_swish,
-    recognize_gelu,
-    recognize_layer_normalization,
-    recognize_swish,
-    fold_batch_normalization,
-    fold_channel_arithmetic,
-    fold_pad,
-    remove_dead_layers,
+    PassOnDemand("squash_equal_siblings"),
+    PassOnDemand("cancel_inverse_conversions", *_CONVERSIONS),
+    PassOnDemand("convert_constants", *_CONVERSIONS),
+    PassOnDemand("move_permute_down", *_PERMUTATIONS),
+    PassOnDemand("cancel_inverse_permutes", *_PERMUTATIONS),
+    PassOnDemand("permute_batch_to_space_as_depth_to_space", "BatchToSpaceNd"),
+    PassOnDemand("permute_as_reshape", *_PERMUTATIONS),
+    PassOnDemand("merge_reshapes", "Reshape"),
+    PassOnDemand("delete_broadcast_to", "BroadcastTo"),
+    PassOnDemand("max_min_into_bounded_relu", *_BINARY),
+    PassOnDemand("recognize_embedding", "BatchMatMul"),
+    PassOnDemand("recognize_hard_swish", *_BINARY),
+    PassOnDemand("recognize_gelu", "ElementwiseUnary"),
+    PassOnDemand("recognize_layer_normalization", *_BINARY),
+    PassOnDemand("recognize_swish", *_BINARY),
+    PassOnDemand("fold_batch_normalization", "BatchNormalization"),
+    PassOnDemand("fold_channel_arithmetic", "Activation", *_BINARY),
+    PassOnDemand("fold_pad", "Pad"),
+    PassOnDemand("remove_dead_layers"),
 )
 """The passes in their order; callers that can compute layers put ``fold_constants`` before them."""
 
@@ -118,32 +103,4 @@ def _name(rewrite: Pass) -> str:
     return str(getattr(function, "__name__", function))
 
 
-__all__ = [
-    "MAX_ROUNDS",
-    "PASSES",
-    "Pass",
-    "PassControl",
-    "cancel_inverse_conversions",
-    "cancel_inverse_permutes",
-    "convert_constants",
-    "delete_broadcast_to",
-    "fold_batch_normalization",
-    "fold_channel_arithmetic",
-    "fold_constants",
-    "fold_pad",
-    "fold_quantization",
-    "max_min_into_bounded_relu",
-    "merge_reshapes",
-    "move_permute_down",
-    "pass_control",
-    "permute_as_reshape",
-    "permute_batch_to_space_as_depth_to_space",
-    "recognize_embedding",
-    "recognize_gelu",
-    "recognize_hard_swish",
-    "recognize_layer_normalization",
-    "recognize_swish",
-    "remove_dead_layers",
-    "run_passes",
-    "squash_equal_siblings",
-]
+__all__ = ["MAX_ROUNDS", "PASSES", "Pass", "PassControl", "pass_control", "run_passes"]

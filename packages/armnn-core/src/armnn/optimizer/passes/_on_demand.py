@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Passes, imported when a network has layers for one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armnn.graph import Network
+
+
+class PassOnDemand:
+    """A pass, with the layers without which it changes nothing.
+
+    Most networks have work for few passes, and a pass imports the families that it is about.
+    """
+
+    __slots__ = ("__name__", "needed")
+
+    def __init__(self, name: str, *needed: str) -> None:
+        """Import nothing yet.
+
+        Args:
+            name: Of the pass and of its module.
+            needed: The types of layers of which a network must have one; none if any will do.
+        """
+        self.__name__ = name
+        self.needed = frozenset(needed)
+
+    def __call__(self, network: Network) -> int:
+        """Change a network; return how many times."""
+        if self.needed and self.needed.isdisjoint(network.topological_order().types):
+            return 0
+        module = import_module(f"{__package__}.{self.__name__}")
+        changes: int = getattr(module, self.__name__)(network)
+        return changes
