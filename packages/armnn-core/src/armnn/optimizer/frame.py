@@ -24,7 +24,8 @@ class ProgramFrame:
     """A network that is one program, whatever the shapes.
 
     So a further set of shapes needs no network of its own, which takes longer to make than all
-    else that the host does for it.
+    else that the host does for it. The first one is run without its network, too: the modules that
+    plan the memory of layers are not imported for it.
     """
 
     def __init__(
@@ -60,13 +61,16 @@ class ProgramFrame:
         numbers: Numbers,
         compiled: Mapping[Layer, Any],
         whole: Callable[[], Prepared],
+        *,
+        is_derived: bool,
     ) -> SingleProgram:
-        """Return the specialisation for other shapes.
+        """Return the specialisation for some shapes.
 
         Args:
             numbers: The numbers for these shapes.
-            compiled: What the layers of the first shapes hold.
+            compiled: What the layers of the first shapes hold for these.
             whole: Makes the network.
+            is_derived: Whether they are other shapes than the first.
         """
         part, program = self._part, compiled[self._part]
         ports = ProgramPorts(
@@ -82,7 +86,7 @@ class ProgramFrame:
             self._candidate,
             lambda: whole().report,
             lambda _program: whole(),
-            is_derived=True,
+            is_derived=is_derived,
         )
 
 

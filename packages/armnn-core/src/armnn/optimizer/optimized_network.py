@@ -227,7 +227,7 @@ class OptimizedNetwork:
 
     def _traced(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared:
+    ) -> Prepared | SingleProgram:
         """Prepare for shapes; keep a template for others, if possible."""
         kept = self._templates.get(_key(values), ())
         if self._is_traceable and sum(map(len, self._templates.values())) < MOST_TEMPLATES:
@@ -245,7 +245,8 @@ class OptimizedNetwork:
             except UntraceableError as error:
                 self._is_traceable = False
                 _log.debug("network %r is prepared for each shape: %s", self.name, error)
-            return prepared
+                return prepared
+            return template.first()
         return self._prepare(shapes, values)
 
     def _prepare(

@@ -92,6 +92,15 @@ class Template:
         self._trace.infos.update(found)
         return found
 
+    def first(self) -> Prepared | SingleProgram:
+        """Return the specialisation that was traced."""
+        if self._frame is None:
+            return self._prepared
+        numbers = self._trace.tape.values
+        return self._frame.program(
+            numbers, dict(self._parts), lambda: self._prepared, is_derived=False
+        )
+
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], label: Callable[[], str]
     ) -> Prepared | SingleProgram | None:
@@ -137,7 +146,7 @@ class Template:
         label: Callable[[], str],
     ) -> SingleProgram:
         whole = _Once(functools.partial(self._whole, compiled, changes, label))
-        return frame.program(changes.numbers, compiled, whole)
+        return frame.program(changes.numbers, compiled, whole, is_derived=True)
 
     def _whole(
         self, compiled: Mapping[Layer, object], changes: Changes, label: Callable[[], str]

@@ -14,6 +14,7 @@ from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.backends.native import NativeLibrary
 from armnn.errors import BackendError
 from armnn.optimizer.template import Template
+from armnn.runtime.plans.layer_contexts import LayerContexts
 
 Made = tuple[Any, NativeLibrary]
 
@@ -134,6 +135,26 @@ def test_runs_of_further_shapes_need_no_network_of_their_own(
     assert len(networks_made) == 2
     assert [row.as_dict() for row in model.report] == rows
     assert len(networks_made) == 2
+
+
+def test_the_first_shape_is_run_without_a_step_for_each_layer(
+    load: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[object] = []
+    plain = LayerContexts.__init__
+
+    def plan(self: LayerContexts, *arguments: Any) -> None:
+        planned.append(self)
+        plain(self, *arguments)
+
+    monkeypatch.setattr(LayerContexts, "__init__", plan)
+    model, _ = load("-DMOCK_REPLANS=400", "-DMOCK_REPLAN_CODE=ARMNN_UNSUPPORTED_NODE")
+    check(model, 40)
+    assert not planned
+    x = np.ones(40, np.float32)
+    assert model.bind({"x": x})()["y"].tolist() == [2.0 * each for each in range(40)]
+    assert len(planned) == 1
+    check(model, 40)
 
 
 def test_an_input_that_is_an_output_is_passed_on_for_further_shapes(
