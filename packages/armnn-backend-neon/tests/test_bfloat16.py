@@ -165,8 +165,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "5x3, dilated": lambda: convolution((1, 11, 12, 19), 40, (5, 3), dilation=2),
     "few channels": lambda: convolution((1, 19, 23, 3), 32, (7, 7), stride=2),
     "groups": lambda: convolution((1, 8, 9, 24), 48, (3, 3), groups=3),
-    "lines shorter than a register of rows": lambda: convolution((2, 7, 7, 40), 33, (3, 3)),
-    "lines of several tasks": lambda: convolution((1, 3, 530, 17), 40, (3, 5)),
+    "lines shorter than a register of rows": lambda: convolution((2, 7, 7, 40), 33, (2, 4)),
+    "lines of several tasks": lambda: convolution((1, 3, 530, 17), 40, (2, 4)),
     "lines of several phases": lambda: convolution((1, 14, 31, 24), 40, (5, 2), stride=3),
 }
 
