@@ -104,10 +104,11 @@ class LeftTile {
 
   /* At rows so far apart. Args: first: of the block. */
   void point(const uint8_t *first, int64_t step) {
-    for (int32_t r = 0; r < count_; ++r) own_[r] = first + (first_ + r) * step;
     rows_ = own_;
     step_ = step;
     is_even_ = has_whole_fours_;
+    const int32_t pointed = is_even_ ? 1 : count_;
+    for (int32_t r = 0; r < pointed; ++r) own_[r] = first + (first_ + r) * step;
   }
 
   /* Bytes k to k + bytes of each row. Args: place: of two for copies, so that registers load the ones before meanwhile. */

@@ -95,16 +95,15 @@ class RasterConvolution final : public WithEpilogue {
   void run(const Frame &frame) const override {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
     const std::byte *packed = packed_.packed(frame, inputs[1], memory);
-    const int64_t across = ratio_up(windows_.output_width, raster_.outputs);
     const int64_t down = ratio_up(windows_.output_height, raster_.lines);
     const int64_t panels = ratio_up(layout_.columns, frame.kernels.columns);
     frame.for_each(tasks_, task_ns_, [&](int64_t i, int32_t thread) {
       const int64_t part = i % parts_;
       const int64_t block = i / parts_;
-      const Task task{block / across / down % windows_.batch,
-                      block / across % down * raster_.lines,
-                      block % across * raster_.outputs,
-                      block / across / down / windows_.batch,
+      const Task task{block / across_ / down % windows_.batch,
+                      block / across_ % down * raster_.lines,
+                      block % across_ * raster_.outputs,
+                      block / across_ / down / windows_.batch,
                       panels * part / parts_ * frame.kernels.columns,
                       std::min(panels * (part + 1) / parts_ * frame.kernels.columns, layout_.columns)};
       run_task(frame, task, packed + static_cast<size_t>(task.group) * packed_.bytes(),
@@ -126,23 +125,24 @@ class RasterConvolution final : public WithEpilogue {
     const int32_t threads = setup.threads_for(ns);
     const int64_t wanted = threads == 1 ? 1 : 8 * threads;
     const int64_t pixel = pixel_numbers(w, layout_);
-    const int64_t pieces = ratio_up(w.output_width, kMostPixels);
-    const int64_t outputs = std::max<int64_t>(1, ratio_up(w.output_width, std::max<int64_t>(1, pieces)));
+    const int64_t outputs = ratio_up(w.output_width, ratio_up(w.output_width, kMostPixels));
+    across_ = ratio_up(w.output_width, outputs);
     const Raster one = raster_of(w, outputs, 1, pixel);
     const int64_t line = one.line;
     const int64_t most = std::min(kMostPixels / line, kMostNumbers / (w.stride_y * one.line_numbers(w)) - one.phase_lines + 1);
-    int64_t lines = pieces > 1 ? 1 : std::clamp<int64_t>(most, 1, std::max<int64_t>(1, w.output_height));
-    const auto blocks = [&] { return groups_ * w.batch * pieces * ratio_up(w.output_height, lines); };
+    int64_t lines = across_ > 1 ? 1 : std::clamp<int64_t>(most, 1, w.output_height);
+    const auto blocks = [&] { return groups_ * w.batch * across_ * ratio_up(w.output_height, lines); };
     while (lines > 1 && lines * line > kLeastPixels && blocks() < wanted) lines = (lines + 1) / 2;
     raster_ = raster_of(w, outputs, lines, pixel);
-    parts_ = std::clamp<int64_t>(ratio_up(wanted, std::max<int64_t>(1, blocks())), 1,
-                                 std::max<int64_t>(1, ratio_up(layout_.columns, setup.kernels.columns)));
+    const int64_t panels = std::max<int64_t>(1, ratio_up(layout_.columns, setup.kernels.columns));
+    parts_ = std::clamp<int64_t>(ratio_up(wanted, blocks()), 1, panels);
     tasks_ = blocks() * parts_;
-    task_ns_ = ns / static_cast<double>(std::max<int64_t>(1, tasks_));
+    task_ns_ = ns / static_cast<double>(tasks_);
   }
 
   void point_at_taps() {
     const int64_t columns = layout_.taps / windows_.window_height;
+    tap_bytes_.clear();
     for (int64_t i = 0; i < windows_.window_height; ++i) {
       const int64_t down = i * windows_.dilation_y;
       const int64_t place = down % windows_.stride_y * raster_.phase_numbers(windows_) +
@@ -251,6 +251,7 @@ class RasterConvolution final : public WithEpilogue {
   bool is_image_rounded_ = false; /* it is stored so */
   Raster raster_{};
   std::vector<int64_t> tap_bytes_;
+  int64_t across_ = 1; /* tasks beside each other */
   int64_t parts_ = 1; /* tasks of the same outputs, of other columns */
   int64_t tasks_ = 0;
   double task_ns_ = 0.0;

@@ -17,6 +17,13 @@ namespace cpuacc {
  */
 int64_t panel_groups(int64_t tiles, int64_t columns, int32_t threads, const Kernels &kernels);
 
+/* Panels side by side. */
+struct Panels {
+  int64_t first, last;
+};
+
+Panels panels_of_group(int64_t group, int64_t groups, int64_t columns, const Kernels &kernels);
+
 /* Whether a convolution can be done with tiles of 2 x 2, 4 x 4 and, under fast math, 6 x 6 outputs.
  *
  * Args: layout: of the weights, [9 taps, depth, columns].

@@ -156,7 +156,7 @@ class Winograd1dConvolution final : public WithEpilogue {
         for (int64_t j = 0; j < block.lines + axes_.halo(); ++j) {
           read_line(frame, block, j, planes + j * block.tiles * line_);
         }
-        run_panels(frame, scratch, block, planes, {0, panels(frame.kernels)});
+        run_panels(frame, scratch, block, planes, panels_of_group(0, 1, layout_.columns, frame.kernels));
       });
     }
     auto *planes = frame.scratch_of<float>(frame.pool.threads(), thread_bytes_);
@@ -164,14 +164,12 @@ class Winograd1dConvolution final : public WithEpilogue {
     frame.for_each(batch_ * image_lines(), numbers * frame.ns_of(costs::filtered_1d_in), [&](int64_t i, int32_t) {
       read_line(frame, {i / image_lines(), 0, 0, 0, tiles_}, i % image_lines(), planes + i * tiles_ * line_);
     });
-    const int64_t all = panels(frame.kernels);
     /* A thread's tasks are those of its panels. */
     frame.for_each(groups_ * blocks, block_ns / static_cast<double>(groups_), [&](int64_t i, int32_t thread) {
       const Block block = block_of(i % blocks);
-      const int64_t group = i / blocks;
       run_panels(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), block,
                  planes + (block.image * image_lines() + block.line) * tiles_ * line_,
-                 {all * group / groups_, all * (group + 1) / groups_});
+                 panels_of_group(i / blocks, groups_, layout_.columns, frame.kernels));
     });
   }
 
@@ -182,12 +180,6 @@ class Winograd1dConvolution final : public WithEpilogue {
     int64_t line, lines;
     int64_t tile, tiles;
   };
-
-  struct Panels {
-    int64_t first, last;
-  };
-
-  int64_t panels(const Kernels &kernels) const { return ratio_up(layout_.columns, kernels.columns); }
 
   /* Lines of an image that outputs see. */
   int64_t image_lines() const { return axes_.outputs_across + axes_.halo(); }

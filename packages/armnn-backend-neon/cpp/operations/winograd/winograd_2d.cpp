@@ -88,7 +88,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         auto *transformed = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
         const Tiles tiles{i * block_, std::min(block_, tiles_ - i * block_), transformed};
         read_tiles(frame, tiles);
-        run_panels(frame, scratch, tiles, {0, panels(frame.kernels)});
+        run_panels(frame, scratch, tiles, panels_of_group(0, 1, layout_.columns, frame.kernels));
       });
     }
     auto *transformed = frame.scratch_of<float>(frame.pool.threads(), thread_bytes_);
@@ -96,14 +96,12 @@ class Winograd2dConvolution final : public WithEpilogue {
     frame.for_each(tiles_, numbers * frame.ns_of(costs::filtered_2d_in), [&](int64_t i, int32_t) {
       read_tiles(frame, {i, 1, transformed + i * tile_stride_});
     });
-    const int64_t all = panels(frame.kernels);
     /* A thread's tasks are those of its panels. */
     frame.for_each(groups_ * blocks, block_ns / static_cast<double>(groups_), [&](int64_t i, int32_t thread) {
       const int64_t first = i % blocks * block_;
       const Tiles tiles{first, std::min(block_, tiles_ - first), transformed + first * tile_stride_};
-      const int64_t group = i / blocks;
       run_panels(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), tiles,
-                 {all * group / groups_, all * (group + 1) / groups_});
+                 panels_of_group(i / blocks, groups_, layout_.columns, frame.kernels));
     });
   }
 
@@ -113,12 +111,6 @@ class Winograd2dConvolution final : public WithEpilogue {
     int64_t first, count;
     float *transformed; /* the first one's, of the first point */
   };
-
-  struct Panels {
-    int64_t first, last;
-  };
-
-  int64_t panels(const Kernels &kernels) const { return ratio_up(layout_.columns, kernels.columns); }
 
   /* Tiles of a block. */
   int64_t block_size(const Setup &setup) const {
@@ -273,6 +265,11 @@ int64_t panel_groups(int64_t tiles, int64_t columns, int32_t threads, const Kern
   const int64_t wanted = 2 * threads;
   const double equal = std::sqrt(static_cast<double>(wanted * columns) / static_cast<double>(tiles));
   return std::clamp<int64_t>(std::llround(equal), 1, std::min(wanted, ratio_up(columns, kernels.columns)));
+}
+
+Panels panels_of_group(int64_t group, int64_t groups, int64_t columns, const Kernels &kernels) {
+  const int64_t panels = ratio_up(columns, kernels.columns);
+  return {panels * group / groups, panels * (group + 1) / groups};
 }
 
 bool suits_winograd_2d(const Windows &w, const WeightLayout &layout) {
