@@ -12,8 +12,6 @@ from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUna
 from armnn.layers.indexing import ScatterNdDescriptor
 from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
-from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
-from armnn.layers.recurrent import QLstmDescriptor
 from armnn.layers.reduction import ReduceDescriptor
 from armnn.tensor import format_shape
 from armnn.types import (
@@ -181,7 +179,8 @@ def _scales_per_output(layer: Layer) -> str:
 
 def has_steps(layer: Layer) -> str:
     """Require the scales of a QLstm's inner tensors."""
-    from armnn_backend_ref.ops._lstm_cell import BIASES  # late: it brings all kernels with it
+    from armnn.layers.recurrent import QLstmDescriptor  # late: CpuRef mostly folds constants
+    from armnn_backend_ref.ops._lstm_cell import BIASES  # the same: it brings all kernels with it
 
     d = layer.descriptor
     if isinstance(d, QLstmDescriptor):
@@ -194,6 +193,8 @@ def has_steps(layer: Layer) -> str:
 
 def poolable(layer: Layer) -> str:
     """Refuse averages of integers; their maximum is exact."""
+    from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor  # late, as above
+
     d = layer.descriptor
     exact = (
         isinstance(d, (Pooling2dDescriptor, Pooling3dDescriptor))
