@@ -9,7 +9,7 @@ from armnn.parsing.conversion import Operation as ConvertedOperation
 from armnn.parsing.flatbuffers import FlatTable
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
 from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
-from armnn_parser_tflite.tensors import info_of, is_complex
+from armnn_parser_tflite.tensors import is_complex, unshaped_info_of
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -193,7 +193,7 @@ class Operation(ConvertedOperation):
         if index >= len(self.record.outputs):
             raise self.error(f"its output {index} is missing")
         tensor = self.graph.tensor(self.record.outputs[index])
-        return info_of(tensor).with_shape(None)
+        return unshaped_info_of(tensor)
 
     def layer_name(self, part: str = "") -> str:
         """Return a free layer name; ``part`` marks helpers.
