@@ -80,6 +80,11 @@ def is_complex(tensor: Tensor) -> bool:
     return tensor.type == _COMPLEX64
 
 
+def is_half(tensor: Tensor) -> bool:
+    """Return whether the elements of a tensor are Float16."""
+    return _DATA_TYPES.get(tensor.type) is DataType.FLOAT16
+
+
 def is_handle(tensor: Tensor) -> bool:
     """Return whether a tensor is a variable's handle."""
     return tensor.type == _RESOURCE

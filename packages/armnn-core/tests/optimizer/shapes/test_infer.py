@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def padded(amounts: object) -> Network:
-    """Return a network whose Pad has its amounts as an input."""
+    """Return a network whose Pad reads its amounts."""
     network = Network("padded")
     x = network.add_input("x", TensorInfo((1, 3)))
     pads = network.add_constant(np.array(amounts, np.int32))
