@@ -131,7 +131,6 @@ UNNEEDED_COLD = (
     "armnn.optimizer.passes.move_permute_down",
     "armnn.optimizer.passes.recognize_",
     "armnn.runtime.calls.elsewhere",
-    "heapq",
 )
 
 MOST_MODULES = 95

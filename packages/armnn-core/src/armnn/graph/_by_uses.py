@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,18 +38,16 @@ def sorted_by_uses(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
         done[layer] = None
         if layer not in readers:
             continue
-        from heapq import heappop, heappush  # late: layers mostly come after what they read
-
         # Those that waited for it are before all that was not looked at yet.
         released, ready = readers.pop(layer), list[int]()
         while released or ready:
             for each in released:
                 counts[each] -= 1
                 if not counts[each]:
-                    heappush(ready, each)
+                    heapq.heappush(ready, each)
             if not ready:
                 break
-            found = layers[heappop(ready)]
+            found = layers[heapq.heappop(ready)]
             done[found] = None
             released = readers.pop(found, [])
     return list(done), [layer.name for layer in layers if layer not in done]
