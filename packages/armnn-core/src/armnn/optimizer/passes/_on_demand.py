@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from armnn.graph import Network
 
@@ -18,7 +18,7 @@ class PassOnDemand:
     Most networks have work for few passes, and a pass imports the families that it is about.
     """
 
-    __slots__ = ("__name__", "needed")
+    __slots__ = ("__name__", "_function", "needed")
 
     def __init__(self, name: str, *needed: Iterable[str]) -> None:
         """Import nothing yet.
@@ -29,6 +29,7 @@ class PassOnDemand:
         """
         self.__name__ = name
         self.needed = tuple(map(frozenset, needed))
+        self._function: Callable[[Network], int] | None = None
 
     def __call__(self, network: Network) -> int:
         """Change a network; return how many times."""
@@ -36,6 +37,7 @@ class PassOnDemand:
         for types in self.needed:
             if types.isdisjoint(present):
                 return 0
-        module = import_module(f"{__package__}.{self.__name__}")
-        changes: int = getattr(module, self.__name__)(network)
-        return changes
+        if self._function is None:
+            module = import_module(f"{__package__}.{self.__name__}")
+            self._function = getattr(module, self.__name__)
+        return self._function(network)
