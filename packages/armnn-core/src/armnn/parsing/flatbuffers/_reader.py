@@ -231,7 +231,7 @@ class FlatTable:
             raise self._file.error(f"{self._kind}.{name} is outside of it") from error
 
     def _find_vtable(self) -> tuple[int, int]:
-        """Return where the places of the fields are, and the end."""
+        """Return where the vtable is, and its bytes."""
         start = self._position - INT32.unpack_from(self._data, self._position)[0]
         if start < 0:  # from which Python would count back from the end
             raise ValueError(f"the vtable's offset is {start}")
