@@ -132,6 +132,9 @@ def alike(*names: str, mixed: bool = True) -> Rule:
 
 def scaled(layer: Layer) -> str:
     """Quantised tensors say what their steps are."""
+    infos = (*layer.input_infos, *layer.output_infos)
+    if all(info is None or info.scales or not info.is_quantized for info in infos):
+        return ""  # as of nearly all
     names = [slot.name for slot in layer.spec.inputs]
     for name in (*names, *(slot.name for slot in layer.spec.outputs)):
         for what, info in _tensors(layer, name):
@@ -317,8 +320,6 @@ def _tensors(layer: Layer, name: str) -> list[tuple[str, TensorInfo]]:
     Raises:
         KeyError: The layer type has no such slot.
     """
-    if all(slot.name != name for slot in layer.spec.outputs):
-        layer.spec.input_index(name)
     found = []
     for index, info in enumerate(layer.input_infos):
         if info is not None and layer.spec.input_slot(index).name == name:
@@ -327,6 +328,8 @@ def _tensors(layer: Layer, name: str) -> list[tuple[str, TensorInfo]]:
     for slot, info in zip(slots, layer.output_infos, strict=True):
         if slot.name == name:
             found.append((f"the output {name!r}", info))
+    if not found and all(slot.name != name for slot in layer.spec.outputs):
+        layer.spec.input_index(name)
     return found
 
 
