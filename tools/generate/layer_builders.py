@@ -76,18 +76,18 @@ def _family(family: str, specs: list[Any]) -> str:
         for kind in (spec.descriptor, *_enumerations(spec.descriptor)):
             modules.setdefault(kind.__module__, set()).add(kind.__name__)
     imports = [_import(module, sorted(modules[module])) for module in sorted(modules)]
-    abstract = "    from collections.abc import Sequence\n\n" if "Sequence[" in body else ""
+    abstract = "    from collections.abc import Sequence\n" if "Sequence[" in body else ""
     return (
         f'"""The builders of the family {family!r}."""\n\n'
         "from __future__ import annotations\n\n"
         "from typing import TYPE_CHECKING, Any\n\n"
         + "".join(imports)
-        + f"\nif TYPE_CHECKING:\n{abstract}"
+        + f"\nif TYPE_CHECKING:\n{abstract}    from typing import TypeAlias\n\n"
         "    from numpy.typing import NDArray\n\n"
         "    from armnn.graph._adding import Adding\n"
         "    from armnn.graph.layer import Value\n"
         "    from armnn.layers import RequestedLike\n\n"
-        "    Operand = Value | NDArray[Any]\n"
+        "    Operand: TypeAlias = Value | NDArray[Any]\n"
         "else:\n    Adding = object\n\n\n"
         "class LayerBuilders(Adding):\n"
         f'    """The ``add_<layer>`` methods of the family."""\n\n{body}'

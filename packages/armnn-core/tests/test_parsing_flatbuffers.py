@@ -215,8 +215,7 @@ def test_fields_outside_of_the_file_are_refused() -> None:
 
 def test_offsets_that_lead_out_of_the_file_are_refused() -> None:
     data = bytearray(written(FlatRecord("Root", {"child": FlatRecord("Child", {"index": 1})})))
-    root = read(bytes(data))
-    at = root._place(12)
+    at = read(bytes(data))._read(12, "child", lambda _, place: place)
     assert at is not None
     data[at : at + 4] = b"\xff\xff\xff\xff"
     with pytest.raises(ParseError, match=r"Root\.child is outside of it"):

@@ -12,8 +12,6 @@ from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUna
 from armnn.layers.indexing import ScatterNdDescriptor
 from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
-from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
-from armnn.layers.recurrent import QLstmDescriptor
 from armnn.layers.reduction import ReduceDescriptor
 from armnn.tensor import format_shape
 from armnn.types import (
@@ -134,6 +132,9 @@ def alike(*names: str, mixed: bool = True) -> Rule:
 
 def scaled(layer: Layer) -> str:
     """Quantised tensors say what their steps are."""
+    infos = (*layer.input_infos, *layer.output_infos)
+    if all(info is None or info.scales or not info.is_quantized for info in infos):
+        return ""  # as of nearly all
     names = [slot.name for slot in layer.spec.inputs]
     for name in (*names, *(slot.name for slot in layer.spec.outputs)):
         for what, info in _tensors(layer, name):
@@ -181,7 +182,8 @@ def _scales_per_output(layer: Layer) -> str:
 
 def has_steps(layer: Layer) -> str:
     """Require the scales of a QLstm's inner tensors."""
-    from armnn_backend_ref.ops._lstm_cell import BIASES  # late: it brings all kernels with it
+    from armnn.layers.recurrent import QLstmDescriptor  # late: CpuRef mostly folds constants
+    from armnn_backend_ref.ops._lstm_cell import BIASES  # the same: it brings all kernels with it
 
     d = layer.descriptor
     if isinstance(d, QLstmDescriptor):
@@ -194,6 +196,8 @@ def has_steps(layer: Layer) -> str:
 
 def poolable(layer: Layer) -> str:
     """Refuse averages of integers; their maximum is exact."""
+    from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor  # late, as above
+
     d = layer.descriptor
     exact = (
         isinstance(d, (Pooling2dDescriptor, Pooling3dDescriptor))
@@ -316,8 +320,6 @@ def _tensors(layer: Layer, name: str) -> list[tuple[str, TensorInfo]]:
     Raises:
         KeyError: The layer type has no such slot.
     """
-    if all(slot.name != name for slot in layer.spec.outputs):
-        layer.spec.input_index(name)
     found = []
     for index, info in enumerate(layer.input_infos):
         if info is not None and layer.spec.input_slot(index).name == name:
@@ -326,6 +328,8 @@ def _tensors(layer: Layer, name: str) -> list[tuple[str, TensorInfo]]:
     for slot, info in zip(slots, layer.output_infos, strict=True):
         if slot.name == name:
             found.append((f"the output {name!r}", info))
+    if not found and all(slot.name != name for slot in layer.spec.outputs):
+        layer.spec.input_index(name)
     return found
 
 

@@ -208,14 +208,15 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
     def _expand(self, proto: messages.Node, schema: Schema) -> None:
         """Convert the nodes that ONNX defines a node by."""
         operation, _ = self._operation(proto, schema)
-        types = [
-            _onnx_type(self._graph.value(name).info) if name else messages.Type()
-            for name in proto.input
-        ]
+        infos = [self._graph.value(name).info if name else None for name in proto.input]
+
+        def types() -> list[messages.Type]:
+            return [messages.Type() if info is None else _onnx_type(info) for info in infos]
+
         try:
             nodes, opset = body_of(proto, schema, types, self._opset)
         except ParseError as error:
-            if not all(self._graph.value(name).info.is_static for name in proto.input if name):
+            if not all(info is None or info.is_static for info in infos):
                 raise NotKnownYetError(str(error)) from error
             raise operation.error(str(error)) from error
         self._graph.bodies.update(bodies_of(nodes, self._graph.external_data))

@@ -12,7 +12,7 @@ from armnn_parser_onnx.standard import table
 from armnn_parser_onnx.wire.making import make_attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from armnn_parser_onnx.standard.schema import Schema
     from armnn_parser_onnx.wire.messages import Attribute, Function, Graph, Node, Type
@@ -36,14 +36,14 @@ def _is_defined_here(schema: Schema) -> bool:
 
 
 def body_of(
-    node: Node, schema: Schema, types: Sequence[Type], opset: int
+    node: Node, schema: Schema, types: Callable[[], Sequence[Type]], opset: int
 ) -> tuple[list[Node], int]:
     """Return the nodes that define a node, and their opset.
 
     Args:
         node: The node.
         schema: Its operator's schema.
-        types: The types of its inputs, an empty one for an absent input.
+        types: Returns the types of its inputs, an empty one for an absent input.
         opset: The opset of the model.
 
     Raises:
@@ -61,7 +61,9 @@ def body_of(
     return called(function, node, defaults), versions[0] if versions else opset
 
 
-def _definition(node: Node, schema: Schema, types: Sequence[Type], opset: int) -> Function:
+def _definition(
+    node: Node, schema: Schema, types: Callable[[], Sequence[Type]], opset: int
+) -> Function:
     if _is_defined_here(schema):
         from armnn_parser_onnx.definitions import definition_of
 
@@ -69,7 +71,7 @@ def _definition(node: Node, schema: Schema, types: Sequence[Type], opset: int) -
     if schema.body == "context":
         from armnn_parser_onnx.context import context_function
 
-        return context_function(node, schema, types, opset)
+        return context_function(node, schema, types(), opset)
     found = table.functions(schema.name)
     return max((each for each in found if each[0] <= opset), key=lambda each: each[0])[1]
 

@@ -8,6 +8,7 @@ integers in brackets.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from armnn_parser_onnx.wire.making import make_attribute
@@ -20,9 +21,17 @@ _ATTRIBUTE = re.compile(r"\s*(\w+)\s*(?::\s*\w+\s*)?=\s*(@\w+|\[[^\]]*\]|[^,\s]+
 def read_nodes(text: str) -> list[Node]:
     """Return the nodes of a text.
 
+    They must not be changed: texts that were read before have the same ones.
+
     Raises:
         ValueError: It is not in this form.
     """
+    return [*_nodes_of(text)]
+
+
+@functools.lru_cache(64)
+def _nodes_of(text: str) -> tuple[Node, ...]:
+    """Return the nodes, once for each of few texts."""
     nodes, place = [], 0
     while place < len(text):
         found = _NODE.match(text, place)
@@ -40,7 +49,7 @@ def read_nodes(text: str) -> list[Node]:
             )
         )
         place = found.end()
-    return nodes
+    return tuple(nodes)
 
 
 def _names(text: str) -> list[str]:

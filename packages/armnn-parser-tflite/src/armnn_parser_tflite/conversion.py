@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
     from armnn_parser_tflite.buffers import Buffers
     from armnn_parser_tflite.model_file import ModelFile
-    from armnn_parser_tflite.schema import Subgraph
+    from armnn_parser_tflite.schema import OperatorCode, Subgraph
 
 _DEEPEST_CALL = 8
 _MOST_CALLED_OPERATORS = 2**14
@@ -149,6 +149,7 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
         super().__init__(graph.network, graph.survey)
         self._graph = graph
         self._file = file
+        self._found: dict[OperatorCode, Converter] = {}
 
     def operator_of(self, record: OperatorRecord) -> Operator:
         return Operator(operator_type(record), f"{self._graph.prefix}{record.number}")
@@ -169,16 +170,10 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
         super().convert(record)
 
     def find(self, record: OperatorRecord) -> Converter:
-        custom = record.code.builtin == BuiltinOperator.CUSTOM
-        name = operator_type(record)
-        converter = find_converter(name, custom=custom)
-        if converter is None:
-            raise RefusedError(reason(name, custom=custom))
-        if record.code.version > converter.newest:
-            raise RefusedError(
-                f"it is of version {record.code.version}, newer than {converter.newest}"
-            )
-        return converter
+        found = self._found.get(record.code)
+        if found is None:
+            found = self._found[record.code] = _converter_of(record)
+        return found
 
     def add_layers(self, record: OperatorRecord, found: Converter) -> None:
         self._check_tensors(record, found)
@@ -211,6 +206,17 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
             )
             if not is_known:
                 raise RefusedError("it has a tensor of a type that is not supported")
+
+
+def _converter_of(record: OperatorRecord) -> Converter:
+    custom = record.code.builtin == BuiltinOperator.CUSTOM
+    name = operator_type(record)
+    converter = find_converter(name, custom=custom)
+    if converter is None:
+        raise RefusedError(reason(name, custom=custom))
+    if record.code.version > converter.newest:
+        raise RefusedError(f"it is of version {record.code.version}, newer than {converter.newest}")
+    return converter
 
 
 def _live_operators(subgraph: Subgraph) -> list[OperatorRecord]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from armnn.parsing.conversion import ValueTable
 from armnn_parser_tflite.tensors import info_of, to_array
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Network, Survey, Value
+    from armnn.tensor import TensorInfo
     from armnn_parser_tflite.buffers import Buffers
     from armnn_parser_tflite.schema import Subgraph, Tensor
     from armnn_parser_tflite.variables import Variables
@@ -69,23 +72,38 @@ class Graph(ValueTable[int]):
         """
         if index not in self.known:
             tensor = self.tensor(index)
-            info = info_of(tensor)
-            data = to_array(tensor, self.buffers)
-            if data is None and tensor.is_variable:
-                # One element, seen as many: the file may claim any size.
-                zero = info.zero_points[0] if info.zero_points else 0
-                data = np.broadcast_to(np.array(zero, info.data_type.numpy_dtype), tensor.shape)
-            if data is None:
-                raise ParseError(
-                    f"the tensor {tensor.name!r} is read, but it has no data and no input or "
-                    "operator before makes it"
-                )
+            data, info = self._stored(tensor)
             self.known[index] = self.network.add_constant(
-                data.astype(info.data_type.numpy_dtype, copy=False),
+                data,
                 info.with_shape(tensor.shape),
                 name=self.unique_name(tensor.name or f"tensor_{index}"),
             )
         return self.known[index]
+
+    def constant(self, index: int) -> NDArray[Any] | None:
+        """Return a tensor's data, None if the network computes it.
+
+        That makes no layer: weights in Float16 are read so only.
+
+        Raises:
+            ParseError: Nothing makes it, or its data is malformed.
+        """
+        known = self.known.get(index)
+        return self._stored(self.tensor(index))[0] if known is None else known.constant
+
+    def _stored(self, tensor: Tensor) -> tuple[NDArray[Any], TensorInfo]:
+        info = info_of(tensor)
+        data = to_array(tensor, self.buffers)
+        if data is None and tensor.is_variable:
+            # One element, seen as many: the file may claim any size.
+            zero = info.zero_points[0] if info.zero_points else 0
+            data = np.broadcast_to(np.array(zero, info.data_type.numpy_dtype), tensor.shape)
+        if data is None:
+            raise ParseError(
+                f"the tensor {tensor.name!r} is read, but it has no data and no input or "
+                "operator before makes it"
+            )
+        return data.astype(info.data_type.numpy_dtype, copy=False), info
 
     def check_free(self, index: int) -> None:
         """Check that a tensor has no value yet.

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armnn.parsing.conversion import Operation as ConvertedOperation
 from armnn.parsing.flatbuffers import FlatTable
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
 from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
-from armnn_parser_tflite.tensors import info_of, is_complex
+from armnn_parser_tflite.tensors import is_complex, is_half, unshaped_info_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Value
     from armnn.parsing.flatbuffers import FlatFile
     from armnn.tensor import Shape, TensorInfo
@@ -96,6 +98,16 @@ class Operation(ConvertedOperation):
             raise self.error(f"its input {index} is missing")
         return self.graph.value(self.record.inputs[index])
 
+    def constant(self, index: int) -> NDArray[Any] | None:
+        """Return an input's data without a layer, None if computed.
+
+        Raises:
+            ParseError: It is absent.
+        """
+        if not self.has_input(index):
+            raise self.error(f"its input {index} is missing")
+        return self.graph.constant(self.record.inputs[index])
+
     def input_name(self, index: int) -> str:
         """Return how messages name an input: by its number."""
         return str(index)
@@ -154,6 +166,10 @@ class Operation(ConvertedOperation):
         """
         return self.has_input(index) and is_complex(self.graph.tensor(self.record.inputs[index]))
 
+    def is_half(self, index: int) -> bool:
+        """Return whether an input is in Float16."""
+        return self.has_input(index) and is_half(self.graph.tensor(self.record.inputs[index]))
+
     def makes_complex(self) -> bool:
         """Return whether the first output is complex."""
         outputs = self.record.outputs
@@ -193,7 +209,7 @@ class Operation(ConvertedOperation):
         if index >= len(self.record.outputs):
             raise self.error(f"its output {index} is missing")
         tensor = self.graph.tensor(self.record.outputs[index])
-        return info_of(tensor).with_shape(None)
+        return unshaped_info_of(tensor)
 
     def layer_name(self, part: str = "") -> str:
         """Return a free layer name; ``part`` marks helpers.

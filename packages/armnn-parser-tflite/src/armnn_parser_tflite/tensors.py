@@ -6,6 +6,7 @@ They are checked before memory is taken.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,11 @@ def is_complex(tensor: Tensor) -> bool:
     return tensor.type == _COMPLEX64
 
 
+def is_half(tensor: Tensor) -> bool:
+    """Return whether the elements of a tensor are Float16."""
+    return _DATA_TYPES.get(tensor.type) is DataType.FLOAT16
+
+
 def is_handle(tensor: Tensor) -> bool:
     """Return whether a tensor is a variable's handle."""
     return tensor.type == _RESOURCE
@@ -100,6 +106,16 @@ def element_count(tensor: Tensor) -> int:
     return math.prod(dims)
 
 
+def unshaped_info_of(tensor: Tensor) -> TensorInfo:
+    """Return type and quantisation of a tensor.
+
+    Raises:
+        ParseError: Networks have no such tensor.
+    """
+    info = info_of(tensor)
+    return info.with_shape(None) if info.is_quantized else _plain_info(None, info.data_type)
+
+
 def info_of(tensor: Tensor) -> TensorInfo:
     """Return type, quantisation and shape of a tensor.
 
@@ -111,17 +127,24 @@ def info_of(tensor: Tensor) -> TensorInfo:
         ParseError: Networks have no such tensor.
     """
     element_count(tensor)
-    dims: tuple[Dimension, ...] = tuple(
-        None if declared == -1 else dim
-        for dim, declared in zip(tensor.shape, tensor.signature or tensor.shape, strict=True)
-    )
+    dims: tuple[Dimension, ...] = tensor.shape
+    if tensor.signature:
+        dims = tuple(
+            [None if d == -1 else dim for dim, d in zip(dims, tensor.signature, strict=True)]
+        )
     try:
         plain = stored_type(tensor.type)
         if tensor.quantization is None:
-            return TensorInfo(dims, plain)
+            return _plain_info(dims, plain)
         return _quantized(dims, plain, tensor.quantization)
     except ArmnnError as error:
         raise ParseError(f"the tensor {tensor.name!r}: {error}") from error
+
+
+@functools.lru_cache(1024)
+def _plain_info(dims: tuple[Dimension, ...] | None, plain: DataType) -> TensorInfo:
+    """Return an info; models have many tensors of one shape."""
+    return TensorInfo(dims, plain)
 
 
 def _quantized(

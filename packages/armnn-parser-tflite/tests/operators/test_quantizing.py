@@ -33,6 +33,22 @@ def test_float16_weights_become_their_float32_values(lite: Any) -> None:
     assert known.data.dtype == np.float32
     assert known.data.tolist() == [float(each) for each in stored]
     assert "Cast" not in {layer.type for layer in network.layers}
+    assert sorted(layer.guid for layer in network.layers) == [0, 1, 2, 3]  # none came and went
+
+
+def test_float16_weights_are_a_layer_where_others_read_them(lite: Any) -> None:
+    stored = np.array([0.5, -2], np.float16)
+    operators = [
+        lite.Op("DEQUANTIZE", ["h"], ["w"], version=3),
+        lite.Op("CAST", ["h"], ["y"]),
+    ]
+    tensors = {"h": lite.constant(stored), "w": lite.Tensor(shape=(2,))}
+    data = lite.build(
+        operators, {**tensors, "y": lite.Tensor(shape=(2,))}, inputs=[], outputs=["w", "y"]
+    )
+    network = parse(data)
+    held = {layer.name: layer.data.dtype for layer in network.layers if layer.data is not None}
+    assert held == {"w": np.float32, "h": np.float16}
 
 
 def test_quantize_from_one_scale_to_another(lite: Any) -> None:

@@ -11,11 +11,12 @@ from armnn.backends.named_frames import blamed
 from armnn.errors import ArmnnError, BackendError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from armnn.backends import Backend, ModelContext
     from armnn.backends.support import Support
     from armnn.graph import Layer, Network
+    from armnn.layers import RequiredApi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,9 @@ class Candidate:
         Raises:
             BackendError: The backend failed instead of answering.
         """
-        known = self._answer_of_host(layer)
+        from armnn.layers import required_api  # late: nothing is assigned from a cache
+
+        known = self._answer_of_host(layer, required_api)
         if known is not None:
             return known
         try:
@@ -64,7 +67,9 @@ class Candidate:
         """
         if not isinstance(self.backend, NetworkBackend):
             return {}
-        answers = {layer: self._answer_of_host(layer) for layer in layers}
+        from armnn.layers import required_api
+
+        answers = {layer: self._answer_of_host(layer, required_api) for layer in layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
         if asked:
             from armnn.backends import SubgraphView  # late: a prepared model asks nothing
@@ -77,14 +82,12 @@ class Candidate:
             answers.update(zip(view.layers, found, strict=True))
         return {layer: answer for layer, answer in answers.items() if answer is not None}
 
-    def _answer_of_host(self, layer: Layer) -> Support | None:
+    def _answer_of_host(self, layer: Layer, required: Callable[..., RequiredApi]) -> Support | None:
         """Return the refusal of a too young layer, else None.
 
         It is younger than the backend.
         """
-        from armnn.layers import required_api  # late: nothing is assigned from a cache
-
-        need = required_api(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
+        need = required(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
         version = self.backend.api_version
         if (version.major, version.minor) < need.version:
             major, minor = need.version

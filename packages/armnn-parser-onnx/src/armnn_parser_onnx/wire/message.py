@@ -162,8 +162,9 @@ class Message:
 
     def replaced(self, **fields: Any) -> Self:
         """Return a copy with other values of some fields."""
-        made = type(self)()
-        made.__dict__.update({name: getattr(self, name) for name in self.FIELDS} | fields)
+        self.decode()
+        made = type(self).__new__(type(self))
+        made.__dict__ = {**self.__dict__, **fields}
         return made
 
     def _decoded(self) -> dict[str, Any]:

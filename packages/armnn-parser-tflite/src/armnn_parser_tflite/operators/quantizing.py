@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.parsing.conversion import RefusedError
-from armnn.types import ActivationFunction, DataType
+from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
 
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ def dequantize(operation: Operation) -> Value:
     Models store weights in Float16, which are converted here: a layer of each would be made,
     computed and removed again.
     """
-    value, real = operation.input(), operation.info().data_type
-    if value.info.data_type is DataType.FLOAT16 and value.constant is not None:
-        data = value.constant.astype(real.numpy_dtype)
+    halves = operation.constant(0) if operation.is_half(0) else None
+    if halves is not None:
+        data = halves.astype(operation.info().data_type.numpy_dtype)
         return operation.network.add_constant(data, name=operation.layer_name())
+    value, real = operation.input(), operation.info().data_type
     if value.info.data_type.is_float:
         return operation.network.add_cast(value, name=operation.layer_name(), output=real)
     if not value.info.is_quantized:

@@ -335,15 +335,17 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     def _answer_of_host(self, layer: Layer) -> Support | None:
         """Return the host's answer, None if C is queried."""
-        from armnn.backends.support import SUPPORTED, Support  # late: a stored program asks nothing
-
         if layer.type == "PreCompiled":
+            from armnn.backends.support import SUPPORTED, Support  # late: for few layers
+
             program = layer.compiled
             if isinstance(program, NativeProgram) and program.library is self.library:
                 return SUPPORTED
             return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
         for value in layer.outputs:
             if not value.info.is_static:
+                from armnn.backends.support import Support
+
                 return Support.no(
                     f"the shape of {value.name!r} is known only when it is computed, and the C "
                     "interface takes outputs of known shape"

@@ -10,13 +10,15 @@ from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.types import ActivationFunction
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
     from armnn.graph._adding import Adding
     from armnn.graph.layer import Value
     from armnn.layers import RequestedLike
 
-    Operand = Value | NDArray[Any]
+    Operand: TypeAlias = Value | NDArray[Any]
 else:
     Adding = object
 

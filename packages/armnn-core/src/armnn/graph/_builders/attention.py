@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
     from armnn.graph._adding import Adding
     from armnn.graph.layer import Value
     from armnn.layers import RequestedLike
 
-    Operand = Value | NDArray[Any]
+    Operand: TypeAlias = Value | NDArray[Any]
 else:
     Adding = object
 

@@ -10,6 +10,7 @@ from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppres
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from armnn.graph.layer import Value
     from armnn.layers import RequestedLike
 
-    Operand = Value | NDArray[Any]
+    Operand: TypeAlias = Value | NDArray[Any]
 else:
     Adding = object
 

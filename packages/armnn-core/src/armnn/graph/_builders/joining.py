@@ -11,6 +11,7 @@ from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from armnn.graph.layer import Value
     from armnn.layers import RequestedLike
 
-    Operand = Value | NDArray[Any]
+    Operand: TypeAlias = Value | NDArray[Any]
 else:
     Adding = object
 

@@ -21,6 +21,7 @@ from armnn.layers.plumbing import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.graph.layer import Value
     from armnn.layers import RequestedLike
 
-    Operand = Value | NDArray[Any]
+    Operand: TypeAlias = Value | NDArray[Any]
 else:
     Adding = object
 

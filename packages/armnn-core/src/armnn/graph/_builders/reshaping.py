@@ -24,6 +24,7 @@ from armnn.types import DataLayout, PaddingMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from armnn.graph.layer import Value
     from armnn.layers import RequestedLike
 
-    Operand = Value | NDArray[Any]
+    Operand: TypeAlias = Value | NDArray[Any]
 else:
     Adding = object
 

@@ -243,6 +243,8 @@ def _order(
 ) -> Sequence[tuple[str, Candidate | None]]:
     """Return whom to ask: choice, hint, preferences; each once."""
     named = (options.layer_backends.get(layer.name), layer.backend_hint)
+    if named == (None, None):  # as of nearly all
+        return tuple({each.id: each for each in assignment.candidates}.items())
     order = {each: assignment.by_id(each) for each in named if each is not None}
     for candidate in assignment.candidates:
         order.setdefault(candidate.id, candidate)

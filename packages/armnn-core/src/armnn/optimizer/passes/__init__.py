@@ -24,32 +24,39 @@ if TYPE_CHECKING:
 Pass: TypeAlias = "Callable[[Network], int]"
 """Changes a network in place and returns how many times it changed something."""
 
-_BINARY = (
+_ACTIVATION = ("Activation",)
+_ARITHMETIC = (
     *("Addition", "Subtraction", "Multiplication", "Division", "Maximum", "Minimum"),
     "ElementwiseBinary",
 )
-_PERMUTATIONS = ("Permute", "Transpose")
 _CONVERSIONS = ("Cast", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
+_CONVOLUTIONS = (
+    *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d", "Convolution3d"),
+    "ConvolutionInteger",
+)
+_LINEAR = (*_CONVOLUTIONS, "FullyConnected")
+_PERMUTATIONS = ("Permute", "Transpose")
+_POOLINGS = ("Pooling2d", "Pooling3d")
 
 PASSES: tuple[Pass, ...] = (
     PassOnDemand("squash_equal_siblings"),
-    PassOnDemand("cancel_inverse_conversions", *_CONVERSIONS),
-    PassOnDemand("convert_constants", *_CONVERSIONS),
-    PassOnDemand("move_permute_down", *_PERMUTATIONS),
-    PassOnDemand("cancel_inverse_permutes", *_PERMUTATIONS),
-    PassOnDemand("permute_batch_to_space_as_depth_to_space", "BatchToSpaceNd"),
-    PassOnDemand("permute_as_reshape", *_PERMUTATIONS),
-    PassOnDemand("merge_reshapes", "Reshape"),
-    PassOnDemand("delete_broadcast_to", "BroadcastTo"),
-    PassOnDemand("max_min_into_bounded_relu", *_BINARY),
-    PassOnDemand("recognize_embedding", "BatchMatMul"),
-    PassOnDemand("recognize_hard_swish", *_BINARY),
-    PassOnDemand("recognize_gelu", "ElementwiseUnary"),
-    PassOnDemand("recognize_layer_normalization", *_BINARY),
-    PassOnDemand("recognize_swish", *_BINARY),
-    PassOnDemand("fold_batch_normalization", "BatchNormalization"),
-    PassOnDemand("fold_channel_arithmetic", "Activation", *_BINARY),
-    PassOnDemand("fold_pad", "Pad"),
+    PassOnDemand("cancel_inverse_conversions", _CONVERSIONS),
+    PassOnDemand("convert_constants", _CONVERSIONS),
+    PassOnDemand("move_permute_down", _PERMUTATIONS),
+    PassOnDemand("cancel_inverse_permutes", _PERMUTATIONS),
+    PassOnDemand("permute_batch_to_space_as_depth_to_space", ("BatchToSpaceNd",)),
+    PassOnDemand("permute_as_reshape", _PERMUTATIONS),
+    PassOnDemand("merge_reshapes", ("Reshape",)),
+    PassOnDemand("delete_broadcast_to", ("BroadcastTo",)),
+    PassOnDemand("max_min_into_bounded_relu", _ARITHMETIC),
+    PassOnDemand("recognize_embedding", ("BatchMatMul",), ("Comparison",)),
+    PassOnDemand("recognize_hard_swish", _ACTIVATION, _ARITHMETIC),
+    PassOnDemand("recognize_gelu", ("ElementwiseUnary",), _ARITHMETIC),
+    PassOnDemand("recognize_layer_normalization", _ARITHMETIC),
+    PassOnDemand("recognize_swish", _ACTIVATION, _ARITHMETIC),
+    PassOnDemand("fold_batch_normalization", ("BatchNormalization",), _LINEAR),
+    PassOnDemand("fold_channel_arithmetic", (*_ACTIVATION, *_ARITHMETIC), _LINEAR),
+    PassOnDemand("fold_pad", ("Pad",), (*_CONVOLUTIONS, *_POOLINGS)),
     PassOnDemand("remove_dead_layers"),
 )
 """The passes in their order; callers that can compute layers put ``fold_constants`` before them."""

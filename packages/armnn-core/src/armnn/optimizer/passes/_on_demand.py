@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from armnn.graph import Network
 
 
@@ -16,22 +18,26 @@ class PassOnDemand:
     Most networks have work for few passes, and a pass imports the families that it is about.
     """
 
-    __slots__ = ("__name__", "needed")
+    __slots__ = ("__name__", "_function", "needed")
 
-    def __init__(self, name: str, *needed: str) -> None:
+    def __init__(self, name: str, *needed: Iterable[str]) -> None:
         """Import nothing yet.
 
         Args:
             name: Of the pass and of its module.
-            needed: The types of layers of which a network must have one; none if any will do.
+            needed: Types of layers; a network must have one of each of these groups.
         """
         self.__name__ = name
-        self.needed = frozenset(needed)
+        self.needed = tuple(map(frozenset, needed))
+        self._function: Callable[[Network], int] | None = None
 
     def __call__(self, network: Network) -> int:
         """Change a network; return how many times."""
-        if self.needed and self.needed.isdisjoint(network.topological_order().types):
-            return 0
-        module = import_module(f"{__package__}.{self.__name__}")
-        changes: int = getattr(module, self.__name__)(network)
-        return changes
+        present = network.topological_order().types
+        for types in self.needed:
+            if types.isdisjoint(present):
+                return 0
+        if self._function is None:
+            module = import_module(f"{__package__}.{self.__name__}")
+            self._function = getattr(module, self.__name__)
+        return self._function(network)

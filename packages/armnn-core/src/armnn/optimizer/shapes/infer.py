@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn._symbolic import is_symbolic
 from armnn.errors import ShapeError
 from armnn.layers import filled_descriptor
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
+    from armnn.tensor import TensorInfo
 
 
 def infer_shapes(network: Network) -> None:
@@ -70,8 +72,14 @@ def update_outputs(layer: Layer) -> None:
     if layer.is_inferred:
         return
     for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
-        value.info = info
+        if not _is_same(info, value.info):  # else what follows would be inferred again, too
+            value.info = info
     layer.note_inference()
+
+
+def _is_same(info: TensorInfo, other: TensorInfo) -> bool:
+    """Return whether infos are equal, where asking decides nothing."""
+    return not (is_symbolic(info.shape) or is_symbolic(other.shape)) and info == other
 
 
 def fill_descriptor(network: Network, layer: Layer) -> None:

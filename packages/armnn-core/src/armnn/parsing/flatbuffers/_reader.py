@@ -31,6 +31,8 @@ _ERRORS = (struct.error, ValueError)
 _WORK_PER_BYTE = 16
 _LEAST_WORK = 2**16
 
+_uint16_at = UINT16.unpack_from
+
 _EMPTY = struct.pack("<HHi", 4, 4, 4)
 """A table without fields, which starts at 4: reading it gives the defaults of the schema."""
 
@@ -221,21 +223,20 @@ class FlatTable:
             ParseError: The field is outside of the file.
         """
         try:
-            place = self._place(slot)
-            return None if place is None else read(self._data, place)
+            start, size = self._vtable or self._find_vtable()
+            # Models have thousands of fields: a call of a function counts.
+            offset = _uint16_at(self._data, start + slot)[0] if slot < size else 0
+            return read(self._data, self._position + offset) if offset else None
         except _ERRORS as error:
             raise self._file.error(f"{self._kind}.{name} is outside of it") from error
 
-    def _place(self, slot: int) -> int | None:
-        """Return a field's place, None if the table lacks it."""
-        if self._vtable is None:
-            start = self._position - INT32.unpack_from(self._data, self._position)[0]
-            if start < 0:  # from which Python would count back from the end
-                raise ValueError(f"the vtable's offset is {start}")
-            self._vtable = start, UINT16.unpack_from(self._data, start)[0]
-        start, size = self._vtable
-        offset = UINT16.unpack_from(self._data, start + slot)[0] if slot < size else 0
-        return self._position + offset if offset else None
+    def _find_vtable(self) -> tuple[int, int]:
+        """Return where the vtable is, and its bytes."""
+        start = self._position - INT32.unpack_from(self._data, self._position)[0]
+        if start < 0:  # from which Python would count back from the end
+            raise ValueError(f"the vtable's offset is {start}")
+        self._vtable = start, _uint16_at(self._data, start)[0]
+        return self._vtable
 
     def _decoded(self, text: bytes | None) -> str:
         if text is None:
