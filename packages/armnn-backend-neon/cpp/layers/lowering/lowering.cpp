@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "graph/packed.h"
@@ -105,7 +106,7 @@ namespace {
    them may mean something else to a younger host. Activation and ArgMinMax look up their functions
    themselves. */
 struct Enumeration {
-  const char *parameter;
+  std::string_view parameter;
   int64_t least, highest;
 };
 constexpr Enumeration kEnumerations[] = {
@@ -125,12 +126,13 @@ constexpr Enumeration kEnumerations[] = {
 };
 
 void require_known_enumerators(const Layer &layer) {
-  for (const Enumeration &each : kEnumerations) {
-    const Attribute *found = layer.attribute(each.parameter);
-    if (found == nullptr) continue;
-    for (const int64_t number : found->integers) {
-      if (number >= each.least && number <= each.highest) continue;
-      throw Refusal{std::string(each.parameter) + " has the unknown number " + std::to_string(number)};
+  for (const auto &[name, attribute] : layer.attributes) {
+    const auto is_it = [&parameter = name](const Enumeration &each) { return each.parameter == parameter; };
+    const auto *found = std::find_if(std::begin(kEnumerations), std::end(kEnumerations), is_it);
+    if (found == std::end(kEnumerations)) continue;
+    for (const int64_t number : attribute.integers) {
+      if (number >= found->least && number <= found->highest) continue;
+      throw Refusal{name + " has the unknown number " + std::to_string(number)};
     }
   }
 }
