@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Arithmetic of shapes in constants that hold symbolic numbers.
 
-Such constants are small arrays of Python objects. Layers that move elements are computed on their
-positions, the frequent ones here, others by a backend; arithmetic is done element by element.
+Such constants are small arrays of Python objects. Layers that move elements are computed here if
+they are frequent, others by a backend on the positions; arithmetic is done element by element.
 """
 
 from __future__ import annotations
@@ -19,15 +19,11 @@ from armnn.optimizer.symbolic.movement import MOVED, carried, moved_by
 from armnn.types import BinaryOperation, ComparisonOperation, UnaryOperation
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
     from armnn.optimizer.evaluation import Evaluate
     from armnn.tensor import TensorInfo
-
-    Places: TypeAlias = NDArray[Any]
 
 MOST_ELEMENTS = 100
 """Of a constant that is computed here; positions in it fit every data type."""
@@ -45,28 +41,27 @@ def moved(layer: Layer) -> list[NDArray[Any]] | None:
     if layer.type not in MOVED:
         return None
     (made,) = layer.output_infos
+    dtype = made.data_type.numpy_dtype
+    if dtype.kind not in "biu" or made.is_quantized:
+        return None
     first, last = MOVED[layer.type]
-    pool: list[Any] = []
-    places: list[NDArray[Any]] = []
+    arrays: list[NDArray[Any]] = []
     for index, value in enumerate(layer.inputs):
         array = None if value is None else value.constant
-        if value is None or array is None or len(pool) + array.size > MOST_ELEMENTS:
+        if value is None or array is None or array.size > MOST_ELEMENTS:
             return None
-        if not first <= index < last:
-            places.append(array)
-            continue
-        if value.info.data_type is not made.data_type or value.info.is_quantized:
+        if first <= index < last:
+            if value.info.data_type is not made.data_type:
+                return None
+        elif array.dtype == object:
             return None
-        begin = len(pool)
-        pool += array.ravel().tolist()
-        places.append(np.arange(begin, len(pool)).reshape(array.shape))
-    dtype = made.data_type.numpy_dtype
-    if dtype.kind not in "biu" or made.is_quantized or any(map(is_symbolic, places)):
-        return None
-    found = moved_by(layer.type, layer.descriptor, made, places)
-    if found is None:
+        arrays.append(array)
+    found = moved_by(layer.type, layer.descriptor, made, arrays)
+    if found is None or found.size > MOST_ELEMENTS:
         return None  # the backend says what is wrong
-    return [_array_of([pool[place] for place in found.ravel().tolist()], found.shape, dtype)]
+    if found.dtype != object:
+        return [np.array(found, dtype)]
+    return [_array_of(found.ravel().tolist(), found.shape, dtype)]
 
 
 def computed(layer: Layer, evaluate: Evaluate) -> list[NDArray[Any]] | None:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
 
     Array: TypeAlias = NDArray[Any]
 
@@ -66,18 +67,23 @@ def carried(
 def moved_by(
     kind: str, descriptor: Any, made: TensorInfo, operands: Sequence[Array]
 ) -> Array | None:
-    """Return moved elements, or their positions; None if it fails.
+    """Return moved elements, which may be symbolic; None if it fails.
 
     Args:
         kind: The type of the layer, of :data:`MOVED`.
         descriptor: Its parameters.
         made: The info of its output.
-        operands: The elements, or positions, with what says where they go.
+        operands: The elements, with what says where they go.
     """
     try:
-        return np.asarray(_MOVES[kind](descriptor, made, *operands))
+        found = _MOVES[kind](descriptor, made, *operands)
     except (IndexError, ValueError):
         return None
+    if type(found) is np.ndarray:
+        return found
+    single = np.empty((), getattr(found, "dtype", object))  # NumPy makes no array of one element
+    single[()] = found
+    return single
 
 
 def _filled(value: float, made: TensorInfo) -> Array | None:
