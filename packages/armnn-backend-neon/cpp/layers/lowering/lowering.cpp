@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <limits>
 
 #include "graph/packed.h"
@@ -127,12 +126,12 @@ constexpr Enumeration kEnumerations[] = {
 
 void require_known_enumerators(const Layer &layer) {
   for (const auto &[name, attribute] : layer.attributes) {
-    const auto is_it = [&parameter = name](const Enumeration &each) { return each.parameter == parameter; };
-    const auto *found = std::find_if(std::begin(kEnumerations), std::end(kEnumerations), is_it);
-    if (found == std::end(kEnumerations)) continue;
-    for (const int64_t number : attribute.integers) {
-      if (number >= found->least && number <= found->highest) continue;
-      throw Refusal{name + " has the unknown number " + std::to_string(number)};
+    for (const Enumeration &each : kEnumerations) {
+      if (each.parameter != name) continue;
+      for (const int64_t number : attribute.integers) {
+        if (number >= each.least && number <= each.highest) continue;
+        throw Refusal{name + " has the unknown number " + std::to_string(number)};
+      }
     }
   }
 }

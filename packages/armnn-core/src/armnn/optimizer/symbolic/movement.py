@@ -67,7 +67,7 @@ def carried(
 def moved_by(
     kind: str, descriptor: Any, made: TensorInfo, operands: Sequence[Array]
 ) -> Array | None:
-    """Return moved elements, which may be symbolic; None if it fails.
+    """Return moved elements, symbolic ones too; None if it fails.
 
     Args:
         kind: The type of the layer, of :data:`MOVED`.
