@@ -105,7 +105,7 @@ namespace {
    them may mean something else to a younger host. Activation and ArgMinMax look up their functions
    themselves. */
 struct Enumeration {
-  const char *parameter;
+  std::string_view parameter;
   int64_t least, highest;
 };
 constexpr Enumeration kEnumerations[] = {
@@ -125,12 +125,13 @@ constexpr Enumeration kEnumerations[] = {
 };
 
 void require_known_enumerators(const Layer &layer) {
-  for (const Enumeration &each : kEnumerations) {
-    const Attribute *found = layer.attribute(each.parameter);
-    if (found == nullptr) continue;
-    for (const int64_t number : found->integers) {
-      if (number >= each.least && number <= each.highest) continue;
-      throw Refusal{std::string(each.parameter) + " has the unknown number " + std::to_string(number)};
+  for (const auto &[name, attribute] : layer.attributes) {
+    for (const Enumeration &each : kEnumerations) {
+      if (each.parameter != name) continue;
+      for (const int64_t number : attribute.integers) {
+        if (number >= each.least && number <= each.highest) continue;
+        throw Refusal{name + " has the unknown number " + std::to_string(number)};
+      }
     }
   }
 }

@@ -254,7 +254,8 @@ class LayerGraph:
         """Let every reader of ``old`` read ``new``."""
         checked_value(new, "the new value")
         for layer, index in tuple(checked_value(old, "the old value").uses):
-            self.replace_input(layer, index, new)
+            values = checked_member(layer, self._layers, self.name).inputs
+            self._read_instead(layer, (*values[:index], new, *values[index + 1 :]))
 
     def replace_input(self, layer: Layer, index: int, value: Value | None) -> None:
         """Let an input of a layer read another value."""

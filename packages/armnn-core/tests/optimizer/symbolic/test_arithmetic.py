@@ -69,6 +69,22 @@ def test_numbers_that_depend_on_the_shapes_are_moved_as_they_are() -> None:
     assert found.tolist()[1:] == [5, 3]
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_single_number_is_moved_without_a_decision(place: int) -> None:
+    tape = Tape()
+    size = tape.input(7)
+    layer = layer_of("gather", np.array([7, 5]), np.array(place))
+    first = layer.inputs[0]
+    assert first is not None
+    first.producer.data = np.array([None, 5])
+    first.producer.data[0] = size
+    (found,) = moved(layer) or ()
+    assert found.shape == ()
+    assert found.item() is size if place == 0 else found.item() == 5
+    assert found.dtype == (object if place == 0 else np.int64)
+    assert tape.replay([9]) is not None
+
+
 @pytest.mark.parametrize(
     "layer",
     [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Arithmetic of shapes in constants that hold symbolic numbers.
 
-Such constants are small arrays of Python objects. Layers that move elements are computed on their
-positions, the frequent ones here, others by a backend; arithmetic is done element by element.
+Such constants are small arrays of Python objects. Layers that move elements are computed here if
+they are frequent, others by a backend on the positions; arithmetic is done element by element.
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ import numpy as np
 
 from armnn._symbolic import is_symbolic
 from armnn.graph import Network
+from armnn.optimizer.symbolic.movement import MOVED, carried, moved_by
 from armnn.types import BinaryOperation, ComparisonOperation, UnaryOperation
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
     from armnn.optimizer.evaluation import Evaluate
     from armnn.tensor import TensorInfo
-
-    Places: TypeAlias = NDArray[Any]
 
 MOST_ELEMENTS = 100
 """Of a constant that is computed here; positions in it fit every data type."""
@@ -41,59 +38,30 @@ def moved(layer: Layer) -> list[NDArray[Any]] | None:
     Args:
         layer: Its inputs are constant, its parameters and the shape of its output are plain.
     """
-    move = _MOVES.get(layer.type)
-    if move is None:
+    if layer.type not in MOVED:
         return None
     (made,) = layer.output_infos
-    first, last = _MOVED[layer.type]
-    pool: list[Any] = []
-    places: list[NDArray[Any]] = []
+    dtype = made.data_type.numpy_dtype
+    if dtype.kind not in "biu" or made.is_quantized:
+        return None
+    first, last = MOVED[layer.type]
+    arrays: list[NDArray[Any]] = []
     for index, value in enumerate(layer.inputs):
         array = None if value is None else value.constant
-        if value is None or array is None or len(pool) + array.size > MOST_ELEMENTS:
+        if value is None or array is None or array.size > MOST_ELEMENTS:
             return None
-        if not first <= index < last:
-            places.append(array)
-            continue
-        if value.info.data_type is not made.data_type or value.info.is_quantized:
+        if first <= index < last:
+            if value.info.data_type is not made.data_type:
+                return None
+        elif array.dtype == object:
             return None
-        begin = len(pool)
-        pool += array.ravel().tolist()
-        places.append(np.arange(begin, len(pool)).reshape(array.shape))
-    dtype = made.data_type.numpy_dtype
-    if dtype.kind not in "biu" or made.is_quantized or any(map(is_symbolic, places)):
-        return None
-    try:
-        found = np.asarray(move(layer.descriptor, made, *places))
-    except (IndexError, ValueError):
+        arrays.append(array)
+    found = moved_by(layer.type, layer.descriptor, made, arrays)
+    if found is None or found.size > MOST_ELEMENTS:
         return None  # the backend says what is wrong
-    return [_array_of([pool[place] for place in found.ravel().tolist()], found.shape, dtype)]
-
-
-def _gather(descriptor: Any, _made: TensorInfo, data: Places, indices: Places) -> Places:
-    return np.take(data, indices, axis=descriptor.axis)
-
-
-def _concat(descriptor: Any, _made: TensorInfo, *data: Places) -> Places:
-    return np.concatenate(data, axis=descriptor.axis)
-
-
-def _reshape(_descriptor: Any, made: TensorInfo, data: Places) -> Places:
-    return data.reshape(made.static_shape)
-
-
-def _strided_slice(descriptor: Any, _made: TensorInfo, data: Places) -> Places:
-    found: Places = data[descriptor.index(data.ndim)]
-    return found
-
-
-_MOVES: dict[str, Callable[..., Places]] = {
-    "Concat": _concat,
-    "Gather": _gather,
-    "Reshape": _reshape,
-    "StridedSlice": _strided_slice,
-}
-"""What is done with the positions of the elements; see :func:`moved`."""
+    if found.dtype != object:
+        return [np.array(found, dtype)]
+    return [_array_of(found.ravel().tolist(), found.shape, dtype)]
 
 
 def computed(layer: Layer, evaluate: Evaluate) -> list[NDArray[Any]] | None:
@@ -109,6 +77,35 @@ def computed(layer: Layer, evaluate: Evaluate) -> list[NDArray[Any]] | None:
         return None
     if layer.type in _MOVED:
         return _moved(layer, inputs, evaluate)
+    return _by_elements(layer, inputs)
+
+
+def plain_outputs(layer: Layer) -> list[NDArray[Any]] | None:
+    """Return the outputs' data, None if a backend computes it.
+
+    Args:
+        layer: Its inputs are constant, and nothing of it is symbolic.
+    """
+    values = [None if value is None else value.constant for value in layer.inputs]
+    infos = layer.output_infos
+    operands = [
+        None if value is None or info is None else (value, info)
+        for value, info in zip(values, layer.input_infos, strict=True)
+    ]
+    found = carried(layer.type, layer.descriptor, infos[0], operands)
+    if found is not None:
+        return [found]
+    are_few = all(each is not None and each.size <= MOST_ELEMENTS for each in values)
+    if not are_few or not all(map(_is_whole, (*layer.input_infos, *infos))):
+        return None
+    return _by_elements(layer, values)
+
+
+def _is_whole(info: TensorInfo | None) -> bool:
+    return info is not None and info.data_type.numpy_dtype.kind in "biu" and not info.is_quantized
+
+
+def _by_elements(layer: Layer, inputs: Sequence[NDArray[Any] | None]) -> list[NDArray[Any]] | None:
     function = _function_of(layer)
     dtype = layer.output_infos[0].data_type.numpy_dtype
     if function is None or dtype.kind not in "biu":
@@ -187,14 +184,11 @@ def _moved(
 
 
 _MOVED = {
-    "Concat": (0, MOST_ELEMENTS),
+    **MOVED,
     "Stack": (0, MOST_ELEMENTS),
-    "Where": (1, 3),
-    **dict.fromkeys(
-        ("Gather", "Reshape", "Slice", "Splitter", "StridedSlice", "Transpose"), (0, 1)
-    ),
+    **dict.fromkeys(("Slice", "Splitter", "Transpose"), (0, 1)),
 }
-"""Layers that move elements of the inputs from one position to before another one."""
+"""Likewise; see :data:`MOVED`. A backend computes the others on positions."""
 
 
 def _element(function: Callable[..., Any], row: Sequence[Any], dtype: np.dtype[Any]) -> Any:

@@ -15,6 +15,7 @@ from armnn._dataclasses import dataclass, fields, replace
 from armnn._symbolic import Symbolic, is_symbolic, settled
 from armnn.errors import ArmnnError
 from armnn.graph import Network
+from armnn.optimizer.symbolic.movement import carried
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
@@ -56,17 +57,19 @@ class Recipe:
         Raises:
             UntraceableError: No backend computes the layer.
         """
-        network = Network()
-        inputs = [
+        operands = [
             None
             if each is None
-            else network.add_constant(
-                data_of(each[0], each[1], numbers, known), settled_info(each[1], numbers)
-            )
+            else (data_of(each[0], each[1], numbers, known), settled_info(each[1], numbers))
             for each in self.operands
         ]
         descriptor = settled_descriptor(self.descriptor, numbers)
         infos = [settled_info(info, numbers) for info in self.outputs]
+        found = carried(self.spec.name, descriptor, infos[0], operands)
+        if found is not None:
+            return [found]
+        network = Network()
+        inputs = [None if each is None else network.add_constant(*each) for each in operands]
         results = evaluate(network.add(self.spec.name, inputs, descriptor, outputs=infos))
         if results is None:
             raise UntraceableError(f"no backend computes a constant {self.spec.name} layer")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._symbolic import Tape, is_symbolic
 from armnn.graph.statistics import has_multiply_adds, multiply_adds_of
 from armnn.layers import infer_outputs
-from armnn.optimizer.symbolic.arithmetic import computed, decided, moved
+from armnn.optimizer.symbolic.arithmetic import computed, decided, moved, plain_outputs
 from armnn.optimizer.symbolic.recipes import (
     Recipe,
     ShapeConstants,
@@ -138,11 +138,12 @@ class Trace:
             found = moved(layer)
             if found is not None:
                 return found
-            if any(is_symbolic(each) for each in operands):
-                found = computed(layer, evaluate)
-                if found is not None:
-                    return found
-                decided(layer)
+            if not any(map(is_symbolic, operands)):
+                return plain_outputs(layer) or evaluate(layer)
+            found = computed(layer, evaluate)
+            if found is not None:
+                return found
+            decided(layer)
             return evaluate(layer)
         infos = layer.input_infos
         pairs = [

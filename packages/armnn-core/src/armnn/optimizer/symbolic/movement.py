@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Layers that move, repeat or fill elements, without a backend.
+
+One takes a microsecond here, and fifty and more through a backend, whose modules are then imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
+
+    Array: TypeAlias = NDArray[Any]
+
+MOVED = {
+    "BroadcastTo": (0, 1),
+    "Concat": (0, 100),
+    "Gather": (0, 1),
+    "Reshape": (0, 1),
+    "StridedSlice": (0, 1),
+    "Where": (1, 3),
+}
+"""Layers of one output that move elements: of the inputs from one position to before another."""
+
+_FILLED = (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64)
+
+
+def carried(
+    kind: str,
+    descriptor: Any,
+    made: TensorInfo,
+    operands: Sequence[tuple[Array, TensorInfo] | None],
+) -> Array | None:
+    """Return the output of a layer that changes no element.
+
+    None of another layer, and where a backend is to say what is wrong.
+
+    Args:
+        kind: The type of the layer.
+        descriptor: Its parameters, plain as all that follows.
+        made: The info of its output.
+        operands: The data of its inputs with their infos; None if one is absent.
+    """
+    if kind == "Fill":
+        return _filled(descriptor.value, made)
+    if kind not in MOVED or made.is_quantized:
+        return None
+    first, last = MOVED[kind]
+    data = [each[0] for each in operands if each is not None]
+    kept = [each is not None and each[1].data_type is made.data_type for each in operands]
+    if len(data) < len(operands) or not all(kept[first:last]):
+        return None
+    found = moved_by(kind, descriptor, made, data)
+    return None if found is None or found.shape != made.shape else np.array(found, order="C")
+
+
+def moved_by(
+    kind: str, descriptor: Any, made: TensorInfo, operands: Sequence[Array]
+) -> Array | None:
+    """Return moved elements, symbolic ones too; None if it fails.
+
+    Args:
+        kind: The type of the layer, of :data:`MOVED`.
+        descriptor: Its parameters.
+        made: The info of its output.
+        operands: The elements, with what says where they go.
+    """
+    try:
+        found = _MOVES[kind](descriptor, made, *operands)
+    except (IndexError, ValueError):
+        return None
+    if type(found) is np.ndarray:
+        return found
+    single = np.empty((), getattr(found, "dtype", object))  # NumPy makes no array of one element
+    single[()] = found
+    return single
+
+
+def _filled(value: float, made: TensorInfo) -> Array | None:
+    if made.data_type not in _FILLED:
+        return None
+    dtype = made.data_type.numpy_dtype
+    if dtype.kind == "f":
+        is_held = abs(value) <= float(np.finfo(dtype).max)
+    else:
+        limits = np.iinfo(dtype)
+        is_held = limits.min <= value <= limits.max and value == int(value)
+    return np.full(made.static_shape, value, dtype) if is_held else None
+
+
+def _broadcast_to(descriptor: Any, _made: TensorInfo, data: Array) -> Array:
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, descriptor.broadcast_to_shape))
+
+
+def _gather(descriptor: Any, _made: TensorInfo, data: Array, indices: Array) -> Array:
+    return np.take(data, indices, axis=descriptor.axis)
+
+
+def _concat(descriptor: Any, _made: TensorInfo, *data: Array) -> Array:
+    return np.concatenate(data, axis=descriptor.axis)
+
+
+def _reshape(_descriptor: Any, made: TensorInfo, data: Array) -> Array:
+    return data.reshape(made.static_shape)
+
+
+def _strided_slice(descriptor: Any, _made: TensorInfo, data: Array) -> Array:
+    found: Array = data[descriptor.index(data.ndim)]
+    return found
+
+
+def _where(_descriptor: Any, _made: TensorInfo, condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y)
+
+
+_MOVES: dict[str, Callable[..., Array]] = {
+    "BroadcastTo": _broadcast_to,
+    "Concat": _concat,
+    "Gather": _gather,
+    "Reshape": _reshape,
+    "StridedSlice": _strided_slice,
+    "Where": _where,
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What is computed without a backend is what CpuRef computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn.graph import Layer, Network
+from armnn.layers import LAYERS
+from armnn.optimizer.symbolic.arithmetic import MOST_ELEMENTS, plain_outputs
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+
+X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4) / 3
+N = np.array([[3, -4], [5, 7]], np.int64)
+FLOAT, INT32, INT64 = DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64
+
+
+def layer_of(kind: str, *operands: Any, info: TensorInfo | None = None, **parameters: Any) -> Layer:
+    network = Network("n")
+    values = [network.add_constant(each) for each in operands]
+    outputs = None if info is None else [info]
+    descriptor = LAYERS[kind].descriptor(**parameters)
+    return network.add(kind, values, descriptor, outputs=outputs)
+
+
+@pytest.mark.parametrize(
+    ("layer", "expected"),
+    [
+        (layer_of("BroadcastTo", X[:, :1], broadcast_to_shape=(2, 1, 2)), [X[:, [0, 0]]] * 2),
+        (layer_of("Concat", X, X[:1], axis=0), np.concatenate([X, X[:1]])),
+        (layer_of("Gather", X, np.array([2, -3]), axis=0), X[[2, 0]]),
+        (layer_of("Reshape", X, target_shape=(2, 6)), X.reshape(2, 6)),
+        (layer_of("StridedSlice", X, begin=(2, 0), end=(0, 4), stride=(-1, 2)), X[2:0:-1, 0:4:2]),
+        (layer_of("Where", X > 0, X, X - 9), np.where(X > 0, X, X - 9)),
+        (layer_of("Fill", np.array([2, 3]), info=TensorInfo((2, 3), FLOAT), value=0.1),
+         np.full((2, 3), 0.1, np.float32)),
+        (layer_of("Fill", np.array([2]), info=TensorInfo((2,), INT64), value=2**62 + 1),
+         np.full(2, 2**62 + 1)),
+        (layer_of("Multiplication", N, np.array(-1)), -N),
+        (layer_of("Comparison", N, np.array(4), operation="Greater"), N > 4),
+        (layer_of("Cast", N, info=TensorInfo((2, 2), INT32)), N.astype(np.int32)),
+    ],
+    ids=lambda each: each.type if isinstance(each, Layer) else "",
+)  # fmt: skip
+def test_elements_are_those_of_the_layer(layer: Layer, expected: Any) -> None:
+    made = plain_outputs(layer)
+    assert made is not None
+    (found,) = made
+    expected = np.asarray(expected, layer.output.info.data_type.numpy_dtype)
+    assert (found.dtype, found.shape) == (expected.dtype, layer.output.info.shape)
+    assert found.tobytes() == expected.tobytes()
+    assert not np.shares_memory(found, X)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layer_of("Gather", X, np.array(3), axis=0),  # which is none of its rows
+        layer_of("Fill", np.array([2]), info=TensorInfo((2,), INT32), value=0.5),
+        layer_of("Fill", np.array([2]), info=TensorInfo((2,), INT32), value=2**31),
+        layer_of("Fill", np.array([2]), info=TensorInfo((2,), FLOAT), value=1e39),
+        layer_of("Fill", np.array([2]), info=TensorInfo((2,), FLOAT), value=float("nan")),
+        layer_of("Fill", np.array([2]), info=TensorInfo((2,), DataType.FLOAT16), value=1),
+        layer_of("Multiplication", X, X),
+        layer_of("Multiplication", N, np.array(2**62)),  # which the type does not hold
+        layer_of("Division", N, np.array(2)),  # of a negative number
+        layer_of("Multiplication", np.arange(MOST_ELEMENTS + 1), np.array(2)),
+        layer_of("Cast", X, info=TensorInfo((3, 4), INT32)),
+        layer_of("Transpose", X, dim_mappings=(1, 0)),
+    ],
+    ids=lambda each: each.type,
+)
+def test_a_backend_computes_the_others(layer: Layer) -> None:
+    assert plain_outputs(layer) is None
+
+
+def test_quantised_elements_are_a_backends() -> None:
+    network = Network("n")
+    info = TensorInfo((4,), DataType.QASYMM_S8, 0.5, 3)
+    value = network.add_constant(np.arange(4, dtype=np.int8), info)
+    layer = network.add("Reshape", [value], LAYERS["Reshape"].descriptor(target_shape=(2, 2)))
+    assert plain_outputs(layer) is None
