@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.models.runtime_process import REPORT
+
 PROCESS = "benchmarks.models.runtime_process"
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PAUSE_SECONDS = 0.03
@@ -70,9 +72,7 @@ class RuntimeProcess:
 
     def begin_burst(self, seconds: float) -> None:
         """Let it run the model for some seconds, without waiting."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{seconds}\n")
-        self._process.stdin.flush()
+        self._send(str(seconds))
 
     def end_burst(self) -> list[float]:
         """Wait for a burst; return its times in milliseconds."""
@@ -85,9 +85,19 @@ class RuntimeProcess:
         self.peak_mb = answer["peak_mb"]
         return times
 
+    def read_report(self) -> None:
+        """Add the layers of ours and those refused to its facts."""
+        self._send(REPORT)
+        self.facts |= self._answer()
+
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -6,7 +6,8 @@ The session on speed starts it and asks for bursts.
     python -m benchmarks.models.runtime_process CpuAcc model.onnx inputs.npz 2 [--cache FOLDER]
 
 The first line on stdout says how the load went. Each line on stdin is a number of seconds; the
-answer is a line with the times of that burst in milliseconds.
+answer is a line with the times of that burst in milliseconds. The line "report" is answered with
+the layers that were refused; it comes last, as it takes memory that runs do not need.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from benchmarks.models.runtimes import LOADERS, MODULES, OURS, WITH_FAST_MATH, Run, load_armnn
 
 MOST_RUNS = 20_000
+REPORT = "report"
 
 
 def memory_mb(field: str) -> float:
@@ -38,8 +40,8 @@ def memory_mb(field: str) -> float:
     return int(fields[field].split()[0]) / 1024
 
 
-def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
-    """Load and run the model once; return runner and facts.
+def load(arguments: argparse.Namespace) -> tuple[Run, Any, dict[str, Any]]:
+    """Load and run the model once; return runner, network and facts.
 
     The time counts from the imported runtime to the first outputs.
     """
@@ -55,12 +57,16 @@ def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
         run = LOADERS[arguments.runtime](*given)
     outputs = run()
     facts["load_ms"] = (time.perf_counter() - start) * 1e3
-    if network is not None:
-        fallbacks = Counter(f"{row.type}: {row.reason}" for row in network.report.fallbacks)
-        facts["fallbacks"] = dict(fallbacks.most_common())
-        facts["layers"] = len(network.report)
     np.savez(arguments.inputs.with_name(f"{os.getpid()}.npz"), *map(np.asarray, outputs))
-    return run, facts
+    return run, network, facts
+
+
+def report(network: Any) -> dict[str, Any]:
+    """Return the layers of ours and those refused, by reason."""
+    if network is None:
+        return {}
+    fallbacks = Counter(f"{row.type}: {row.reason}" for row in network.report.fallbacks)
+    return {"fallbacks": dict(fallbacks.most_common()), "layers": len(network.report)}
 
 
 def burst(run: Run, seconds: float) -> dict[str, Any]:
@@ -89,14 +95,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a runtime prints must not come between the answers
     try:
-        run, facts = load(arguments)
+        run, network, facts = load(arguments)
     except Exception as error:  # whatever a runtime raises: it cannot run this model
         facts = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
     print(json.dumps(facts), file=answers, flush=True)
     if "error" in facts:
         return
     for line in sys.stdin:
-        print(json.dumps(burst(run, float(line))), file=answers, flush=True)
+        asks_for_report = line.strip() == REPORT
+        answer = report(network) if asks_for_report else burst(run, float(line))
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,8 @@ def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
                     time.sleep(PAUSE_SECONDS)
         busy = clock.read()
         for process in processes.values():
+            if "error" not in process.facts:
+                process.read_report()
             process.close()
         rows = [_row(*pair, process) for pair, process in processes.items()]
         outputs = {pair: _outputs(process) for pair, process in processes.items() if process.times}
