@@ -86,7 +86,7 @@ class RuntimeProcess:
         return times
 
     def read_report(self) -> None:
-        """Add the layers of ours and those refused to its facts."""
+        """Add our layers, and those refused, to its facts."""
         self._send(REPORT)
         self.facts |= self._answer()
 

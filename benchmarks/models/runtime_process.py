@@ -41,9 +41,10 @@ def memory_mb(field: str) -> float:
 
 
 def load(arguments: argparse.Namespace) -> tuple[Run, Any, dict[str, Any]]:
-    """Load and run the model once; return runner, network and facts.
+    """Load and run the model once.
+    It returns the runner, our loaded network and facts. The time counts from the imported runtime
 
-    The time counts from the imported runtime to the first outputs.
+    to the first outputs.
     """
     with np.load(arguments.inputs) as stored:
         feed = {name: stored[name] for name in stored.files}

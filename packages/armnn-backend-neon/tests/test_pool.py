@@ -12,13 +12,30 @@ TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "cpp"
 
 
-def test_threads_compute_each_item_once_and_short_loops_wake_them(tmp_path: Path) -> None:
-    program = tmp_path / "pool"
-    parts = [TESTS / "pool.cpp", SOURCES / "threads" / "pool.cpp", SOURCES / "threads" / "cpus.cpp"]
+def build(program: Path, sources: list[Path]) -> None:
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     subprocess.run(
-        [*compiler, "-std=c++17", "-O1", f"-I{SOURCES}", *parts, "-o", program, "-pthread"],
+        [*compiler, "-std=c++17", "-O1", f"-I{SOURCES}", *sources, "-o", program, "-pthread"],
         check=True,
     )
+
+
+def test_threads_compute_each_item_once_and_short_loops_wake_them(tmp_path: Path) -> None:
+    program = tmp_path / "pool"
+    threads = SOURCES / "threads"
+    build(program, [TESTS / "pool.cpp", threads / "pool.cpp", threads / "cpus.cpp"])
     run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout == "0 wrong, short loops wake: 1, alone on one CPU: 1\n", run.stderr
+
+
+def test_runs_that_threads_slow_down_stay_alone(tmp_path: Path) -> None:
+    program = tmp_path / "gain"
+    build(program, [TESTS / "gain.cpp", SOURCES / "threads" / "gain.cpp"])
+    run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
+    rows = [line.split(": ") for line in run.stdout.splitlines()]
+    shared = {what: float(percent) for what, percent in rows}
+    for what in ("gains", "gains little", "loses in long runs", "interrupted"):
+        assert shared[what] > 99.7, what
+    for what in ("loses", "becomes slow", "alone became faster"):
+        assert shared[what] < 10, what
+    assert shared["is fast again"] > 90

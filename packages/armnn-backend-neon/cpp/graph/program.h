@@ -10,6 +10,7 @@
 #include "graph/arena_pool.h"
 #include "graph/ir.h"
 #include "graph/packed.h"
+#include "threads/gain.h"
 
 namespace cpuacc {
 
@@ -50,14 +51,18 @@ class Program {
        */
       const bool was_crowded = arenas_.was_crowded();
       bool is_crowded = false;
+      const bool has_threads = program_.pool_->threads() > 1;
+      const bool is_alone = has_threads && gain_.is_alone();
+      if (has_threads) gain_.begin();
       for (size_t i = 0; i < program_.graph_.operations.size(); ++i) {
         if (stop(i)) return false;
         is_crowded = is_crowded || program_.is_crowded(arenas_.taken());
-        Pool &pool = was_crowded || is_crowded ? program_.alone_ : *program_.pool_;
+        Pool &pool = is_alone || was_crowded || is_crowded ? program_.alone_ : *program_.pool_;
         const Frame frame(tensors_.data(), arena + program_.arena_.scratch[i], pool, program_.kernels_);
         program_.graph_.operations[i]->run(frame);
       }
       if (is_crowded) arenas_.note_crowd();
+      if (has_threads && !was_crowded && !is_crowded) gain_.end();
       return true;
     }
 
@@ -83,6 +88,7 @@ class Program {
     ArenaPool &arenas_;
     std::byte *arena_ = nullptr; /* where the tensors are; the memory is another call's after a run */
     std::vector<void *> tensors_;
+    ThreadGain gain_;
   };
 
  private:

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "threads/gain.h"
+
+#include <algorithm>
+
+namespace cpuacc {
+namespace {
+
+constexpr int kWarmUps = 3;
+constexpr int kMeasured = 2;
+constexpr int kSlowInARow = 4; /* one or two may have lost time to other programs */
+constexpr int kTried = 3; /* the first of them wakes the threads */
+constexpr double kSlow = 1.05; /* of the best time alone */
+constexpr double kLongNs = 3.0e6; /* of runs whose loops are long enough for threads anywhere */
+constexpr double kLeastStayNs = 5.0e6;
+constexpr double kMostStayNs = 200.0e6;
+constexpr double kRefreshNs = 200.0e6; /* after which a small gain is looked at again */
+constexpr double kSmallGain = 0.75; /* of the time alone, or more */
+
+}  // namespace
+
+void ThreadGain::enter(Phase phase) {
+  phase_ = phase;
+  runs_ = slow_ = 0;
+  best_ns_ = spent_ns_ = 0.0;
+}
+
+void ThreadGain::note(double ns) {
+  ++runs_;
+  spent_ns_ += ns;
+  best_ns_ = runs_ == 1 ? ns : std::min(best_ns_, ns);
+  switch (phase_) {
+    case Phase::warms_up:
+      if (runs_ == kWarmUps) enter(ns < kLongNs ? Phase::measures : Phase::warms_up);
+      return;
+    case Phase::measures:
+      if (runs_ < kMeasured) return;
+      alone_ns_ = best_ns_;
+      return enter(Phase::shared);
+    case Phase::shared: return note_shared(ns);
+    case Phase::alone:
+      if (spent_ns_ < stay_ns_) return;
+      alone_ns_ = best_ns_;
+      return enter(Phase::tries);
+    case Phase::tries:
+      if (runs_ == 1) best_ns_ = alone_ns_;
+      if (runs_ < kTried) return;
+      if (best_ns_ < alone_ns_) return enter(Phase::shared);
+      stay_ns_ = std::min(2.0 * stay_ns_, kMostStayNs);
+      return enter(Phase::alone);
+  }
+}
+
+void ThreadGain::note_shared(double ns) {
+  slow_ = ns > kSlow * alone_ns_ ? slow_ + 1 : 0;
+  if (slow_ == kSlowInARow) {
+    stay_ns_ = spent_ns_ > kMostStayNs ? kLeastStayNs : std::clamp(2.0 * stay_ns_, kLeastStayNs, kMostStayNs);
+    return enter(Phase::alone);
+  }
+  if (spent_ns_ < kRefreshNs) return;
+  /* What a run took alone may have been measured in a slow minute. */
+  if (best_ns_ > kSmallGain * alone_ns_) return enter(Phase::measures);
+  enter(Phase::shared);
+}
+
+}  // namespace cpuacc
