@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from armnn import DataLayout, DataType, Network, TensorInfo
-from armnn.graph.statistics import _MULTIPLY_ADDS, multiply_adds_of, statistics_of
+from armnn.graph.multiply_adds import _MULTIPLY_ADDS, multiply_adds_of
+from armnn.graph.statistics import statistics_of
 from armnn.layers import LAYERS
 from armnn.layers.convolution import (
     Convolution2dDescriptor,

@@ -14,19 +14,16 @@ from armnn._load_times import phase
 from armnn._process_memory import trim_memory
 from armnn.backends.cache import footprint_of
 from armnn.errors import GraphError
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
 from armnn.optimizer.assignment.fuse import fuse_add_mul_add
-from armnn.optimizer.assignment.islands import hand_back_islands
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.assignment.substitute import optimize_subgraphs
-from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.layouts import choose_layouts, kernels_of
-from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.optimizer.rewrite import quantises, rewrite
 from armnn.optimizer.segments import split
@@ -146,6 +143,8 @@ def prepare_specialisation(
     if trace is not None and segments.rest is not None:
         raise UntraceableError("a part of the network waits for computed data")
     if trial is not None and segments.rest is not None:
+        from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
+
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and segments.rest is None:
         if head is not network:
@@ -240,8 +239,13 @@ def _assigned(
     layers = network.topological_order()
     assign_backends(layers, assignment, options)
     if options.min_part > 1:
+        # Late, as below: few networks are prepared with such an option.
+        from armnn.optimizer.assignment.islands import hand_back_islands
+
         hand_back_islands(network, assignment, options.min_part)
     if options.shows_tensors:
+        from armnn.optimizer.observe import insert_debug
+
         insert_debug(network)
     if options.rewrite:
         fuse_add_mul_add(network, assignment)

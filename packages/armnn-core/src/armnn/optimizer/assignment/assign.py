@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass, field
 from armnn._installing import BACKENDS, REFERENCE
-from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, OptimizationError
 from armnn.optimizer.assignment.conversions import probe
 from armnn.optimizer.assignment.report import Refusal
@@ -118,6 +117,8 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
     names = [layer.name for layer in network.layers if layer.type not in UNASSIGNED]
     for name in layer_backends:
         if name not in names:
+            from armnn._spelling import closest  # late, as below: for a message only
+
             meant = closest(name, names, 0.6)
             hint = f"did you mean {meant!r}?" if meant else "armnn inspect lists the layers"
             raise InvalidArgumentError(
@@ -181,6 +182,8 @@ def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> 
         if backend_id in refused:
             continue
         if candidate is None:
+            from armnn._spelling import closest
+
             known = [each.id for each in (*assignment.candidates, *assignment.named)]
             meant = closest(backend_id, known)
             hint = f"; did you mean {meant!r}?" if meant else ""
