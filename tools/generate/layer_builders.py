@@ -34,7 +34,7 @@ VOWEL_SOUND = re.compile(r"[AEIO]|Un(?!i)|L(?:2|stm)")
 
 
 def builders(specs: Iterable[Any]) -> dict[str, str]:
-    """Return the modules of the mixin, one per module of layers.
+    """Return the mixin's modules, one per module of layers.
 
     ``__init__`` has the mixin, which imports one of them when one of its methods is first used.
     """
