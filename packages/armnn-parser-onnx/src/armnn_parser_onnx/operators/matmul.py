@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.layers.matmul import EinsumDescriptor
 from armnn.types import BinaryOperation
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import binary
@@ -99,6 +98,8 @@ def _scaled(operation: Operation, value: Value, factor: float, part: str) -> Val
 @operator("Einsum")
 def einsum(operation: Operation) -> Value:
     """Add Einsum."""
+    from armnn.layers.matmul import EinsumDescriptor  # late: few models have one
+
     layer = operation.network.add(
         "Einsum",
         operation.values(),
