@@ -113,8 +113,11 @@ UNNEEDED = (
 
 # What a cold load of a convolution and an activation may not import.
 UNNEEDED_COLD = (
+    "armnn._spelling",
     "armnn.backends.workers",
     "armnn.graph._builders.convolution",
+    "armnn.graph.statistics",
+    "armnn.graph.text",
     "armnn.isolation",
     "armnn.layers.attention",
     "armnn.layers.detection",
@@ -126,10 +129,15 @@ UNNEEDED_COLD = (
     "armnn.layers.resizing",
     "armnn.layers.selecting",
     "armnn.layers.sequence",
+    "armnn.optimizer.assignment.islands",
+    "armnn.optimizer.assignment.precision",
+    "armnn.optimizer.folds",
     "armnn.optimizer.layouts.regions",
     "armnn.optimizer.passes.fold_pad",
+    "armnn.optimizer.passes.fold_quantization",
     "armnn.optimizer.passes.move_permute_down",
     "armnn.optimizer.passes.recognize_",
+    "armnn.quantization",
     "armnn.runtime.calls.elsewhere",
 )
 

@@ -60,7 +60,7 @@ def modules(package: str) -> list[str]:
     return [each.name for each in found if not each.name.startswith("_")]
 
 
-FAMILIES = modules("armnn.layers")
+FAMILIES = [name for name in modules("armnn.layers") if "_" not in name]
 
 
 def family_of(module: str) -> str:
@@ -70,7 +70,7 @@ def family_of(module: str) -> str:
 
 
 def family_of_layer(layer: str) -> str:
-    return LAYERS[layer].descriptor.__module__.rpartition(".")[2]
+    return LAYERS[layer].family
 
 
 @pytest.mark.parametrize("place", OTHERS)

@@ -23,7 +23,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.multiply_adds import multiply_adds_of
 from armnn_backend_onnxruntime.backend import OnnxRuntimeBackend
 from armnn_backend_onnxruntime.compiled import CompiledSubgraph
 from armnn_parser_onnx.export import NotExportableError, as_one_layer, not_compiled

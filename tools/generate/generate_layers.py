@@ -55,7 +55,7 @@ def _up_to_date(path: Path, text: str, check: bool) -> bool:
 def generated_files() -> Iterator[tuple[Path, str]]:
     """Yield each generated file with its text."""
     table = load_table()
-    yield CORE / "layers" / "_families.py", layer_families(table.LAYERS.values())
+    yield CORE / "layers" / "_modules.py", layer_modules(table.LAYERS.values())
     yield CORE / "layers" / "_types.py", layer_types(table.LAYERS.values())
     for name, text in layer_builders.builders(table.LAYERS.values()).items():
         yield CORE / "graph" / "_builders" / f"{name}.py", HEADER + text
@@ -72,24 +72,25 @@ def load_table() -> Any:
     types_file = CORE / "layers" / "_types.py"
     if not types_file.exists():
         types_file.write_text("class LayerType: pass\n", encoding="utf-8")
-    families_file = CORE / "layers" / "_families.py"
-    if not families_file.exists():
-        families_file.write_text("FAMILY_OF = {}\n", encoding="utf-8")
+    modules_file = CORE / "layers" / "_modules.py"
+    if not modules_file.exists():
+        modules_file.write_text("MODULE_OF = {}\n", encoding="utf-8")
     if "armnn" not in sys.modules:
         package = types.ModuleType("armnn")
         package.__path__ = [str(CORE)]
         sys.modules["armnn"] = package
     table = importlib.import_module("armnn.layers")
-    list(table.FAMILIES)  # so that a family is known that _families.py lacks
+    for path in sorted((CORE / "layers").glob("[a-z]*.py")):  # _modules.py may lack some
+        importlib.import_module(f"armnn.layers.{path.stem}")
     return table
 
 
-def layer_families(specs: Iterable[Any]) -> str:
-    """Return the module of the layer types' families."""
-    rows = "\n".join(f'    "{spec.name}": "{spec.family}",' for spec in specs)
+def layer_modules(specs: Iterable[Any]) -> str:
+    """Return the module of the layer types' modules."""
+    rows = "\n".join(f'    "{spec.name}": "{layer_builders.module_of(spec)}",' for spec in specs)
     return (
-        f'{HEADER}"""The family of each layer type."""\n\n'
-        f"from __future__ import annotations\n\nFAMILY_OF = {{\n{rows}\n}}\n"
+        f'{HEADER}"""The module that declares each layer type."""\n\n'
+        f"from __future__ import annotations\n\nMODULE_OF = {{\n{rows}\n}}\n"
     )
 
 

@@ -34,26 +34,31 @@ VOWEL_SOUND = re.compile(r"[AEIO]|Un(?!i)|L(?:2|stm)")
 
 
 def builders(specs: Iterable[Any]) -> dict[str, str]:
-    """Return the modules of the mixin, one per family.
+    """Return the mixin's modules, one per module of layers.
 
-    ``__init__`` has the mixin, which imports a family when one of its methods is first used.
+    ``__init__`` has the mixin, which imports one of them when one of its methods is first used.
     """
-    families: dict[str, list[Any]] = {}
+    parts: dict[str, list[Any]] = {}
     for spec in specs:
         if spec.name not in HAND_WRITTEN:
-            families.setdefault(spec.family, []).append(spec)
-    modules = {family: _family(family, specs) for family, specs in families.items()}
-    return {"__init__": _mixin(families), **modules}
+            parts.setdefault(module_of(spec), []).append(spec)
+    modules = {part: _part(part, specs) for part, specs in parts.items()}
+    return {"__init__": _mixin(parts), **modules}
 
 
-def _mixin(families: Mapping[str, list[Any]]) -> str:
+def module_of(spec: Any) -> str:
+    """Return the module that declares a layer type, without package."""
+    return str(spec.descriptor.__module__.rpartition(".")[2])
+
+
+def _mixin(parts: Mapping[str, list[Any]]) -> str:
     imports = "".join(
-        f"    from armnn.graph._builders import {family} as _{family}\n" for family in families
+        f"    from armnn.graph._builders import {part} as _{part}\n" for part in sorted(parts)
     )
-    bases = "".join(f"        _{family}.LayerBuilders,\n" for family in families)
+    bases = "".join(f"        _{part}.LayerBuilders,\n" for part in parts)
     methods = "".join(
         f'        {method_name(spec.name)} = MethodOnDemand("{spec.descriptor.__module__}")\n'
-        for specs in families.values()
+        for specs in parts.values()
         for spec in specs
     ).replace("armnn.layers.", "armnn.graph._builders.")
     docstring = textwrap.indent(textwrap.dedent(DOCSTRING), "        ")
@@ -67,7 +72,7 @@ def _mixin(families: Mapping[str, list[Any]]) -> str:
     )
 
 
-def _family(family: str, specs: list[Any]) -> str:
+def _part(part: str, specs: list[Any]) -> str:
     body = "\n".join(_builder(spec) for spec in specs)
     modules: dict[str, set[str]] = {}
     if any(spec.is_variadic for spec in specs):
@@ -78,7 +83,7 @@ def _family(family: str, specs: list[Any]) -> str:
     imports = [_import(module, sorted(modules[module])) for module in sorted(modules)]
     abstract = "    from collections.abc import Sequence\n" if "Sequence[" in body else ""
     return (
-        f'"""The builders of the family {family!r}."""\n\n'
+        f'"""The builders of the layers in {part!r}."""\n\n'
         "from __future__ import annotations\n\n"
         "from typing import TYPE_CHECKING, Any\n\n"
         + "".join(imports)
@@ -90,7 +95,7 @@ def _family(family: str, specs: list[Any]) -> str:
         "    Operand: TypeAlias = Value | NDArray[Any]\n"
         "else:\n    Adding = object\n\n\n"
         "class LayerBuilders(Adding):\n"
-        f'    """The ``add_<layer>`` methods of the family."""\n\n{body}'
+        f'    """The ``add_<layer>`` methods of these layers."""\n\n{body}'
     )
 
 

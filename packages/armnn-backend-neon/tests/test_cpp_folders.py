@@ -23,7 +23,7 @@ OPERATIONS = {
     *("attention", "convolution", "copy", "depthwise", "gemm", "pointwise", "quantised"),
     *("recurrent", "reduction", "storage", "winograd"),
 }
-FAMILIES = {spec.name: spec.descriptor.__module__.rpartition(".")[2] for spec in LAYERS.values()}
+FAMILIES = {spec.name: spec.family for spec in LAYERS.values()}
 FAMILY_OF_MACRO = {name.casefold(): family for name, family in FAMILIES.items()}
 
 

@@ -37,6 +37,8 @@ def test_only_the_modules_that_a_model_needs_are_imported(lite: Any, tmp_path: P
         f"{OPERATORS}activation",
         f"{OPERATORS}elementwise",
     }
+    for unused in ("refusals", "shapes", "sparsity"):
+        assert f"armnn_parser_tflite.{unused}" not in loaded
     foreign = {"flatbuffers", "tflite", "ai_edge_litert", "onnx", "google"}
     assert not foreign & {name.partition(".")[0] for name in loaded}
 

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
-from armnn.layers.indexing import ScatterNdDescriptor
 from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
-from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.reduction import ReduceDescriptor
 from armnn.tensor import format_shape
 from armnn.types import (
@@ -224,6 +222,8 @@ def rowwise(layer: Layer) -> str:
 
     Arm NN does not define another axis.
     """
+    from armnn.layers.indexing import ScatterNdDescriptor  # late: it is asked of few layers
+
     d = layer.descriptor
     if isinstance(d, ScatterNdDescriptor) and d.axis_enabled:
         return "axis_enabled is True, expected False: rows of indices name the leading axes"
@@ -244,6 +244,8 @@ def _spatial_axes(layout: DataLayout, rank: int) -> range:
 
 
 def local_brightness(layer: Layer) -> str:
+    from armnn.layers.normalization import NormalizationDescriptor  # late, as above
+
     d = layer.descriptor
     if (
         isinstance(d, NormalizationDescriptor)

@@ -62,3 +62,22 @@ def test_an_order_finds_layers_by_their_kinds() -> None:
     assert [layer.type for layer in order.computing(AdditionDescriptor)] == ["Addition"]
     assert list(order.computing(kinds)) == list(order.computing())
     assert not order.computing(InputDescriptor)
+
+
+def test_an_order_names_types_and_functions_of_what_computes() -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((2,)))
+    root = network.add_elementwise_unary(x, operation="Sqrt")
+    bounded = network.add_activation(root, function="BoundedReLu", a=6)
+    total = network.add_elementwise_binary(bounded, network.add_addition(x, x), operation="Mul")
+    network.add_output("y", network.add_activation(total, function="ReLu"))
+    assert network.topological_order().types == {
+        "Activation",
+        "Activation BoundedReLu",
+        "Activation ReLu",
+        "Addition",
+        "ElementwiseBinary",
+        "ElementwiseBinary Mul",
+        "ElementwiseUnary",
+        "ElementwiseUnary Sqrt",
+    }

@@ -169,7 +169,10 @@ def test_layer_types_are_the_rows_of_the_table() -> None:
 def test_every_family_declares_its_layers() -> None:
     members = {
         family.__name__.rpartition(".")[2]: [
-            spec.name for spec in LAYERS.values() if spec.descriptor.__module__ == family.__name__
+            spec.name
+            for spec in LAYERS.values()
+            if spec.family == family.__name__.rpartition(".")[2]
+            and getattr(family, spec.descriptor.__name__) is spec.descriptor
         ]
         for family in FAMILIES
     }

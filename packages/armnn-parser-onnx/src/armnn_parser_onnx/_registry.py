@@ -6,14 +6,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from armnn.errors import ParseError
 from armnn_parser_onnx._modules import MODULES
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
+
+    _C = TypeVar("_C", bound="Convert")
 
 OLDEST_OPSET: Final = 7
 """Before it, operators broadcast by attributes."""
@@ -28,7 +32,7 @@ Outputs left out at the end cannot be computed; they are refused if something re
 """
 
 
-class Converter(NamedTuple):
+class Converter:
     """The conversion of one operator from one opset on.
 
     Attributes:
@@ -38,14 +42,15 @@ class Converter(NamedTuple):
             it may be given quantised ones, which keep their scale.
     """
 
-    since: int
-    convert: Convert
-    moves_data: bool
+    __slots__ = ("convert", "moves_data", "since")
+
+    def __init__(self, since: int, convert: Convert, moves_data: bool) -> None:
+        self.since = since
+        self.convert = convert
+        self.moves_data = moves_data
 
 
 _CONVERTERS: dict[tuple[str, str], list[Converter]] = {}
-
-_C = TypeVar("_C", bound=Convert)
 
 
 def operator(

@@ -25,16 +25,12 @@ from armnn_parser_onnx.body import (
     names_read,
     tensor_of,
 )
-from armnn_parser_onnx.element_types import output_types
-from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_input_types
-from armnn_parser_onnx.standard.schema import Schema
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
 from armnn_parser_onnx.wire import messages
-from armnn_parser_onnx.wire.making import make_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,8 +38,9 @@ if TYPE_CHECKING:
     from armnn.graph import Network, Survey, Value
     from armnn.types import DataType
     from armnn_parser_onnx.body import Bodies
+    from armnn_parser_onnx.standard.schema import Schema
 
-Found: TypeAlias = tuple[Schema, Converter | None]
+Found: TypeAlias = "tuple[Schema, Converter | None]"
 """The schema and the converter of a node; without the latter, ONNX defines it by other nodes."""
 
 
@@ -188,6 +185,8 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         Raises:
             RefusedError: Nothing more will be known, or the types of its outputs are not.
         """
+        from armnn_parser_onnx.element_types import output_types  # late: few nodes are deferred
+
         deferred = _DeferredNode(record, self._opset, self._graph, unknown.awaited)
         inputs = [self._graph.value(name) for name in deferred.names]
 
@@ -207,6 +206,8 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
 
     def _expand(self, proto: messages.Node, schema: Schema) -> None:
         """Convert the nodes that ONNX defines a node by."""
+        from armnn_parser_onnx.functions import body_of  # late: few models have such nodes
+
         operation, _ = self._operation(proto, schema)
         infos = [self._graph.value(name).info if name else None for name in proto.input]
 
@@ -313,12 +314,17 @@ def found(proto: messages.Node, opset: int) -> Found:
     """
     schema = find_schema(proto, opset)
     converter = find_converter(proto.op_type, opset, schema.domain)
-    if converter is None and not has_body(schema):
-        raise RefusedError("no layer computes it")
+    if converter is None:
+        from armnn_parser_onnx.functions import has_body
+
+        if not has_body(schema):
+            raise RefusedError("no layer computes it")
     return schema, converter
 
 
 def _onnx_type(info: TensorInfo) -> messages.Type:
+    from armnn_parser_onnx.wire.making import make_type
+
     return make_type(onnx_type_of(info.data_type), info.shape)
 
 

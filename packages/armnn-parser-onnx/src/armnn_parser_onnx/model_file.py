@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import check_model_file, unreadable
@@ -23,7 +23,7 @@ _MAX_BYTES = 2**31 - 1
 """The largest message of Protocol Buffers."""
 
 
-class ModelFile(NamedTuple):
+class ModelFile:
     """A model, and where the data beside it is.
 
     Attributes:
@@ -33,10 +33,19 @@ class ModelFile(NamedTuple):
         external_data: Reads the tensor data that is not in the file.
     """
 
-    name: str
-    proto: messages.Model
-    graph: messages.Graph
-    external_data: ExternalData
+    __slots__ = ("external_data", "graph", "name", "proto")
+
+    def __init__(
+        self,
+        name: str,
+        proto: messages.Model,
+        graph: messages.Graph,
+        external_data: ExternalData,
+    ) -> None:
+        self.name = name
+        self.proto = proto
+        self.graph = graph
+        self.external_data = external_data
 
 
 def read_model(

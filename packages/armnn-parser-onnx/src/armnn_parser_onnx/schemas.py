@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from armnn.parsing.conversion import RefusedError
 from armnn_parser_onnx._registry import find_converter
 from armnn_parser_onnx.domains import DEFAULT_DOMAINS, MICROSOFT, PREVIEW
-from armnn_parser_onnx.functions import has_body
 from armnn_parser_onnx.standard import table
 
 if TYPE_CHECKING:
@@ -47,8 +46,11 @@ def find_schema(node: messages.Node, opset: int) -> Schema:
         raise RefusedError(f"ONNX has no such operator at opset {opset}")
     if found.deprecated:
         raise RefusedError(f"ONNX has withdrawn it at opset {found.since}")
-    if find_converter(node.op_type, opset) is None and not has_body(found):
-        raise RefusedError(_why_not(found))
+    if find_converter(node.op_type, opset) is None:
+        from armnn_parser_onnx.functions import has_body  # late: few models have such nodes
+
+        if not has_body(found):
+            raise RefusedError(_why_not(found))
     return found
 
 

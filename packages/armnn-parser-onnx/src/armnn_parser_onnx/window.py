@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from armnn.parsing.conversion import same_padding
 
@@ -17,7 +17,7 @@ AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _LARGEST = 2**31 - 1
 
 
-class Window(NamedTuple):
+class Window:
     """A sliding window, one number per spatial axis.
 
     Attributes:
@@ -28,11 +28,21 @@ class Window(NamedTuple):
         after: The padding after the input.
     """
 
-    size: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    __slots__ = ("after", "before", "dilations", "size", "strides")
+
+    def __init__(
+        self,
+        size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilations: tuple[int, ...],
+        before: tuple[int, ...],
+        after: tuple[int, ...],
+    ) -> None:
+        self.size = size
+        self.strides = strides
+        self.dilations = dilations
+        self.before = before
+        self.after = after
 
     def padded_to(self, count: int) -> Window:
         """Return a window padded to ``count`` axes, new ones first.

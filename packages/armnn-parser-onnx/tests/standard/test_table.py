@@ -33,14 +33,16 @@ def check_schema(ours: Schema, theirs: defs.OpSchema) -> None:
     assert ours.deprecated == theirs.deprecated
     for mine, others in ((ours.inputs, theirs.inputs), (ours.outputs, theirs.outputs)):
         variadic = defs.OpSchema.FormalParameterOption.Variadic
-        assert [tuple(each) for each in mine] == [
+        assert [(each.name, each.type, each.variadic, each.homogeneous) for each in mine] == [
             (each.name, each.type_str, each.option == variadic, each.is_homogeneous)
             for each in others
         ]
     assert ours.types == {
         each.type_param_str: tuple(each.allowed_type_strs) for each in theirs.type_constraints
     }
-    assert {name: tuple(rule) for name, rule in ours.attributes.items()} == {
+    assert {
+        name: (rule.type, rule.required, rule.default) for name, rule in ours.attributes.items()
+    } == {
         name: (
             int(each.type.value),
             each.required,

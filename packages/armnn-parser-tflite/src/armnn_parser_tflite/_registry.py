@@ -5,19 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from armnn_parser_tflite._modules import MODULES
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from armnn.graph import Value
     from armnn_parser_tflite.operation import Operation
+
+    _C = TypeVar("_C", bound="Convert")
 
 Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
 """Adds the layers of an operator to the network and returns the values of its outputs."""
 
 
-class Converter(NamedTuple):
+class Converter:
     """The conversion of one operator.
 
     Attributes:
@@ -28,18 +32,19 @@ class Converter(NamedTuple):
         handles: Whether it takes or makes handles of variables, which are constant numbers.
     """
 
-    newest: int
-    convert: Convert
-    complex_numbers: bool
-    handles: bool
+    __slots__ = ("complex_numbers", "convert", "handles", "newest")
+
+    def __init__(self, newest: int, convert: Convert, complex_numbers: bool, handles: bool) -> None:
+        self.newest = newest
+        self.convert = convert
+        self.complex_numbers = complex_numbers
+        self.handles = handles
 
 
 BUILTIN, CUSTOM = "builtin", "custom"
 """The two domains of operators."""
 
 _CONVERTERS: dict[tuple[str, str], Converter] = {}
-
-_C = TypeVar("_C", bound=Convert)
 
 
 def operator(

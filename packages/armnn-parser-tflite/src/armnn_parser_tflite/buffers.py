@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import open_beside, path_beside
@@ -26,13 +26,16 @@ _BEHIND_TABLES = 2
 """The least ``Buffer.offset`` that means something; 1 is what converters write before they know."""
 
 
-class _Span(NamedTuple):
+class _Span:
     """Where an external buffer is."""
 
-    group: str
-    offset: int
-    length: int
-    packing: str
+    __slots__ = ("group", "length", "offset", "packing")
+
+    def __init__(self, group: str, offset: int, length: int, packing: str) -> None:
+        self.group = group
+        self.offset = offset
+        self.length = length
+        self.packing = packing
 
 
 class Buffers:

@@ -19,7 +19,6 @@ from armnn_parser_tflite._registry import Converter, find_converter
 from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
 from armnn_parser_tflite.operation import Operation, operator_type
-from armnn_parser_tflite.refusals import reason
 from armnn_parser_tflite.schema import ABSENT, OperatorRecord, read_subgraph
 from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
 from armnn_parser_tflite.variables import Variables
@@ -213,6 +212,8 @@ def _converter_of(record: OperatorRecord) -> Converter:
     name = operator_type(record)
     converter = find_converter(name, custom=custom)
     if converter is None:
+        from armnn_parser_tflite.refusals import reason  # late: for a message only
+
         raise RefusedError(reason(name, custom=custom))
     if record.code.version > converter.newest:
         raise RefusedError(f"it is of version {record.code.version}, newer than {converter.newest}")

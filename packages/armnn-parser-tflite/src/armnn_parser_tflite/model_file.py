@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import check_model_file, unreadable
@@ -20,7 +19,7 @@ _LEAST_BYTES = 8
 _SCHEMA_VERSION = 3
 
 
-class ModelFile(NamedTuple):
+class ModelFile:
     """The content of a file and where it came from.
 
     Attributes:
@@ -29,9 +28,12 @@ class ModelFile(NamedTuple):
         folder: Where data in other files is; None for a model that came as bytes.
     """
 
-    file: FlatFile
-    root: FlatTable
-    folder: Path | None
+    __slots__ = ("file", "folder", "root")
+
+    def __init__(self, file: FlatFile, root: FlatTable, folder: Path | None) -> None:
+        self.file = file
+        self.root = root
+        self.folder = folder
 
 
 def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:

@@ -7,11 +7,10 @@ Every reference is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions, BuiltinOptions2
-from armnn_parser_tflite.sparsity import Sparsity
 
 if TYPE_CHECKING:
     from armnn.parsing.flatbuffers import FlatFile, FlatTable
@@ -23,15 +22,18 @@ ABSENT = -1
 _EXTERNAL_BUFFER_SLOT = 24
 
 
-class Quantization(NamedTuple):
+class Quantization:
     """Scales and zero points of a tensor (``QuantizationParameters``)."""
 
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    axis: int
+    __slots__ = ("axis", "scales", "zero_points")
+
+    def __init__(self, scales: tuple[float, ...], zero_points: tuple[int, ...], axis: int) -> None:
+        self.scales = scales
+        self.zero_points = zero_points
+        self.axis = axis
 
 
-class Tensor(NamedTuple):
+class Tensor:
     """One tensor of a subgraph.
 
     Attributes:
@@ -46,26 +48,53 @@ class Tensor(NamedTuple):
         sparsity: Where the elements of its data are, if the zeros are left out.
     """
 
-    name: str
-    shape: tuple[int, ...]
-    signature: tuple[int, ...]
-    type: int
-    buffer: int
-    external_buffer: int
-    quantization: Quantization | None
-    is_variable: bool
-    sparsity: Sparsity | None
+    __slots__ = (
+        "buffer",
+        "external_buffer",
+        "is_variable",
+        "name",
+        "quantization",
+        "shape",
+        "signature",
+        "sparsity",
+        "type",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        signature: tuple[int, ...],
+        type: int,
+        buffer: int,
+        external_buffer: int,
+        quantization: Quantization | None,
+        is_variable: bool,
+        sparsity: FlatTable | None,
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.signature = signature
+        self.type = type
+        self.buffer = buffer
+        self.external_buffer = external_buffer
+        self.quantization = quantization
+        self.is_variable = is_variable
+        self.sparsity = sparsity
 
 
-class OperatorCode(NamedTuple):
+class OperatorCode:
     """An operator's function: a builtin code or custom name."""
 
-    builtin: int
-    custom: str
-    version: int
+    __slots__ = ("builtin", "custom", "version")
+
+    def __init__(self, builtin: int, custom: str, version: int) -> None:
+        self.builtin = builtin
+        self.custom = custom
+        self.version = version
 
 
-class OperatorRecord(NamedTuple):
+class OperatorRecord:
     """One operator of a subgraph.
 
     Attributes:
@@ -76,21 +105,41 @@ class OperatorRecord(NamedTuple):
         table: The rest of it.
     """
 
-    number: int
-    code: OperatorCode
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    table: FlatTable
+    __slots__ = ("code", "inputs", "number", "outputs", "table")
+
+    def __init__(
+        self,
+        number: int,
+        code: OperatorCode,
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        table: FlatTable,
+    ) -> None:
+        self.number = number
+        self.code = code
+        self.inputs = inputs
+        self.outputs = outputs
+        self.table = table
 
 
-class Subgraph(NamedTuple):
+class Subgraph:
     """Tensors and the operators between them."""
 
-    name: str
-    tensors: tuple[Tensor, ...]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    operators: tuple[OperatorRecord, ...]
+    __slots__ = ("inputs", "name", "operators", "outputs", "tensors")
+
+    def __init__(
+        self,
+        name: str,
+        tensors: tuple[Tensor, ...],
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        operators: tuple[OperatorRecord, ...],
+    ) -> None:
+        self.name = name
+        self.tensors = tensors
+        self.inputs = inputs
+        self.outputs = outputs
+        self.operators = operators
 
 
 def read_subgraph(model: ModelFile, index: int) -> Subgraph:
@@ -120,7 +169,7 @@ def read_subgraph(model: ModelFile, index: int) -> Subgraph:
     )
 
 
-class Signature(NamedTuple):
+class Signature:
     """A subgraph's name, with names for inputs and outputs.
 
     Attributes:
@@ -130,10 +179,19 @@ class Signature(NamedTuple):
         outputs: From the names of the outputs to the indices of tensors.
     """
 
-    key: str
-    subgraph: int
-    inputs: Mapping[str, int]
-    outputs: Mapping[str, int]
+    __slots__ = ("inputs", "key", "outputs", "subgraph")
+
+    def __init__(
+        self,
+        key: str,
+        subgraph: int,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+    ) -> None:
+        self.key = key
+        self.subgraph = subgraph
+        self.inputs = inputs
+        self.outputs = outputs
 
 
 def read_signatures(model: ModelFile) -> Iterator[Signature]:
@@ -201,7 +259,7 @@ NEWER_OPTIONS = {number: name for number, name in constants(BuiltinOptions2).ite
 
 
 def _tensor(table: FlatTable) -> Tensor:
-    quantization, sparsity = table.table("Quantization"), table.table("Sparsity")
+    quantization = table.table("Quantization")
     shape, signature = table.integers("Shape"), table.integers("ShapeSignature")
     return Tensor(
         name=table.text("Name"),
@@ -212,7 +270,7 @@ def _tensor(table: FlatTable) -> Tensor:
         external_buffer=table.slot_integer(_EXTERNAL_BUFFER_SLOT),
         quantization=None if quantization is None else _quantization(quantization),
         is_variable=table.flag("IsVariable"),
-        sparsity=None if sparsity is None else Sparsity(sparsity),
+        sparsity=table.table("Sparsity"),
     )
 
 

@@ -17,7 +17,6 @@ from armnn.errors import ArmnnError, ParseError
 from armnn.parsing.conversion import type_of_number
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_parser_tflite.sparsity import dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -179,7 +178,9 @@ def to_array(tensor: Tensor, buffers: Buffers) -> NDArray[Any] | None:
     plain = stored_type(tensor.type)
     count = element_count(tensor)
     if tensor.sparsity is not None:
-        positions = tensor.sparsity.positions(tensor.shape, tensor.name)
+        from armnn_parser_tflite.sparsity import Sparsity, dense  # late: few tensors are sparse
+
+        positions = Sparsity(tensor.sparsity).positions(tensor.shape, tensor.name)
         stored = _elements(tensor, plain, len(positions[0]) if positions else 1, buffers)
         return None if stored is None else dense(stored, positions, tensor.shape)
     elements = _elements(tensor, plain, count, buffers)

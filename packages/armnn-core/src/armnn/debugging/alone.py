@@ -19,7 +19,7 @@ from armnn.debugging.noise import LINEAR, NARROWED_UNIT, STEPWISE, floor_of
 from armnn.debugging.ties import Ties
 from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
 from armnn.errors import ArmnnError, ExecutionError
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.layers import LAYERS
 
 if TYPE_CHECKING:

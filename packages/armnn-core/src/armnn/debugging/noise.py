@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.types import DataType
 
 if TYPE_CHECKING:

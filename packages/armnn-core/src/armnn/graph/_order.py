@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from armnn.layers import Descriptor
 
     Kinds: TypeAlias = type[Any] | UnionType | tuple[type[Any], ...]
+
+
+_FUNCTIONS: Final = {
+    "Activation": "function",
+    "ElementwiseBinary": "operation",
+    "ElementwiseUnary": "operation",
+}
+"""The parameter that says which function such a layer computes."""
 
 
 class Order(tuple["Layer", ...]):
@@ -35,12 +43,22 @@ class Order(tuple["Layer", ...]):
 
     @property
     def types(self) -> frozenset[str]:
-        """The types of the layers that compute something."""
+        """The types of the layers that compute something.
+
+        Those of many functions have them as well: "Activation", "Activation ReLu".
+        """
         found: frozenset[str] | None = self.__dict__.get("named")
         if found is None:
-            found = self.__dict__["named"] = frozenset(
-                [kind[0].type for kind in self._of_each_kind.values() if kind]
-            )
+            names: set[str] = set()
+            for kind, layers in self._of_each_kind.items():
+                if kind is None:
+                    continue
+                name = layers[0].type
+                names.add(name)
+                if name in _FUNCTIONS:
+                    functions = {getattr(each.descriptor, _FUNCTIONS[name]) for each in layers}
+                    names.update([f"{name} {each.arm_name}" for each in functions])
+            found = self.__dict__["named"] = frozenset(names)
         return found
 
     @property

@@ -320,3 +320,17 @@ def window_positions(
     if not round_up:
         return room // stride + 1
     return min(-(-room // stride) + 1, -(-(size + padding[0]) // stride))
+
+
+def with_channels(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
+    """Return the shape of an input with channels.
+
+    Raises:
+        ShapeError: Its rank is below 2.
+    """
+    shape = inputs.shape("input")
+    if len(shape) < 2:
+        raise ShapeError(
+            f"the input has shape {format_shape(shape)}: expected rank 2 or more, with channels"
+        )
+    return [shape]

@@ -22,7 +22,7 @@ from armnn._arguments import with_article
 from armnn._dataclasses import dataclass, field, fields
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
-from armnn.layers._families import FAMILY_OF
+from armnn.layers._modules import MODULE_OF
 
 if TYPE_CHECKING:
     from typing import TypedDict, TypeVar, Unpack
@@ -213,8 +213,11 @@ class LayerSpec:
 
     @property
     def family(self) -> str:
-        """The family, named after the module that declares it."""
-        return self.descriptor.__module__.rpartition(".")[2]
+        """The family, named after the module that declares it.
+
+        A module may be a part of a family: ``reshaping_blocks``.
+        """
+        return self.descriptor.__module__.rpartition(".")[2].partition("_")[0]
 
     def input_index(self, name: str) -> int:
         """Return the position of an input.
@@ -243,12 +246,12 @@ class LayerSpec:
 
 
 class LayerTable(Mapping[str, LayerSpec]):
-    """Every layer type by name; families are imported when needed.
+    """Every layer type by name; modules are imported when needed.
 
     The order is that of the families' names, and of declaration in a family.
 
     Attributes:
-        imported: Those of the families that were imported.
+        imported: Those of the modules that were imported.
     """
 
     def __init__(self) -> None:
@@ -257,7 +260,7 @@ class LayerTable(Mapping[str, LayerSpec]):
     def others(self, spec: LayerSpec) -> Iterable[LayerSpec]:
         """Return the layer types that must differ from one.
 
-        A family's own layer types are compared with those of the families imported before.
+        Layer types of the core are compared with those of the modules imported before.
         """
         is_ours = spec.descriptor.__module__.rpartition(".")[0] == __package__
         return list((self.imported if is_ours else self).values())
@@ -267,12 +270,12 @@ class LayerTable(Mapping[str, LayerSpec]):
         self.imported[spec.name] = spec
 
     def __getitem__(self, name: str) -> LayerSpec:
-        if name not in self.imported and name in FAMILY_OF:
-            import_module(f"{__package__}.{FAMILY_OF[name]}")
+        if name not in self.imported and name in MODULE_OF:
+            import_module(f"{__package__}.{MODULE_OF[name]}")
         return self.imported[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in FAMILY_OF or name in self.imported
+        return name in MODULE_OF or name in self.imported
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
@@ -281,13 +284,35 @@ class LayerTable(Mapping[str, LayerSpec]):
         return len(self._all())
 
     def _all(self) -> list[str]:
-        for family in dict.fromkeys(FAMILY_OF.values()):
-            import_module(f"{__package__}.{family}")
-        return sorted(self.imported, key=lambda name: self.imported[name].family)
+        for module in dict.fromkeys(MODULE_OF.values()):
+            import_module(f"{__package__}.{module}")
+        known = {name: place for place, name in enumerate(MODULE_OF)}  # whatever was imported first
+        return sorted(
+            self.imported,
+            key=lambda name: (self.imported[name].family, known.get(name, len(known))),
+        )
 
 
 LAYERS = LayerTable()
 """The layer table."""
+
+
+def parts_on_demand(family: str) -> Callable[[str], Any]:
+    """Return ``__getattr__`` of a family with descriptors in other modules.
+
+    Each model needs few layer types, and making a descriptor takes as long as many a layer.
+
+    Args:
+        family: The full name of its module.
+    """
+
+    def get(name: str) -> Any:
+        part = MODULE_OF.get(name.removesuffix("Descriptor"), "")
+        if not f"{__package__}.{part}".startswith(f"{family}_") or not name.endswith("Descriptor"):
+            raise AttributeError(f"module {family!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__package__}.{part}"), name)
+
+    return get
 
 
 def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._dataclasses import replace
 from armnn._logging import Logger
 from armnn.graph import Network
-from armnn.graph.text import layer_lines
 from armnn.optimizer.assignment.report import Report, prepared_text
-from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
 from armnn.optimizer.rewrite import quantises
 from armnn.optimizer.shapes.sharing import SharedConstants
@@ -85,6 +83,8 @@ class OptimizedNetwork:
         if not _may_fold_all(source, options):
             self._prepare_source(source, participants.fold_permission(), may_change=may_change)
             return
+        from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
+
         spare = source.clone()
         trial = participants.fold_trial()
         try:
@@ -113,6 +113,8 @@ class OptimizedNetwork:
             source.clear()
         self.value_inputs = value_inputs(self._source)
         if trial is not None and not self.is_static:
+            from armnn.optimizer.folds import FoldsRefused
+
             raise FoldsRefused(None)  # values decide about shapes: there is nothing to ask about
         self.constants.add(self._source)
         if not self.is_static:
@@ -185,6 +187,8 @@ class OptimizedNetwork:
         return replace(known, skipped=participants.skipped, choice=participants.choice)
 
     def __str__(self) -> str:
+        from armnn.graph.text import layer_lines  # late: for a text only
+
         title = repr(self).strip("<>")
         return prepared_text(
             title,

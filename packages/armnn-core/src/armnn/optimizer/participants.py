@@ -13,9 +13,10 @@ from armnn.backends.places import any_placed
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
     from armnn.backends.selection import SkippedBackend
-    from armnn.graph import Layer
+    from armnn.graph import Layer, Network
     from armnn.optimizer.candidate import Candidate
-    from armnn.optimizer.folds import FoldPermission, FoldTrial
+    from armnn.optimizer.folds import FoldTrial
+    from armnn.optimizer.passes.fold_quantization import Asked, Present
     from armnn.types import MemorySource, QuantizedArithmetic
 
 
@@ -61,15 +62,20 @@ class Participants:
 
         return any(isinstance(each.backend, WorkerOwner) for each in self.all)
 
-    def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> FoldPermission:
-        """Return who decides about layers on stored values.
+    def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> Asked:
+        """Return what decides about layers on stored values.
 
         Args:
             doubtful: What the preferred backend refused in a trial; None if there was none.
         """
-        from armnn.optimizer.folds import FoldPermission  # late: a prepared model folds nothing
 
-        return FoldPermission(self.candidates, self.named, self.refused_folds, doubtful)
+        def permission(stored: Network, present: Present) -> Collection[Layer]:
+            from armnn.optimizer.folds import FoldPermission  # late: most networks fold nothing
+
+            asked = FoldPermission(self.candidates, self.named, self.refused_folds, doubtful)
+            return asked(stored, present)
+
+        return permission
 
     def fold_trial(self) -> FoldTrial:
         """Return a permission for all folds, to be confirmed."""

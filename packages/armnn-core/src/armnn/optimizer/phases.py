@@ -14,19 +14,15 @@ from armnn._load_times import phase
 from armnn._process_memory import trim_memory
 from armnn.backends.cache import footprint_of
 from armnn.errors import GraphError
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
-from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
 from armnn.optimizer.assignment.fuse import fuse_add_mul_add
-from armnn.optimizer.assignment.islands import hand_back_islands
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.assignment.substitute import optimize_subgraphs
-from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.layouts import choose_layouts, kernels_of
-from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.optimizer.rewrite import quantises, rewrite
 from armnn.optimizer.segments import split
@@ -45,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Network, Value
+    from armnn.optimizer.assignment.conversions import Conversions
     from armnn.optimizer.evaluation import Evaluate
     from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
@@ -146,6 +143,8 @@ def prepare_specialisation(
     if trace is not None and segments.rest is not None:
         raise UntraceableError("a part of the network waits for computed data")
     if trial is not None and segments.rest is not None:
+        from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
+
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and segments.rest is None:
         if head is not network:
@@ -219,7 +218,7 @@ def layers_before_backends(
 
 def _assigned(
     network: Network,
-    conversions: Conversions,
+    conversions: Conversions | None,
     participants: Participants,
     options: OptimizerOptions,
     trial: FoldTrial | None = None,
@@ -234,14 +233,21 @@ def _assigned(
     answers = NetworkAnswers(network, kernels)
     if trial is not None:
         trial.confirm(kernels, answers)
-    assignment = Assignment(answers, conversions, participants.candidates, participants.named)
+    candidates, named = participants.candidates, participants.named
+    preferred = participants.preferred
+    assignment = Assignment(network, answers, candidates, named, preferred, conversions)
     if choose_layouts(network, assignment, options) and trace is not None:
         raise UntraceableError("the layout of some layers was chosen by their shapes")
     layers = network.topological_order()
     assign_backends(layers, assignment, options)
     if options.min_part > 1:
+        # Late, as below: few networks are prepared with such an option.
+        from armnn.optimizer.assignment.islands import hand_back_islands
+
         hand_back_islands(network, assignment, options.min_part)
     if options.shows_tensors:
+        from armnn.optimizer.observe import insert_debug
+
         insert_debug(network)
     if options.rewrite:
         fuse_add_mul_add(network, assignment)
@@ -273,7 +279,7 @@ def _rewrite_head(
     options: OptimizerOptions,
     folds: Accepts | None = None,
     trace: Trace | None = None,
-) -> Conversions:
+) -> Conversions | None:
     """Rewrite the head; return the conversions that it has got."""
     evaluate: Evaluate = Evaluator(participants.evaluators)
     accepts: Accepts = folds or participants.fold_permission()
@@ -285,6 +291,10 @@ def _rewrite_head(
         rewrite(segments.head, evaluate, accepts)
     if trace is not None:
         trace.settle(segments.head)
+    if not (options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16):
+        return None
+    from armnn.optimizer.assignment.conversions import Conversions, reduce_floats  # late: an option
+
     conversions = Conversions(segments.head, participants.preferred)
     reduce_floats(conversions, options)
     return conversions

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from armnn.optimizer.passes import PASSES, run_passes
 from armnn.optimizer.passes.fold_constants import fold_constants
-from armnn.optimizer.passes.fold_quantization import fold_quantization
 from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
+from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from armnn.graph import Network
@@ -33,8 +33,11 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
     if quantises(network):
         # Before weights are dequantised: their layers may take them as they are stored.
         fold_others = partial(fold_constants, evaluate=evaluate, leaving=("Dequantize",))
-        fold = partial(fold_quantization, accepts=accepts)
-        first: tuple[Pass, ...] = (squash_equal_siblings, fold_others, fold)
+        first: tuple[Pass, ...] = (squash_equal_siblings, fold_others)
+        if network.quantized_arithmetic is QuantizedArithmetic.REAL:  # else none is folded
+            from armnn.optimizer.passes.fold_quantization import fold_quantization  # late: for few
+
+            first = (*first, partial(fold_quantization, accepts=accepts))
         changes = run_passes(network, first)
     passes: tuple[Pass, ...] = (partial(fold_constants, evaluate=evaluate), *PASSES)
     return changes + run_passes(network, passes)

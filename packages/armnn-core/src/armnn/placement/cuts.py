@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn._dataclasses import dataclass, replace
 from armnn.debugging.bench import fragment
 from armnn.errors import ArmnnError
-from armnn.graph.statistics import multiply_adds_of
+from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.optimizer import OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.placement.worker import (

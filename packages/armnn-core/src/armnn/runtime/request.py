@@ -6,16 +6,18 @@ A request needs backends, a cache, memory strategies and sinks beside the networ
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from os.path import splitext
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from armnn._arguments import file_path, texts
-from armnn._dataclasses import dataclass, replace
+from armnn._dataclasses import dataclass, field, replace
+from armnn._digest import file_sha256
 from armnn._installing import REFERENCE
 from armnn._load_times import phase
 from armnn.backends.options import DEFAULT_STRATEGY
-from armnn.errors import InvalidArgumentError
+from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.runtime.calls.properties import check_profiler
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from armnn.runtime.memory.strategies import MemoryStrategies
     from armnn.runtime.plans.observed import TensorSink
     from armnn.storage.folder import CacheFolder
-    from armnn.storage.stamps import ModelSource
 
 
 AUTO: Final = "auto"
@@ -84,6 +85,56 @@ class OptimizationRequest:
         """The fields that a preparation depends on, as text."""
         without = f" without {sorted(self.without)}" if self.without else ""
         return f"{self.backends!r}{without} {self.options.cache_key}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model file as it was when it was loaded.
+
+    Attributes:
+        path: The absolute path.
+        stamp: The file's number, size and time of change; empty in another process.
+        known_sha256: The sha256 of its bytes, once it was computed.
+    """
+
+    path: str
+    stamp: tuple[int, ...]
+    known_sha256: list[str] = field(default_factory=list, compare=False)
+
+    @classmethod
+    def of(cls, path: str) -> ModelSource:
+        """Return the source of a model file."""
+        return cls(os.path.realpath(path), _stamp_of(path))
+
+    @property
+    def sha256(self) -> str:
+        """The sha256 of the file, computed at the first access.
+
+        Raises:
+            ModelFileError: The file is gone or has changed.
+        """
+        if not self.known_sha256:
+            path = self.path
+            digest = file_sha256(path) if _stamp_of(path) == self.stamp else ""
+            if not digest or _stamp_of(path) != self.stamp:
+                raise ModelFileError(
+                    f"the model {self.path!r} is gone or has changed since it was loaded: load it "
+                    "again"
+                )
+            self.known_sha256.append(digest)
+        return self.known_sha256[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ModelSource, (self.path, (), [self.sha256])
+
+
+def _stamp_of(path: str) -> tuple[int, ...]:
+    """Return what changes with a file; empty without one."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from armnn.runtime.plans.plan import IdleMemory, Plan
 from armnn.runtime.request import (
     PREPARED,
     LoadRequest,
+    ModelSource,
     cache_folder,
     checked_request,
     memory_strategies,
@@ -35,7 +36,6 @@ from armnn.runtime.request import (
     tensor_sink,
     with_backends,
 )
-from armnn.storage.stamps import ModelSource
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink

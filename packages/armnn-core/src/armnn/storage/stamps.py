@@ -15,13 +15,11 @@ import contextlib
 import os
 import time
 from os import PathLike
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from zlib import crc32
 
-from armnn._dataclasses import dataclass, field
 from armnn._digest import file_sha256
 from armnn._load_times import stage
-from armnn.errors import ModelFileError
 
 Stamp: TypeAlias = tuple[int, ...]
 """What changes with a file; empty without one."""
@@ -128,53 +126,3 @@ def file_name(text: str) -> str:
     """
     data = text.encode("utf-8", "surrogateescape")
     return f"{crc32(data):08x}{crc32(data[::-1]):08x}{len(data):04x}"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSource:
-    """A model file as it was when it was loaded.
-
-    Attributes:
-        path: The absolute path.
-        stamp: The file's number, size and time of change; empty in another process.
-        known_sha256: The sha256 of its bytes, once it was computed.
-    """
-
-    path: str
-    stamp: tuple[int, ...]
-    known_sha256: list[str] = field(default_factory=list, compare=False)
-
-    @classmethod
-    def of(cls, path: str) -> ModelSource:
-        """Return the source of a model file."""
-        return cls(os.path.realpath(path), _stamp_of(path))
-
-    @property
-    def sha256(self) -> str:
-        """The sha256 of the file, computed at the first access.
-
-        Raises:
-            ModelFileError: The file is gone or has changed.
-        """
-        if not self.known_sha256:
-            path = self.path
-            digest = file_sha256(path) if _stamp_of(path) == self.stamp else ""
-            if not digest or _stamp_of(path) != self.stamp:
-                raise ModelFileError(
-                    f"the model {self.path!r} is gone or has changed since it was loaded: load it "
-                    "again"
-                )
-            self.known_sha256.append(digest)
-        return self.known_sha256[0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ModelSource, (self.path, (), [self.sha256])
-
-
-def _stamp_of(path: str) -> tuple[int, ...]:
-    """Return what changes with a file; empty without one."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -15,7 +15,6 @@ from armnn.layers.convolution import (
 from armnn.parsing.conversion import RefusedError, reshape, transpose
 from armnn.types import DataLayout
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
 from armnn_parser_onnx.window import Window, read_window
 
@@ -39,6 +38,8 @@ def convolution(operation: Operation) -> Value:
     if spatial == 3:
         return _convolution3d(operation, window)
     if spatial == 1:
+        from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes  # late: few
+
         image = with_spatial_axes(operation, value, 2)
         weights = _as_planes(operation, weights, (*shape[:2], 1, shape[2]))
         flat = _convolution2d(operation, image, weights, window.padded_to(2), "image")

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.layers.matmul import EinsumDescriptor
 from armnn.types import BinaryOperation
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.shapes import reshape_to_groups
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -29,16 +27,17 @@ def matmul(operation: Operation) -> Value:
         raise operation.error("an input is a scalar: expected rank 1 or more")
     if ranks == (2, 2) and second.constant is not None and first.info.data_type.is_float:
         return operation.network.add_fully_connected(first, second, name=operation.layer_name())
-    vector = 1 in ranks
+    if 1 not in ranks:
+        return operation.network.add_batch_mat_mul(first, second, name=operation.layer_name())
+    from armnn_parser_onnx.shapes import reshape_to_groups  # late: vectors are rare
+
     if ranks[0] == 1:
         first = reshape_to_groups(operation, first, [[], [0]], "row")
     if ranks[1] == 1:
         second = reshape_to_groups(operation, second, [[0], []], "column")
     product = operation.network.add_batch_mat_mul(
-        first, second, name=operation.layer_name("product" if vector else "")
+        first, second, name=operation.layer_name("product")
     )
-    if not vector:
-        return product
     kept = list(range(len(operation.shape_of(product))))
     if ranks[1] == 1:
         kept.pop()
@@ -99,6 +98,8 @@ def _scaled(operation: Operation, value: Value, factor: float, part: str) -> Val
 @operator("Einsum")
 def einsum(operation: Operation) -> Value:
     """Add Einsum."""
+    from armnn.layers.matmul import EinsumDescriptor  # late: few models have one
+
     layer = operation.network.add(
         "Einsum",
         operation.values(),

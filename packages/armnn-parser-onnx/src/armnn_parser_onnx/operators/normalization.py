@@ -23,7 +23,6 @@ from armnn.types import (
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-from armnn_parser_onnx.shapes import reshape_like, reshape_to_groups
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -69,10 +68,7 @@ def instance_normalization(operation: Operation) -> Value:
         if len(channels) != 1 or not isinstance(channels[0], int):
             raise NotKnownYetError("the number of its channels is not known")
         return _normalized_groups(operation, channels[0])
-    image = value
-    if rank != 4:
-        groups = [[0], [1], [], list(range(2, rank))]
-        image = reshape_to_groups(operation, value, groups, "as_image")
+    image = value if rank == 4 else _as_image(operation, value, rank)
     result = operation.network.add_instance_normalization(
         image,
         gamma=float(gamma[0]),
@@ -81,7 +77,7 @@ def instance_normalization(operation: Operation) -> Value:
         data_layout=DataLayout.NCHW,
         name=operation.layer_name("" if rank == 4 else "image"),
     )
-    return result if rank == 4 else reshape_like(operation, result, value)
+    return result if rank == 4 else _like(operation, result, value)
 
 
 @operator("GroupNormalization", since=21)
@@ -249,8 +245,7 @@ def local_response_normalization(operation: Operation) -> Value:
     rank = len(operation.shape())
     if rank < 3:
         raise operation.error(f"the input has rank {rank}: expected [N, C, ...]")
-    groups = [[0], [1], [], list(range(2, rank))]
-    image = value if rank == 4 else reshape_to_groups(operation, value, groups, "as_image")
+    image = value if rank == 4 else _as_image(operation, value, rank)
     result = operation.network.add_normalization(
         image,
         norm_channel_type=NormalizationAlgorithmChannel.ACROSS,
@@ -262,7 +257,26 @@ def local_response_normalization(operation: Operation) -> Value:
         data_layout=DataLayout.NCHW,
         name=operation.layer_name("" if rank == 4 else "image"),
     )
-    return result if rank == 4 else reshape_like(operation, result, value)
+    return result if rank == 4 else _like(operation, result, value)
+
+
+def _as_image(operation: Operation, value: Value, rank: int) -> Value:
+    """Merge the axes behind the channels."""
+    return _in_groups(operation, value, [[0], [1], [], list(range(2, rank))], "as_image")
+
+
+def _in_groups(
+    operation: Operation, value: Value, groups: Sequence[Sequence[int]], part: str
+) -> Value:
+    from armnn_parser_onnx.shapes import reshape_to_groups  # late, as below: usual ranks need none
+
+    return reshape_to_groups(operation, value, groups, part)
+
+
+def _like(operation: Operation, value: Value, like: Value) -> Value:
+    from armnn_parser_onnx.shapes import reshape_like
+
+    return reshape_like(operation, value, like)
 
 
 def _softmax_operator(name: str, add: Callable[[Operation, Value, int, str], Value]) -> None:
@@ -274,8 +288,8 @@ def _softmax_operator(name: str, add: Callable[[Operation, Value, int, str], Val
         if all(dim == 1 for dim in shape[axis + 1 :]):
             return add(operation, value, axis, "")
         groups = [list(range(axis)), list(range(axis, len(shape)))]
-        matrix = reshape_to_groups(operation, value, groups, "as_matrix")
-        return reshape_like(operation, add(operation, matrix, 1, "matrix"), value)
+        matrix = _in_groups(operation, value, groups, "as_matrix")
+        return _like(operation, add(operation, matrix, 1, "matrix"), value)
 
     @operator(name, since=13)
     def along_axis(operation: Operation) -> Value:

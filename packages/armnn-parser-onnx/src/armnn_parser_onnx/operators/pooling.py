@@ -21,8 +21,6 @@ from armnn.types import (
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-from armnn_parser_onnx.operators.pooling_inverse import places_of_maxima
-from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.window import Window, kernel_shape, read_window
 
 if TYPE_CHECKING:
@@ -36,6 +34,8 @@ def max_pool(operation: Operation) -> Sequence[Value]:
     pooled = _pool(operation, operation.input(), PoolingAlgorithm.MAX)
     if not any(operation.outputs[1:]):
         return [pooled]
+    from armnn_parser_onnx.operators.pooling_inverse import places_of_maxima  # late: few ask
+
     return [pooled, places_of_maxima(operation, pooled)]
 
 
@@ -94,6 +94,8 @@ def _pool(
     if len(size) == 3:
         return _pool3d(operation, value, window, algorithm, method, rounding, part)
     if len(size) == 1:
+        from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes  # late: few
+
         image = with_spatial_axes(operation, value, 2)
         window = window.padded_to(2)
         pooled = _pool2d(operation, image, window, algorithm, method, rounding, "image")

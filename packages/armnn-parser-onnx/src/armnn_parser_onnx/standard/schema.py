@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 UNBOUNDED: Final = 2**31 - 1
 """The most inputs of an operator that takes any number."""
 
 
-class Parameter(NamedTuple):
+class Parameter:
     """An input or output of an operator.
 
     Attributes:
@@ -20,13 +20,22 @@ class Parameter(NamedTuple):
         homogeneous: Whether these must be of one type.
     """
 
-    name: str
-    type: str
-    variadic: bool = False
-    homogeneous: bool = True
+    __slots__ = ("homogeneous", "name", "type", "variadic")
+
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        variadic: bool = False,
+        homogeneous: bool = True,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.variadic = variadic
+        self.homogeneous = homogeneous
 
 
-class AttributeRule(NamedTuple):
+class AttributeRule:
     """An attribute that an operator may have.
 
     Attributes:
@@ -35,12 +44,15 @@ class AttributeRule(NamedTuple):
         default: Its value where it is not; None without one.
     """
 
-    type: int
-    required: bool = False
-    default: Any = None
+    __slots__ = ("default", "required", "type")
+
+    def __init__(self, type: int, required: bool = False, default: Any = None) -> None:
+        self.type = type
+        self.required = required
+        self.default = default
 
 
-class Schema(NamedTuple):
+class Schema:
     """An operator at one version.
 
     Attributes:
@@ -57,13 +69,39 @@ class Schema(NamedTuple):
             attributes and types, or "".
     """
 
-    name: str
-    domain: str
-    since: int
-    inputs: tuple[Parameter, ...]
-    outputs: tuple[Parameter, ...]
-    counts: tuple[int, int, int, int]
-    types: Mapping[str, tuple[str, ...]]
-    attributes: Mapping[str, AttributeRule]
-    deprecated: bool = False
-    body: str = ""
+    __slots__ = (
+        "attributes",
+        "body",
+        "counts",
+        "deprecated",
+        "domain",
+        "inputs",
+        "name",
+        "outputs",
+        "since",
+        "types",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        domain: str,
+        since: int,
+        inputs: tuple[Parameter, ...],
+        outputs: tuple[Parameter, ...],
+        counts: tuple[int, int, int, int],
+        types: Mapping[str, tuple[str, ...]],
+        attributes: Mapping[str, AttributeRule],
+        deprecated: bool = False,
+        body: str = "",
+    ) -> None:
+        self.name = name
+        self.domain = domain
+        self.since = since
+        self.inputs = inputs
+        self.outputs = outputs
+        self.counts = counts
+        self.types = types
+        self.attributes = attributes
+        self.deprecated = deprecated
+        self.body = body

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,7 @@ ONE, MANY, EXTENDING = range(3)
 """How a value changes a message: it replaces the old one, is one more, or is a list of more."""
 
 
-class Field(NamedTuple):
+class Field:
     """A field of a message.
 
     Attributes:
@@ -54,13 +54,25 @@ class Field(NamedTuple):
         finish: Makes the list that is handed on.
     """
 
-    number: int
-    forms: Forms
-    default: Any = None
-    repeated: bool = False
-    kind: str = ""
-    others: tuple[str, ...] = ()
-    finish: Content | None = None
+    __slots__ = ("default", "finish", "forms", "kind", "number", "others", "repeated")
+
+    def __init__(
+        self,
+        number: int,
+        forms: Forms,
+        default: Any = None,
+        repeated: bool = False,
+        kind: str = "",
+        others: tuple[str, ...] = (),
+        finish: Content | None = None,
+    ) -> None:
+        self.number = number
+        self.forms = forms
+        self.default = default
+        self.repeated = repeated
+        self.kind = kind
+        self.others = others
+        self.finish = finish
 
 
 def text(number: int, default: Any = "", others: tuple[str, ...] = ()) -> Any:

@@ -19,7 +19,6 @@ from armnn.types import (
 )
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.shapes import with_axis
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -229,6 +228,8 @@ def bucketize(operation: Operation) -> Value:
     value = operation.input()
     real = cast(operation, value, DataType.FLOAT32, "real")
     limits = operation.network.add_constant(boundaries, name=operation.layer_name("boundaries"))
+    from armnn_parser_tflite.shapes import with_axis  # late: few models have buckets
+
     reached = compare(
         operation,
         ComparisonOperation.GREATER_OR_EQUAL,

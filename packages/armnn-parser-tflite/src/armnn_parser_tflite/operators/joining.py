@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from armnn.parsing.conversion import NotKnownYetError
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.shapes import without_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +59,8 @@ def unpack(operation: Operation) -> Sequence[Value]:
         name=operation.layer_name("parts"),
         outputs=None if same else infos,
     )
+    from armnn_parser_tflite.shapes import without_axes  # late: few models unpack
+
     return [without_axes(operation, part, (axis,), "part") for part in parts]
 
 

@@ -9,7 +9,6 @@ from armnn.parsing.conversion import RefusedError, reshape, transpose
 from armnn.types import DataLayout, PaddingMode
 from armnn_parser_tflite._bindings import MirrorPadMode
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.shapes import with_axis, without_axes
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -48,6 +47,8 @@ def squeeze(operation: Operation) -> Value:
     axes = [operation.axis(axis, len(shape) - operation.is_complex()) for axis in given]
     if not given:
         axes = [axis for axis, dim in enumerate(shape) if dim == 1]
+    from armnn_parser_tflite.shapes import without_axes  # late, as below: most models only reshape
+
     return without_axes(operation, operation.input(), axes)
 
 
@@ -55,6 +56,8 @@ def squeeze(operation: Operation) -> Value:
 def expand_dims(operation: Operation) -> Value:
     """Add Reshape with one more axis."""
     axis = operation.axis(operation.known_integer(1), len(operation.shape()) + 1)
+    from armnn_parser_tflite.shapes import with_axis
+
     return with_axis(operation, operation.input(), axis)
 
 

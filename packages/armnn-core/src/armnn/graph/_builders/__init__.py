@@ -15,16 +15,26 @@ if TYPE_CHECKING:
     from armnn.graph._builders import detection as _detection
     from armnn.graph._builders import dimensions as _dimensions
     from armnn.graph._builders import elementwise as _elementwise
+    from armnn.graph._builders import elementwise_comparing as _elementwise_comparing
+    from armnn.graph._builders import elementwise_fused as _elementwise_fused
+    from armnn.graph._builders import elementwise_unary as _elementwise_unary
     from armnn.graph._builders import indexing as _indexing
     from armnn.graph._builders import joining as _joining
     from armnn.graph._builders import matmul as _matmul
+    from armnn.graph._builders import matmul_einsum as _matmul_einsum
     from armnn.graph._builders import normalization as _normalization
+    from armnn.graph._builders import normalization_axes as _normalization_axes
+    from armnn.graph._builders import normalization_channels as _normalization_channels
     from armnn.graph._builders import plumbing as _plumbing
+    from armnn.graph._builders import plumbing_control as _plumbing_control
     from armnn.graph._builders import pooling as _pooling
     from armnn.graph._builders import quantizing as _quantizing
+    from armnn.graph._builders import quantizing_casts as _quantizing_casts
     from armnn.graph._builders import recurrent as _recurrent
     from armnn.graph._builders import reduction as _reduction
     from armnn.graph._builders import reshaping as _reshaping
+    from armnn.graph._builders import reshaping_blocks as _reshaping_blocks
+    from armnn.graph._builders import reshaping_padding as _reshaping_padding
     from armnn.graph._builders import resizing as _resizing
     from armnn.graph._builders import selecting as _selecting
     from armnn.graph._builders import sequence as _sequence
@@ -36,16 +46,26 @@ if TYPE_CHECKING:
         _detection.LayerBuilders,
         _dimensions.LayerBuilders,
         _elementwise.LayerBuilders,
+        _elementwise_unary.LayerBuilders,
+        _elementwise_comparing.LayerBuilders,
+        _elementwise_fused.LayerBuilders,
         _indexing.LayerBuilders,
         _joining.LayerBuilders,
         _matmul.LayerBuilders,
+        _matmul_einsum.LayerBuilders,
         _normalization.LayerBuilders,
+        _normalization_channels.LayerBuilders,
+        _normalization_axes.LayerBuilders,
+        _plumbing_control.LayerBuilders,
         _plumbing.LayerBuilders,
         _pooling.LayerBuilders,
         _quantizing.LayerBuilders,
+        _quantizing_casts.LayerBuilders,
         _recurrent.LayerBuilders,
         _reduction.LayerBuilders,
         _reshaping.LayerBuilders,
+        _reshaping_blocks.LayerBuilders,
+        _reshaping_padding.LayerBuilders,
         _resizing.LayerBuilders,
         _selecting.LayerBuilders,
         _sequence.LayerBuilders,
@@ -93,14 +113,14 @@ else:
         add_maximum = MethodOnDemand("armnn.graph._builders.elementwise")
         add_minimum = MethodOnDemand("armnn.graph._builders.elementwise")
         add_elementwise_binary = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_elementwise_unary = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_comparison = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_logical_binary = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_floor = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_fused = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_where = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_is_nan = MethodOnDemand("armnn.graph._builders.elementwise")
-        add_is_inf = MethodOnDemand("armnn.graph._builders.elementwise")
+        add_elementwise_unary = MethodOnDemand("armnn.graph._builders.elementwise_unary")
+        add_floor = MethodOnDemand("armnn.graph._builders.elementwise_unary")
+        add_is_nan = MethodOnDemand("armnn.graph._builders.elementwise_unary")
+        add_is_inf = MethodOnDemand("armnn.graph._builders.elementwise_unary")
+        add_comparison = MethodOnDemand("armnn.graph._builders.elementwise_comparing")
+        add_logical_binary = MethodOnDemand("armnn.graph._builders.elementwise_comparing")
+        add_where = MethodOnDemand("armnn.graph._builders.elementwise_comparing")
+        add_fused = MethodOnDemand("armnn.graph._builders.elementwise_fused")
         add_gather = MethodOnDemand("armnn.graph._builders.indexing")
         add_gather_nd = MethodOnDemand("armnn.graph._builders.indexing")
         add_scatter_nd = MethodOnDemand("armnn.graph._builders.indexing")
@@ -112,37 +132,37 @@ else:
         add_splitter = MethodOnDemand("armnn.graph._builders.joining")
         add_fully_connected = MethodOnDemand("armnn.graph._builders.matmul")
         add_batch_mat_mul = MethodOnDemand("armnn.graph._builders.matmul")
-        add_einsum = MethodOnDemand("armnn.graph._builders.matmul")
         add_mat_mul_integer = MethodOnDemand("armnn.graph._builders.matmul")
         add_determinant = MethodOnDemand("armnn.graph._builders.matmul")
+        add_einsum = MethodOnDemand("armnn.graph._builders.matmul_einsum")
         add_batch_normalization = MethodOnDemand("armnn.graph._builders.normalization")
-        add_instance_normalization = MethodOnDemand("armnn.graph._builders.normalization")
-        add_l2_normalization = MethodOnDemand("armnn.graph._builders.normalization")
-        add_normalization = MethodOnDemand("armnn.graph._builders.normalization")
         add_softmax = MethodOnDemand("armnn.graph._builders.normalization")
         add_log_softmax = MethodOnDemand("armnn.graph._builders.normalization")
-        add_layer_normalization = MethodOnDemand("armnn.graph._builders.normalization")
-        add_rms_normalization = MethodOnDemand("armnn.graph._builders.normalization")
-        add_group_normalization = MethodOnDemand("armnn.graph._builders.normalization")
-        add_debug = MethodOnDemand("armnn.graph._builders.plumbing")
-        add_mem_copy = MethodOnDemand("armnn.graph._builders.plumbing")
-        add_mem_import = MethodOnDemand("armnn.graph._builders.plumbing")
-        add_merge = MethodOnDemand("armnn.graph._builders.plumbing")
-        add_switch = MethodOnDemand("armnn.graph._builders.plumbing")
-        add_map = MethodOnDemand("armnn.graph._builders.plumbing")
-        add_unmap = MethodOnDemand("armnn.graph._builders.plumbing")
+        add_instance_normalization = MethodOnDemand("armnn.graph._builders.normalization_channels")
+        add_l2_normalization = MethodOnDemand("armnn.graph._builders.normalization_channels")
+        add_normalization = MethodOnDemand("armnn.graph._builders.normalization_channels")
+        add_group_normalization = MethodOnDemand("armnn.graph._builders.normalization_channels")
+        add_layer_normalization = MethodOnDemand("armnn.graph._builders.normalization_axes")
+        add_rms_normalization = MethodOnDemand("armnn.graph._builders.normalization_axes")
+        add_debug = MethodOnDemand("armnn.graph._builders.plumbing_control")
+        add_mem_copy = MethodOnDemand("armnn.graph._builders.plumbing_control")
+        add_mem_import = MethodOnDemand("armnn.graph._builders.plumbing_control")
+        add_merge = MethodOnDemand("armnn.graph._builders.plumbing_control")
+        add_switch = MethodOnDemand("armnn.graph._builders.plumbing_control")
+        add_map = MethodOnDemand("armnn.graph._builders.plumbing_control")
+        add_unmap = MethodOnDemand("armnn.graph._builders.plumbing_control")
         add_pre_compiled = MethodOnDemand("armnn.graph._builders.plumbing")
         add_stand_in = MethodOnDemand("armnn.graph._builders.plumbing")
         add_pooling2d = MethodOnDemand("armnn.graph._builders.pooling")
         add_pooling3d = MethodOnDemand("armnn.graph._builders.pooling")
         add_quantize = MethodOnDemand("armnn.graph._builders.quantizing")
         add_dequantize = MethodOnDemand("armnn.graph._builders.quantizing")
-        add_cast = MethodOnDemand("armnn.graph._builders.quantizing")
-        add_bit_cast = MethodOnDemand("armnn.graph._builders.quantizing")
-        add_convert_fp16_to_fp32 = MethodOnDemand("armnn.graph._builders.quantizing")
-        add_convert_fp32_to_fp16 = MethodOnDemand("armnn.graph._builders.quantizing")
         add_fake_quantization = MethodOnDemand("armnn.graph._builders.quantizing")
         add_dynamic_quantize = MethodOnDemand("armnn.graph._builders.quantizing")
+        add_cast = MethodOnDemand("armnn.graph._builders.quantizing_casts")
+        add_bit_cast = MethodOnDemand("armnn.graph._builders.quantizing_casts")
+        add_convert_fp16_to_fp32 = MethodOnDemand("armnn.graph._builders.quantizing_casts")
+        add_convert_fp32_to_fp16 = MethodOnDemand("armnn.graph._builders.quantizing_casts")
         add_lstm = MethodOnDemand("armnn.graph._builders.recurrent")
         add_unidirectional_sequence_lstm = MethodOnDemand("armnn.graph._builders.recurrent")
         add_q_lstm = MethodOnDemand("armnn.graph._builders.recurrent")
@@ -155,15 +175,15 @@ else:
         add_reshape = MethodOnDemand("armnn.graph._builders.reshaping")
         add_permute = MethodOnDemand("armnn.graph._builders.reshaping")
         add_transpose = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_space_to_depth = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_depth_to_space = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_space_to_batch_nd = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_batch_to_space_nd = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_channel_shuffle = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_broadcast_to = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_tile = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_pad = MethodOnDemand("armnn.graph._builders.reshaping")
-        add_reverse_v2 = MethodOnDemand("armnn.graph._builders.reshaping")
+        add_space_to_depth = MethodOnDemand("armnn.graph._builders.reshaping_blocks")
+        add_depth_to_space = MethodOnDemand("armnn.graph._builders.reshaping_blocks")
+        add_space_to_batch_nd = MethodOnDemand("armnn.graph._builders.reshaping_blocks")
+        add_batch_to_space_nd = MethodOnDemand("armnn.graph._builders.reshaping_blocks")
+        add_channel_shuffle = MethodOnDemand("armnn.graph._builders.reshaping_blocks")
+        add_broadcast_to = MethodOnDemand("armnn.graph._builders.reshaping_padding")
+        add_tile = MethodOnDemand("armnn.graph._builders.reshaping_padding")
+        add_pad = MethodOnDemand("armnn.graph._builders.reshaping_padding")
+        add_reverse_v2 = MethodOnDemand("armnn.graph._builders.reshaping_padding")
         add_resize = MethodOnDemand("armnn.graph._builders.resizing")
         add_grid_sample = MethodOnDemand("armnn.graph._builders.resizing")
         add_roi_align = MethodOnDemand("armnn.graph._builders.resizing")

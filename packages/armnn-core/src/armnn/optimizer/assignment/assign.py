@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 from armnn._dataclasses import dataclass, field
 from armnn._installing import BACKENDS, REFERENCE
-from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, OptimizationError
-from armnn.optimizer.assignment.conversions import probe
 from armnn.optimizer.assignment.report import Refusal
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.assignment.candidates import NetworkAnswers
-    from armnn.optimizer.assignment.conversions import Conversions
+    from armnn.optimizer.assignment.conversions import Conversions, Preferred
     from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.options import OptimizerOptions
     from armnn.tensor import TensorInfo
@@ -36,19 +34,23 @@ class Assignment:
     A layer that a backend runs in Float32 only is replaced by one in Float32 between conversions.
 
     Attributes:
+        network: The network.
         answers: The backends' answers about the layers.
         candidates: The backends that may be chosen by preference, in order.
         named: The backends that may be chosen by name only.
-        conversions: Those of the network.
+        preferred: Decides between types of conversions.
+        conversions: Those that the network has; None as long as it has none.
         refusals: Per layer, the backends that refused it before the chosen one.
         converted: Why a layer computes in Float32.
         successors: What stands in the place of a layer, in running order.
     """
 
+    network: Network
     answers: NetworkAnswers
-    conversions: Conversions
     candidates: tuple[Candidate, ...]
-    named: tuple[Candidate, ...] = ()
+    named: tuple[Candidate, ...]
+    preferred: Preferred
+    conversions: Conversions | None = None
     refusals: dict[Layer, list[Refusal]] = field(default_factory=dict)
     converted: dict[Layer, str] = field(default_factory=dict)
     successors: dict[Layer, tuple[Layer, ...]] = field(default_factory=dict)
@@ -70,7 +72,9 @@ class Assignment:
             to: The type.
             first: The backend that is asked before the others.
         """
-        question = probe(self.conversions.kind(info, to), info, to)
+        from armnn.optimizer.assignment.conversions import probe  # late, as below: few convert
+
+        question = probe(self.converting().kind(info, to), info, to)
         order = sorted(self.candidates, key=lambda candidate: candidate.id != first)
         named = [each for each in self.named if each.id == first]
         return next((each.id for each in (*named, *order) if each.supports(question)), None)
@@ -87,9 +91,18 @@ class Assignment:
             elif layer not in self._removed:
                 yield layer
 
+    def converting(self) -> Conversions:
+        """Return the network's conversions, to which more may come."""
+        if self.conversions is None:
+            from armnn.optimizer.assignment.conversions import Conversions
+
+            self.conversions = Conversions(self.network, self.preferred)
+        return self.conversions
+
     def clean_conversions(self) -> None:
         """Remove conversions that are not needed any more."""
-        self._removed.update(dict.fromkeys(self.conversions.clean()))
+        if self.conversions is not None:
+            self._removed.update(dict.fromkeys(self.conversions.clean()))
 
     def replace(self, layer: Layer, successors: Sequence[Layer], heir: Layer) -> None:
         """Record what stands in a layer's place.
@@ -118,6 +131,8 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
     names = [layer.name for layer in network.layers if layer.type not in UNASSIGNED]
     for name in layer_backends:
         if name not in names:
+            from armnn._spelling import closest  # late, as below: for a message only
+
             meant = closest(name, names, 0.6)
             hint = f"did you mean {meant!r}?" if meant else "armnn inspect lists the layers"
             raise InvalidArgumentError(
@@ -181,6 +196,8 @@ def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> 
         if backend_id in refused:
             continue
         if candidate is None:
+            from armnn._spelling import closest
+
             known = [each.id for each in (*assignment.candidates, *assignment.named)]
             meant = closest(backend_id, known)
             hint = f"; did you mean {meant!r}?" if meant else ""
@@ -204,7 +221,7 @@ def runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) -
     types = {info.data_type for info in (*layer.input_infos, *layer.output_infos) if info}
     if types.isdisjoint(HALVES):
         return False
-    twin = assignment.conversions.twin(layer, HALVES, DataType.FLOAT32)
+    twin = assignment.converting().twin(layer, HALVES, DataType.FLOAT32)
     if twin is None or not candidate.supports(twin):
         return False
     computed = [value.info for value in layer.inputs if value and value.constant is None]
@@ -221,10 +238,10 @@ def convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
     first that does.
     """
     backend = layer.backend or ""
-    new = assignment.conversions.compute_in(layer, HALVES, DataType.FLOAT32)
+    new = assignment.converting().compute_in(layer, HALVES, DataType.FLOAT32)
     if new is None:
         return
-    before, after = assignment.conversions.around(new)
+    before, after = assignment.converting().around(new)
     for each in (*before, *after):
         if each.backend is None:
             (info,) = each.input_infos

@@ -10,7 +10,6 @@ import numpy as np
 
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
-from armnn.optimizer.assignment.precision import exact_layers
 from armnn.optimizer.passes._conversion import (
     FLOATS,
     conversion_between,
@@ -230,6 +229,8 @@ def reduce_floats(conversions: Conversions, options: OptimizerOptions) -> int:
         target = DataType.BFLOAT16
     else:
         return 0
+    from armnn.optimizer.assignment.precision import exact_layers  # late: an option
+
     layers = conversions.network.topological_order()
     exact = exact_layers(layers)
     changed = [

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import dataclass, field
-from armnn.graph.text import sections_text, tensors_text
 
 if TYPE_CHECKING:
     from armnn.backends.cache import Footprint
@@ -204,6 +203,8 @@ def prepared_text(
         outputs: By name.
         layers: The text in place of layers as long as no set of shapes is prepared.
     """
+    from armnn.graph.text import sections_text, tensors_text  # late: reports are seldom shown
+
     sections = report.texts() or {"layers, prepared for each set of shapes": list(layers)}
     if report.choice:
         sections["choice of backends"] = [report.choice]

@@ -12,7 +12,8 @@ from armnn._dataclasses import dataclass, fields, replace
 from armnn.layers.joining import ConcatDescriptor
 from armnn.layers.normalization import LogSoftmaxDescriptor, SoftmaxDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
-from armnn.layers.reshaping import PadDescriptor, ReshapeDescriptor, TransposeDescriptor
+from armnn.layers.reshaping import ReshapeDescriptor, TransposeDescriptor
+from armnn.layers.reshaping_padding import PadDescriptor
 from armnn.optimizer.passes._pattern import awaits_parameters, first_input
 from armnn.optimizer.passes._permutation import axis_order, inverse
 from armnn.tensor import TensorInfo

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Pass: TypeAlias = "Callable[[Network], int]"
 """Changes a network in place and returns how many times it changed something."""
 
-_ACTIVATION = ("Activation",)
 _ARITHMETIC = (
     *("Addition", "Subtraction", "Multiplication", "Division", "Maximum", "Minimum"),
     "ElementwiseBinary",
@@ -36,7 +35,12 @@ _CONVOLUTIONS = (
 )
 _LINEAR = (*_CONVOLUTIONS, "FullyConnected")
 _PERMUTATIONS = ("Permute", "Transpose")
+_PRODUCTS = ("Multiplication", "ElementwiseBinary Mul")
 _POOLINGS = ("Pooling2d", "Pooling3d")
+_ROOTS = (
+    *("Activation Sqrt", "ElementwiseUnary Sqrt", "ElementwiseUnary Rsqrt"),
+    "LayerNormalization",
+)
 
 PASSES: tuple[Pass, ...] = (
     PassOnDemand("squash_equal_siblings"),
@@ -48,14 +52,18 @@ PASSES: tuple[Pass, ...] = (
     PassOnDemand("permute_as_reshape", _PERMUTATIONS),
     PassOnDemand("merge_reshapes", ("Reshape",)),
     PassOnDemand("delete_broadcast_to", ("BroadcastTo",)),
-    PassOnDemand("max_min_into_bounded_relu", _ARITHMETIC),
+    PassOnDemand(
+        "max_min_into_bounded_relu",
+        ("Maximum", "ElementwiseBinary Maximum"),
+        ("Minimum", "ElementwiseBinary Minimum"),
+    ),
     PassOnDemand("recognize_embedding", ("BatchMatMul",), ("Comparison",)),
-    PassOnDemand("recognize_hard_swish", _ACTIVATION, _ARITHMETIC),
-    PassOnDemand("recognize_gelu", ("ElementwiseUnary",), _ARITHMETIC),
-    PassOnDemand("recognize_layer_normalization", _ARITHMETIC),
-    PassOnDemand("recognize_swish", _ACTIVATION, _ARITHMETIC),
+    PassOnDemand("recognize_hard_swish", ("Activation BoundedReLu",), _PRODUCTS),
+    PassOnDemand("recognize_gelu", ("ElementwiseUnary Erf",), _PRODUCTS),
+    PassOnDemand("recognize_layer_normalization", _ROOTS, _ARITHMETIC),
+    PassOnDemand("recognize_swish", ("Activation Sigmoid",), _PRODUCTS),
     PassOnDemand("fold_batch_normalization", ("BatchNormalization",), _LINEAR),
-    PassOnDemand("fold_channel_arithmetic", (*_ACTIVATION, *_ARITHMETIC), _LINEAR),
+    PassOnDemand("fold_channel_arithmetic", ("Activation Linear", *_ARITHMETIC), _LINEAR),
     PassOnDemand("fold_pad", ("Pad",), (*_CONVOLUTIONS, *_POOLINGS)),
     PassOnDemand("remove_dead_layers"),
 )

@@ -25,7 +25,8 @@ class PassOnDemand:
 
         Args:
             name: Of the pass and of its module.
-            needed: Types of layers; a network must have one of each of these groups.
+            needed: Types of layers, or types and functions as in "Activation Sqrt"; a network must
+                have one of each of these groups.
         """
         self.__name__ = name
         self.needed = tuple(map(frozenset, needed))

@@ -27,7 +27,7 @@ from armnn.types import ActivationFunction, BinaryOperation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.graph import Layer, Network
+    from armnn.graph import Layer, Network, Value
 
     PerChannel: TypeAlias = NDArray[np.float64]
 
@@ -48,8 +48,13 @@ def fold_channel_arithmetic(network: Network) -> int:
 
 
 def _fold(network: Network, layer: Layer, pages: HugePages) -> int:
+    descriptor = layer.descriptor
+    if isinstance(descriptor, ActivationDescriptor) and not _is_linear(descriptor):
+        return 0  # as most are
     for position, source in enumerate(layer.inputs[:2]):
         if source is None or only_reader(source) is not layer:
+            continue
+        if any(value is None or value.constant is None for value in _others(layer, position)):
             continue
         linear = LinearLayer.of(source.producer)
         if (
@@ -62,6 +67,15 @@ def _fold(network: Network, layer: Layer, pages: HugePages) -> int:
         if change is not None:
             return fold_with_followers(network, linear, layer, *change, pages)
     return 0
+
+
+def _is_linear(activation: ActivationDescriptor) -> bool:
+    return activation.function is ActivationFunction.LINEAR
+
+
+def _others(layer: Layer, position: int) -> tuple[Value | None, ...]:
+    """Return the inputs besides one."""
+    return layer.inputs[:position] + layer.inputs[position + 1 :]
 
 
 def fold_with_followers(
@@ -128,7 +142,7 @@ def _factor_and_offset(
     """
     descriptor = layer.descriptor
     if isinstance(descriptor, ActivationDescriptor):
-        if descriptor.function is not ActivationFunction.LINEAR:
+        if not _is_linear(descriptor):
             return None
         return np.full(linear.channels, descriptor.a), np.full(linear.channels, descriptor.b)
     operation = binary_operation(layer)

@@ -15,7 +15,7 @@ from armnn.layers.convolution import (
     ConvolutionIntegerDescriptor,
 )
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
-from armnn.layers.reshaping import PadDescriptor
+from armnn.layers.reshaping_padding import PadDescriptor
 from armnn.optimizer.passes._pattern import (
     awaits_parameters,
     first_input,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn._symbolic import Tape, is_symbolic
-from armnn.graph.statistics import has_multiply_adds, multiply_adds_of
+from armnn.graph.multiply_adds import has_multiply_adds, multiply_adds_of
 from armnn.layers import infer_outputs
 from armnn.optimizer.symbolic.arithmetic import computed, decided, moved, plain_outputs
 from armnn.optimizer.symbolic.recipes import (

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Normalisation over planes, channels, their groups, or neighbours."""
+
+from __future__ import annotations
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._shapes import PLANAR, require_rank, require_shape, with_channels
+from armnn.layers._spec import Inputs, Shapes, layer, slot
+from armnn.tensor import format_shape
+from armnn.types import DataLayout, NormalizationAlgorithmChannel, NormalizationAlgorithmMethod
+
+_IMAGE = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
+
+
+def _image(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
+    return [require_rank(inputs, "input", 4)]
+
+
+@layer(24, inputs=[_IMAGE], infer=_image)
+class InstanceNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta, per image and channel.
+
+    Mean and variance are those of the plane (Ulyanov et al. 2016).
+
+    Attributes:
+        gamma: The factor.
+        beta: What is added.
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW or NHWC.
+    """
+
+    gamma: float = 1.0
+    beta: float = 0.0
+    eps: float = 1e-12
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+
+@layer(
+    25,
+    inputs=[slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4.")],
+    infer=with_channels,
+)
+class L2NormalizationDescriptor(Descriptor):
+    """x / sqrt(max(sum of x^2 over the channels, eps)).
+
+    Attributes:
+        eps: The least sum of squares.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    eps: float = 1e-12
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+
+@layer(38, inputs=[_IMAGE], infer=_image)
+class NormalizationDescriptor(Descriptor):
+    """Local response normalisation by the squares of the neighbours.
+
+    x / (k + alpha * sum of x^2 of the neighbours)^beta. Neighbours outside of the image or of its
+    channels do not count.
+
+    Attributes:
+        norm_channel_type: Whether neighbours are channels (Across) or a square of pixels (Within).
+        norm_method_type: LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast
+            (Jarrett 2009) is a name of Arm NN's without a formula: refuse it.
+        norm_size: How many neighbours there are along an axis, the element among them; norm_size //
+            2 on either side, so an even number counts as the odd one above it.
+        alpha: The factor of the sum, not divided by the number of neighbours.
+        beta: The exponent.
+        k: What is added to the sum.
+        data_layout: NCHW or NHWC.
+    """
+
+    norm_channel_type: NormalizationAlgorithmChannel = NormalizationAlgorithmChannel.ACROSS
+    norm_method_type: NormalizationAlgorithmMethod = NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS
+    norm_size: int = parameter(0, at_least=0)
+    alpha: float = 0.0
+    beta: float = 0.0
+    k: float = 0.0
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+
+def _group_normalization(descriptor: GroupNormalizationDescriptor, inputs: Inputs) -> Shapes:
+    (shape,) = with_channels(descriptor, inputs)
+    channels = shape[descriptor.channel_axis]
+    if isinstance(channels, int) and channels % descriptor.num_groups:
+        raise ShapeError(
+            f"the {channels} channels of the input of shape {format_shape(shape)} cannot be "
+            f"divided into {descriptor.num_groups} groups"
+        )
+    for name in ("gamma", "beta"):
+        require_shape(inputs, name, (channels,))
+    return [shape]
+
+
+@layer(
+    1004,
+    inputs=[
+        slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC."),
+        slot("gamma", "[C], the factor; 1 if absent.", optional=True),
+        slot("beta", "[C], what is added; 0 if absent.", optional=True),
+    ],
+    infer=_group_normalization,
+)
+class GroupNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta.
+
+    Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighbouring
+    channels of one item of the batch.
+
+    Attributes:
+        num_groups: How many groups of channels there are.
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    num_groups: int = parameter(1, at_least=1)
+    eps: float = 1e-5
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels at any rank."""
+        return 1 if self.data_layout is DataLayout.NCHW else -1
