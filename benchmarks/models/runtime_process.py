@@ -42,8 +42,8 @@ def memory_mb(field: str) -> float:
 
 def load(arguments: argparse.Namespace) -> tuple[Run, Any, dict[str, Any]]:
     """Load and run the model once.
-    It returns the runner, our loaded network and facts. The time counts from the imported runtime
 
+    It returns the runner, our loaded network and facts. The time counts from the imported runtime
     to the first outputs.
     """
     with np.load(arguments.inputs) as stored:
