@@ -105,21 +105,17 @@ int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels) {
 /* sum (a - z) (b - y) = sum a b - z sum b - y sum a + k z y; the kernel takes off y sum a. */
 void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
                bool seeks_small, const std::byte *packed, int32_t *folded) {
-  /* Without signs, whose overflow is undefined: the results are these modulo 2^32, in vectors. */
-  const auto left = static_cast<uint32_t>(params.left_zero_point + kernels.read_offset[params.left_is_signed ? 1 : 0]);
-  const auto right = static_cast<uint32_t>(params.right_zero_point - (params.right_is_signed ? 0 : 128));
-  const uint32_t whole = left * right * static_cast<uint32_t>(layout.taps * layout.depth);
-  const size_t before_sums = panel_weight_bytes(layout, kernels);
-  const size_t panel_bytes = int8_panel_bytes(layout, kernels, seeks_small);
-  const bool has_bias = !params.bias.empty();
-  for (int64_t column = 0; column < layout.columns; column += kernels.columns, packed += panel_bytes) {
-    const auto *column_sums = reinterpret_cast<const uint32_t *>(packed + before_sums);
-    auto *made = reinterpret_cast<uint32_t *>(folded + column);
-    for (int64_t j = 0; j < kernels.columns; ++j) made[j] = whole - left * column_sums[j];
-    if (!has_bias) continue;
-    const int32_t *bias = params.bias.data() + first + column;
-    const int64_t columns = std::min<int64_t>(kernels.columns, layout.columns - column);
-    for (int64_t j = 0; j < columns; ++j) made[j] += static_cast<uint32_t>(bias[j]);
+  const int32_t left = params.left_zero_point + kernels.read_offset[params.left_is_signed ? 1 : 0];
+  const int32_t right = params.right_zero_point - (params.right_is_signed ? 0 : 128);
+  const auto count = static_cast<int32_t>(layout.taps * layout.depth);
+  for (int64_t column = 0; column < layout.columns; column += kernels.columns) {
+    const auto *column_sums = reinterpret_cast<const int32_t *>(packed + panel_weight_bytes(layout, kernels));
+    for (int64_t j = column; j < column + kernels.columns; ++j) {
+      const bool has_bias = !params.bias.empty() && j < layout.columns;
+      const int64_t own = has_bias ? params.bias[static_cast<size_t>(first + j)] : 0;
+      folded[j] = static_cast<int32_t>(own - int64_t{left} * (column_sums[j - column] - int64_t{count} * right));
+    }
+    packed += int8_panel_bytes(layout, kernels, seeks_small);
   }
 }
 
