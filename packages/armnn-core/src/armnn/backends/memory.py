@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from ctypes import addressof, c_char
 from typing import TYPE_CHECKING, Any, cast
 
 from armnn._arguments import shown
@@ -36,12 +35,6 @@ HOST_SOURCES: tuple[MemorySource, ...] = (
 
 def address_of(array: NDArray[Any]) -> int:
     """Return where an array begins, quicker than ``ctypes.data``."""
-    if array.flags.writeable and array.flags.c_contiguous and array.size:
-        try:
-            # In a third of the time; NumPy says only from Python 3.12 on that it is a buffer.
-            return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            pass  # its type is not one of the buffer protocol
     address: int = array.__array_interface__["data"][0]
     return address
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._dataclasses import fields
@@ -16,7 +15,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -140,61 +139,10 @@ def tensor_of(array: NDArray[Any], arena: Arena, address: int | None = None) -> 
     less than eight bits takes a byte here, and what DLPack 1.0 does not know is stored as unsigned
     integers.
     """
-    memory = bytearray(_TENSOR_BYTES + 8 * array.ndim)
-    made = abi.Tensor.from_buffer(memory)
-    start = address_of(array) if address is None else address
-    _pack_tensor(memory, 0, ctypes.addressof(made), array, start)
-    arena.hold(memory)
-    return made
-
-
-def tensors_at(arrays: Sequence[tuple[NDArray[Any], int]]) -> Any:
-    """Return an array of pointers to the descriptions of arrays.
-
-    All of it is in one piece of memory, which takes a third of the time. See :func:`tensor_of`.
-
-    Args:
-        arrays: Each with its address.
-    """
-    places, size = [], 8 * max(len(arrays), 1)
-    for array, _ in arrays:
-        places.append(size)
-        size += _TENSOR_BYTES + 8 * array.ndim
-    memory = bytearray(size)
-    made = (_TENSOR_POINTER * max(len(arrays), 1)).from_buffer(memory)
-    start = ctypes.addressof(made)
-    struct.pack_into(f"{len(arrays)}Q", memory, 0, *[start + place for place in places])
-    for (array, address), place in zip(arrays, places, strict=True):
-        _pack_tensor(memory, place, start, array, address)
-    return made
-
-
-_TENSOR_BYTES: Final = ctypes.sizeof(abi.Tensor)
-_TENSOR_POINTER: Final = ctypes.POINTER(abi.Tensor)
-
-
-def _pack_tensor(
-    memory: bytearray, place: int, start: int, array: NDArray[Any], address: int
-) -> None:
-    """Write a description with its shape behind it.
-
-    Args:
-        memory: Has room for both.
-        place: Where they go in it.
-        start: The address of the memory.
-        array: What is described.
-        address: Where its elements are.
-    """
     code, bits = _code_of(array.dtype)
-    shape = start + place + _TENSOR_BYTES
-    fields = address, abi.DEVICE_CPU, 0, array.ndim, code, bits, 1, shape, 0, 0, *array.shape
-    _tensor_fields(array.ndim).pack_into(memory, place, *fields)
-
-
-@functools.cache
-def _tensor_fields(rank: int) -> struct.Struct:
-    """Return the fields of a tensor and its shape."""
-    return struct.Struct(f"@QiiiBBHQQQ{rank}q")
+    shape = arena.filled(ctypes.c_int64, array.shape)
+    start = address_of(array) if address is None else address
+    return abi.Tensor(start, abi.DEVICE_CPU, 0, array.ndim, code, bits, 1, shape)
 
 
 @functools.cache

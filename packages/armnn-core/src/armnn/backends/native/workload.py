@@ -18,7 +18,7 @@ from armnn.backends.base import Step, Workload
 from armnn.backends.control import RunControl, current_control
 from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
-from armnn.backends.ffi.values import tensor_of, tensors_at
+from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle, PlacedHandle, address_of
 from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, ExecutionError
@@ -246,14 +246,9 @@ class _BoundProgram:
         raise_stored()
 
     def _tensors(self, handles: Sequence[TensorHandle], *, is_output: bool) -> tuple[Any, int]:
+        pointers = self._arena.array(_TENSOR_POINTER, len(handles))
         takes_any = self.library.takes_any_host_memory
         self._arena.hold(handles)
-        placed = [each for each in handles if type(each) is PlacedHandle] if takes_any else []
-        if len(placed) == len(handles):  # nearly always
-            made = tensors_at([(each.map(), each.address) for each in placed])
-            self._arena.hold(made)
-            return made, len(placed)
-        pointers = self._arena.array(_TENSOR_POINTER, len(handles))
         for index, handle in enumerate(handles):
             if takes_any and type(handle) is PlacedHandle:
                 tensor = tensor_of(handle.map(), self._arena, handle.address)
