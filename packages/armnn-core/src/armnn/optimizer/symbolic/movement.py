@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers of which each element has one right value, without a backend.
+"""Layers whose elements have one right value.
 
 They move, repeat, fill or convert elements, or combine two by one rounding. One takes a microsecond
 here, and fifty and more through a backend, whose modules are then imported.
@@ -84,7 +84,7 @@ def carried(
 
 
 def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | None:
-    """Return integers in a type that holds them, or as floats."""
+    """Return integers in a wider type, or as floats."""
     if kind is None or not kind.is_integer or data.dtype.kind not in "iu":
         return None
     dtype = made.data_type.numpy_dtype

@@ -113,7 +113,7 @@ class NativeGraph:
             self.leave_with(self)
 
     def lent_for(self, view: SubgraphView, *, lets_go: bool) -> bool:
-        """Lend the constants, if needed; return False if the view differs."""
+        """Lend the constants; return False if the view differs."""
         is_same = (
             view.layers == self.layers
             and view.inputs == self._read
@@ -130,7 +130,10 @@ class NativeGraph:
         return is_same
 
     def _facts_now(self) -> Iterator[object]:
-        """Yield what rows are made of, data only as long as it stays."""
+        """Yield what rows are made of.
+
+        That is data only as long as it stays.
+        """
         for layer in self.layers:
             yield from (layer.name, layer.descriptor, layer.inputs)
         for value in self._values:
