@@ -2,7 +2,7 @@
 /* compile and deserialize: options, lowering and the program; serialize. */
 #include <algorithm>
 #include <cstdlib>
-#include <set>
+#include <functional>
 #include <string_view>
 
 #include "abi/backend.h"
@@ -56,6 +56,20 @@ std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_
     result.push_back(bytes_of(from.values[static_cast<size_t>(id)]));
   }
   return result;
+}
+
+std::vector<ProgramWeights::Source> sources_of(const ImportedGraph &graph) {
+  std::vector<ProgramWeights::Source> sources;
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    const Value &value = graph.values[i];
+    if (!value.is_constant()) continue;
+    sources.push_back({value.address, bytes_of(value), i, value.identity, value.is_left_out});
+  }
+  return sources;
+}
+
+bool is_among(const std::vector<const void *> &ordered, const void *address) {
+  return std::binary_search(ordered.begin(), ordered.end(), address, std::less<const void *>());
 }
 
 /* Args: has_packed: another program has the weights packed, so that few constants are kept at all. */
@@ -113,15 +127,11 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
   Options options = backend.defaults;
   if (args != nullptr) options.read(args->options, args->num_options);
   ImportedGraph imported = import_graph(graph, true, earlier == nullptr ? nullptr : &earlier->graph);
-  ProgramWeights weights(backend.packed, graph.fingerprint.size > 0);
-  for (size_t i = 0; i < imported.values.size(); ++i) {
-    const Value &value = imported.values[i];
-    if (value.is_constant()) weights.add_source(value.address, bytes_of(value), i, value.identity);
-  }
+  ProgramWeights weights(backend.packed, graph.fingerprint.size > 0, sources_of(imported));
   armnn_program *program = build(backend, options, std::move(imported), std::move(weights), earlier != nullptr);
-  const std::set<const void *> read = program->program.read_constants();
+  const std::vector<const void *> read = program->program.read_constants();
   for (Value &value : program->graph.values) {
-    if (!value.is_constant() || value.is_read || read.count(value.address) > 0) continue;
+    if (!value.is_constant() || value.is_read || is_among(read, value.address)) continue;
     value.is_left_out = true;
     value.memory.reset(); /* of a copy: what was lent went before */
   }
@@ -137,18 +147,13 @@ void serialize(const armnn_program &program, const Write &write) {
 armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
   const uint64_t began_ns = now_ns();
   StoredProgram stored = read_blob(blob, fingerprint_of(backend), backend.packed);
-  ProgramWeights weights(backend.packed, false);
-  for (size_t i = 0; i < stored.graph.values.size(); ++i) {
-    const Value &value = stored.graph.values[i];
-    if (value.is_left_out) weights.add_left_out(value.address, i);
-    else if (value.is_constant()) weights.add_source(value.address, bytes_of(value), i, "");
-  }
+  ProgramWeights weights(backend.packed, false, sources_of(stored.graph));
   for (ProgramWeights::Entry &entry : stored.packed) weights.add_stored(std::move(entry));
   std::unique_ptr<armnn_program> program(
       build(backend, stored.options, std::move(stored.graph), std::move(weights), false));
-  const std::set<const void *> read = program->program.read_constants();
+  const std::vector<const void *> read = program->program.read_constants();
   for (const Value &value : program->graph.values) {
-    if (value.is_left_out && (value.is_read || read.count(value.address) > 0)) {
+    if (value.is_left_out && (value.is_read || is_among(read, value.address))) {
       refuse("the constant '" + *value.name + "' is missing");
     }
   }

@@ -29,7 +29,7 @@ constexpr size_t kCopiedBytes = 16384;
 
 /* Gives a constant the memory that it has in an earlier program; returns whether it has any there. */
 bool take_memory(Value &value, const Value &earlier) {
-  if (value.identity.empty() || value.identity != earlier.identity || value.shape != earlier.shape) return false;
+  if (value.identity == 0 || value.identity != earlier.identity || value.shape != earlier.shape) return false;
   const std::shared_ptr<LentConstant> lent = earlier.lent.lock();
   if (lent) {
     value.memory = lent;
@@ -55,9 +55,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   if (!has_constants) return value;
   const size_t bytes =
       static_cast<size_t>(elements(value.shape)) * static_cast<size_t>((constant.dtype_bits + 7) / 8);
-  if (from.constant_ref != nullptr) {
-    value.identity = std::to_string(reinterpret_cast<uintptr_t>(from.constant_ref));
-  }
+  value.identity = reinterpret_cast<uintptr_t>(from.constant_ref);
   if (earlier != nullptr && take_memory(value, *earlier)) return value;
   const bool is_lent =
       armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr;
@@ -105,6 +103,7 @@ std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_
   layer.node = from.id;
   layer.name = text_of(from.name);
   layer.type = text_of(from.type);
+  layer.row = &layer_type(layer.type);
   layer.inputs.assign(from.inputs, from.inputs + from.num_inputs);
   layer.outputs.assign(from.outputs, from.outputs + from.num_outputs);
   layer.attributes.reserve(from.num_attributes);

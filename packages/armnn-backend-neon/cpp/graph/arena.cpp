@@ -7,10 +7,6 @@
 namespace cpuacc {
 namespace {
 
-bool overlap(const Lease &one, const Lease &other) {
-  return one.first <= other.last && other.first <= one.last;
-}
-
 /* The operations that use a tensor or an alias of it, by owner. */
 struct Lifetimes {
   std::vector<size_t> first;
@@ -212,22 +208,26 @@ class Parts {
 
 /* Largest first, each at the lowest place that is free for as long as it lasts. */
 size_t arrange(std::vector<Lease> &leases) {
-  std::vector<size_t> by_size(leases.size());
-  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  std::vector<size_t> by_size;
+  by_size.reserve(leases.size());
+  for (size_t i = 0; i < leases.size(); ++i) {
+    if (leases[i].bytes > 0) by_size.push_back(i); /* the others may be anywhere */
+  }
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](size_t a, size_t b) { return leases[a].bytes > leases[b].bytes; });
   std::vector<Lease> placed; /* by offset */
-  placed.reserve(leases.size());
+  placed.reserve(by_size.size());
   size_t total = 0;
   for (const size_t number : by_size) {
     Lease &next = leases[number];
-    if (next.bytes == 0) break; /* these are the last ones, and may be anywhere */
-    next.offset = 0;
+    size_t offset = 0;
     for (const Lease &other : placed) {
-      if (!overlap(next, other)) continue;
-      if (next.offset + next.bytes <= other.offset) break;
-      next.offset = std::max(next.offset, other.offset + other.bytes);
+      /* Half of them are there at the same time, in no order: a branch for each would be guessed wrong. */
+      const bool overlaps = (next.first <= other.last) & (other.first <= next.last);
+      if (overlaps & (offset + next.bytes <= other.offset)) break;
+      offset = std::max(offset, overlaps ? other.offset + other.bytes : 0);
     }
+    next.offset = offset;
     total = std::max(total, next.offset + next.bytes);
     const auto by_offset = [](const Lease &one, const Lease &other) { return one.offset < other.offset; };
     placed.insert(std::upper_bound(placed.begin(), placed.end(), next, by_offset), next);

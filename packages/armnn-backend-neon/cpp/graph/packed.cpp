@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 
 #include "graph/ir.h"
@@ -175,6 +176,11 @@ std::string key_of(const Digest::Sums &digest, const std::string &recipe) {
   return "digest " + recipe + " " + std::to_string(digest[0]) + " " + std::to_string(digest[1]);
 }
 
+/* Where it has that of a constant of the host's. */
+static std::string key_of(uintptr_t identity, const std::string &recipe) {
+  return std::to_string(identity) + " " + recipe;
+}
+
 bool PackedWeights::has_of_any_digest(const std::string &recipe) {
   const std::string begin = "digest " + recipe + " ";
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -182,12 +188,21 @@ bool PackedWeights::has_of_any_digest(const std::string &recipe) {
   return found != entries_.end() && found->first.compare(0, begin.size(), begin) == 0;
 }
 
-void ProgramWeights::add_source(const void *source, size_t bytes, size_t value, std::string identity) {
-  sources_[source] = {bytes, value, std::move(identity), false};
+ProgramWeights::ProgramWeights(PackedWeights &shared, bool will_be_stored, std::vector<Source> sources)
+    : shared_(shared), will_be_stored_(will_be_stored), sources_(std::move(sources)) {
+  const std::less<const void *> is_before;
+  std::stable_sort(sources_.begin(), sources_.end(), [&](const Source &one, const Source &other) {
+    return is_before(one.address, other.address);
+  });
 }
 
-void ProgramWeights::add_left_out(const void *source, size_t value) {
-  sources_[source] = {0, value, "", true};
+/* nullptr: it is none of the host's. */
+const ProgramWeights::Source *ProgramWeights::source_of(const void *address) const {
+  const std::less<const void *> is_before;
+  const auto after = std::upper_bound(sources_.begin(), sources_.end(), address, [&](const void *one, const Source &other) {
+    return is_before(one, other.address);
+  });
+  return after == sources_.begin() || std::prev(after)->address != address ? nullptr : &*std::prev(after);
 }
 
 void ProgramWeights::add_stored(Entry entry) {
@@ -197,9 +212,9 @@ void ProgramWeights::add_stored(Entry entry) {
 
 std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::string &recipe,
                                                 size_t bytes, const Fill &fill) {
-  const auto known = sources_.find(source);
-  if (known == sources_.end()) return counted(pack(fill, bytes), bytes);
-  const auto &[source_bytes, value, identity, is_left_out] = known->second;
+  const Source *known = source_of(source);
+  if (known == nullptr) return counted(pack(fill, bytes), bytes);
+  const auto &[address, source_bytes, value, identity, is_left_out] = *known;
   const auto stored = stored_.find({value, recipe});
   if (stored != stored_.end() && stored->second.bytes == bytes) {
     entries_.push_back(stored->second);
@@ -216,9 +231,9 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
     const Digest::Sums digest = will_be_stored_ ? entry.digest : Digest::of(source, size);
     return shared_.get(key_of(digest, recipe), bytes, [&] { return pack(fill, bytes); });
   };
-  entry.memory = identity.empty() ? find_or_pack() : shared_.get(identity + " " + recipe, bytes, find_or_pack);
+  entry.memory = identity == 0 ? find_or_pack() : shared_.get(key_of(identity, recipe), bytes, find_or_pack);
   for (const auto &[other, unfit] : unfit_) {
-    if (other == source) shared_.note_unfit(identity + " " + unfit, entry.memory);
+    if (other == source) shared_.note_unfit(key_of(identity, unfit), entry.memory);
   }
   unfit_.clear();
   entries_.push_back(entry);
@@ -236,12 +251,11 @@ std::shared_ptr<void> ProgramWeights::pack(const Fill &fill, size_t bytes) {
 
 bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe, bool gains,
                                   const std::function<bool()> &fits) {
-  const auto known = sources_.find(source);
-  if (known == sources_.end()) return gains && fits();
-  const auto &[bytes, value, identity, is_left_out] = known->second;
-  if (is_left_out) return stored_.count({value, recipe}) > 0;
-  if (identity.empty()) return gains && fits();
-  const std::optional<bool> is_packed = shared_.has(identity + " " + recipe);
+  const Source *known = source_of(source);
+  if (known == nullptr) return gains && fits();
+  if (known->is_left_out) return stored_.count({known->value, recipe}) > 0;
+  if (known->identity == 0) return gains && fits();
+  const std::optional<bool> is_packed = shared_.has(key_of(known->identity, recipe));
   if (is_packed) return *is_packed;
   if (!gains || fits()) return gains;
   unfit_.emplace_back(source, recipe);
@@ -249,8 +263,13 @@ bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,
 }
 
 std::shared_ptr<const void> ProgramWeights::counted(std::shared_ptr<const void> memory, size_t bytes) {
-  if (counted_.insert(memory.get()).second) bytes_ += bytes;
+  counted_.emplace_back(memory.get(), bytes);
   return memory;
+}
+
+size_t ProgramWeights::bytes() const {
+  const std::map<const void *, size_t> once(counted_.begin(), counted_.end());
+  return std::accumulate(once.begin(), once.end(), size_t{0}, [](size_t sum, const auto &each) { return sum + each.second; });
 }
 
 }  // namespace cpuacc

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,13 +101,18 @@ class ProgramWeights {
     Digest::Sums digest; /* of the constant, if the program is to be stored; else zeros */
   };
 
-  /* Args: will_be_stored: whether entries need digests. */
-  ProgramWeights(PackedWeights &shared, bool will_be_stored) : shared_(shared), will_be_stored_(will_be_stored) {}
+  /* A constant of the host's. */
+  struct Source {
+    const void *address;
+    size_t bytes;
+    size_t value; /* its index in the host's graph */
+    uintptr_t identity; /* that no other constant ever has; 0: unknown */
+    bool is_left_out; /* only packed forms of it are there */
+  };
 
-  /* Makes a constant of the host's known; identity is empty if it may have that of another one. */
-  void add_source(const void *source, size_t bytes, size_t value, std::string identity);
-  /* Makes a constant known of which only packed forms are there. */
-  void add_left_out(const void *source, size_t value);
+  /* Args: will_be_stored: whether entries need digests; sources: of several with one address, the last counts. */
+  ProgramWeights(PackedWeights &shared, bool will_be_stored, std::vector<Source> sources);
+
   /* Makes a packed form known that was stored. */
   void add_stored(Entry entry);
 
@@ -130,30 +134,24 @@ class ProgramWeights {
   void end() { pages_.end(); }
 
   /* Of all packed forms together. */
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const;
   /* What packing took so far. */
   int64_t pack_ns() const { return pack_ns_; }
   const std::vector<Entry> &entries() const { return entries_; }
 
  private:
-  struct Source {
-    size_t bytes;
-    size_t value;
-    std::string identity;
-    bool is_left_out;
-  };
+  const Source *source_of(const void *address) const;
   std::shared_ptr<const void> counted(std::shared_ptr<const void> memory, size_t bytes);
   std::shared_ptr<void> pack(const Fill &fill, size_t bytes);
 
   PackedWeights &shared_;
   bool will_be_stored_;
-  std::map<const void *, Source> sources_;
+  std::vector<Source> sources_; /* by address */
   std::map<std::pair<size_t, std::string>, Entry> stored_;
   std::vector<Entry> entries_;
   HugePages pages_;
   std::vector<std::pair<const void *, std::string>> unfit_; /* recipes of sources that are packed next */
-  std::set<const void *> counted_;
-  size_t bytes_ = 0;
+  std::vector<std::pair<const void *, size_t>> counted_; /* packed forms, one more than once if several asked for it */
   int64_t pack_ns_ = 0;
 };
 

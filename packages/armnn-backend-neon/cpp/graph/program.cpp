@@ -2,7 +2,9 @@
 #include "graph/program.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <set>
 
 namespace cpuacc {
 namespace {
@@ -27,13 +29,14 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   find_places();
 }
 
-std::set<const void *> Program::read_constants() const {
-  std::set<const void *> read;
+std::vector<const void *> Program::read_constants() const {
+  std::vector<const void *> read;
   for (const auto &operation : graph_.operations) {
     for (const TensorId id : operation->inputs) {
-      if (id != kNone && graph_[id].constant != nullptr) read.insert(graph_[id].constant);
+      if (id != kNone && graph_[id].constant != nullptr) read.push_back(graph_[id].constant);
     }
   }
+  std::sort(read.begin(), read.end(), std::less<const void *>());
   return read;
 }
 

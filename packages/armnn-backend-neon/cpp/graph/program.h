@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "graph/arena.h"
@@ -23,8 +22,8 @@ class Program {
   const Arena &arena() const { return arena_; }
   const Graph &graph() const { return graph_; }
   const ProgramWeights &weights() const { return weights_; }
-  /* The constants that a run reads as they are. */
-  std::set<const void *> read_constants() const;
+  /* The constants that a run reads as they are, in the order of std::less. */
+  std::vector<const void *> read_constants() const;
   /* Of packed weights and of the constants that a run reads as they are. */
   size_t weight_bytes() const;
   const Kernels &kernels() const { return kernels_; }

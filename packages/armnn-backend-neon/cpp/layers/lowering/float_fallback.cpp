@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "graph/packed.h"
-#include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
+#include "layers/lowering/registry.h"
 #include "operations/pointwise/elementwise.h"
 #include "operations/pointwise/format_conversion.h"
 #include "operations/pointwise/functions.h"
@@ -91,14 +91,14 @@ void Lowering::lower(const Layer &layer) {
   };
   const bool has_stored = std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
                           std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored);
-  if (!has_stored) return lower_as_it_is(layer, lower_of(layer.type));
-  const Lower in_integers = int8_lower_of(layer.type);
+  if (!has_stored) return lower_as_it_is(layer, layer.row->lower);
+  const Lower in_integers = layer.row->int8_lower;
   if (in_integers != nullptr && lower_if_taken(layer, in_integers)) return;
   layer_ = &layer;
   if (layer.type == ARMNN_LAYER_CAST && rounds_in_floats(input(0).type) && is_half(output().type)) {
-    return lower_as_it_is(layer, lower_of(layer.type));
+    return lower_as_it_is(layer, layer.row->lower);
   }
-  if (!lower_if_taken(layer, lower_of(layer.type))) lower_as_floats(layer);
+  if (!lower_if_taken(layer, layer.row->lower)) lower_as_floats(layer);
 }
 
 bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
@@ -135,7 +135,7 @@ void Lowering::lower_as_floats(const Layer &layer) {
     as_float.outputs[i] = add_float_value(as_float32(to));
     stored_outputs.push_back(i);
   }
-  lower_as_it_is(as_float, lower_of(as_float.type));
+  lower_as_it_is(as_float, as_float.row->lower);
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
     const Form made = forms_of(as_float.outputs[i]).front();
@@ -146,7 +146,7 @@ void Lowering::lower_as_floats(const Layer &layer) {
 int32_t Lowering::float_input(const Layer &layer, size_t i) {
   const int32_t number = layer.inputs[i];
   const Value &from = value(number);
-  const BiasSteps bias_steps = bias_steps_of(layer.type);
+  const BiasSteps bias_steps = layer.row->bias_steps;
   std::vector<double> steps;
   if (from.type == ARMNN_SIGNED32 && bias_steps != nullptr) steps = bias_steps(*this, i);
   const bool is_bias = !steps.empty();

@@ -53,7 +53,7 @@ struct Value {
   const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
   std::shared_ptr<const void> memory;
   std::weak_ptr<LentConstant> lent; /* the same, if the host's own is used */
-  std::string identity; /* of the constant: no other one ever has it; empty: unknown */
+  uintptr_t identity = 0; /* of the constant: no other one ever has it; 0: unknown */
   bool is_left_out = false; /* the constant reads as zeros: a stored program has it only packed */
   mutable bool is_read = false; /* lowering read the constant's elements */
 
@@ -73,12 +73,15 @@ struct Attribute {
   std::vector<double> reals;
 };
 
+struct LayerType; /* layers/lowering/registry.h */
+
 /* A node of the host's graph. */
 struct Layer {
   int32_t id = -1; /* its position */
   int32_t node = -1; /* the host's id */
   std::string name;
   std::string type;
+  const LayerType *row = nullptr; /* of its type */
   std::vector<int32_t> inputs; /* indices of values; -1: absent */
   std::vector<int32_t> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes; /* few: looked up one by one */
@@ -252,12 +255,8 @@ const char *type_name(armnn_data_type type);
 /* A number as one element of a type: whole and within its range. Refuses types of 16 bits but 0. */
 std::vector<std::byte> element_of(armnn_data_type type, double value);
 
-/* How a layer type is lowered; nullptr: not taken. */
-Lower lower_of(std::string_view layer_type);
-/* How it is lowered on 8-bit data. */
-Lower int8_lower_of(std::string_view layer_type);
-/* What its biases count in; nullptr: it has none. */
-BiasSteps bias_steps_of(std::string_view layer_type);
+/* How layers of a type are lowered. */
+const LayerType &layer_type(std::string_view name);
 
 /* The scales of a value times a factor; floats have one of 1. */
 std::vector<double> steps_times(const Value &value, double factor);

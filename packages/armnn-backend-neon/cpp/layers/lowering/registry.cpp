@@ -4,11 +4,9 @@
 #include <map>
 
 namespace cpuacc {
-namespace {
 
-using Table = std::map<std::string_view, LayerType>;
-
-const LayerType *find(std::string_view layer_type) {
+const LayerType &layer_type(std::string_view name) {
+  using Table = std::map<std::string_view, LayerType>;
   static const Table all = [] {
     Table table;
     for (const auto &family :
@@ -19,25 +17,9 @@ const LayerType *find(std::string_view layer_type) {
     }
     return table;
   }();
-  const auto found = all.find(layer_type);
-  return found == all.end() ? nullptr : &found->second;
-}
-
-}  // namespace
-
-Lower lower_of(std::string_view layer_type) {
-  const LayerType *type = find(layer_type);
-  return type == nullptr ? nullptr : type->lower;
-}
-
-Lower int8_lower_of(std::string_view layer_type) {
-  const LayerType *type = find(layer_type);
-  return type == nullptr ? nullptr : type->int8_lower;
-}
-
-BiasSteps bias_steps_of(std::string_view layer_type) {
-  const LayerType *type = find(layer_type);
-  return type == nullptr ? nullptr : type->bias_steps;
+  static const LayerType none{};
+  const auto found = all.find(name);
+  return found == all.end() ? none : found->second;
 }
 
 }  // namespace cpuacc

@@ -11,7 +11,7 @@ namespace cpuacc {
 
 struct LayerType {
   std::string_view name;
-  Lower lower;
+  Lower lower = nullptr; /* nullptr: they are not computed here */
   Lower int8_lower = nullptr; /* on 8-bit data; what it refuses is lowered as the layer is, then in floats */
   BiasSteps bias_steps = nullptr; /* of a layer with biases in integers */
 };

@@ -6,7 +6,8 @@ The first three happen once per network, the others once per set of input shapes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
@@ -159,10 +160,11 @@ def prepare_specialisation(
         assignment, layers = _assigned(head, conversions, participants, options, trial, trace)
         if label:  # weights in another layout are as large as the others
             constants.share(head)
-        multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
-    if trace is not None:
-        trace.learn(head)
-        head.keeps_graphs = True
+        if trace is None:
+            multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
+        else:
+            multiply_adds = trace.learn(head)
+            head.keeps_graphs = True
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     moved: dict[Value, Value] | None = None
     if before_backends is not None:
@@ -175,10 +177,20 @@ def prepare_specialisation(
         preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
         sources = participants.host_sources
         placement = place_tensors(head, preferences, participants.factories, options, sources)
-    report = _report(head, assignment.final(layers), multiply_adds, assignment, replaced, label)
+    make_report = functools.partial(
+        _report, head, layers, multiply_adds, assignment, replaced, label
+    )
     borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
     cut = replace(segments, head=head)
-    return Prepared(head, placement, lambda: report, cut, trace, borders=borders)
+    return Prepared(
+        head,
+        placement,
+        _known(make_report()) if trace is None else functools.cache(make_report),
+        cut,
+        trace,
+        has_refusals=any(map(assignment.refusals.get, assignment.final(layers))),
+        borders=borders,
+    )
 
 
 def layers_before_backends(
@@ -350,15 +362,20 @@ def _awaits_more(network: Network, head: Network, awaited: Mapping[str, int]) ->
     )
 
 
+def _known(report: Report) -> Callable[[], Report]:
+    """Return what returns a report, for which no layer stays."""
+    return lambda: report
+
+
 def _report(
     network: Network,
-    layers: Iterable[Layer],
+    layers: Sequence[Layer],
     multiply_adds: Mapping[Layer, int | None],
     assignment: Assignment,
     replaced: Mapping[Layer, Layer],
     label: str,
 ) -> Report:
-    placed = [layer for layer in layers if layer.backend is not None]
+    placed = [layer for layer in assignment.final(layers) if layer.backend is not None]
     named: dict[Layer, list[str]] = {}
     for layer in placed:
         named.setdefault(replaced.get(layer, layer), []).append(layer.name)

@@ -46,6 +46,7 @@ class Prepared:
         make_report: Returns the report.
         segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
         trace: What follows from the shapes of the inputs, if it was recorded.
+        has_refusals: Whether a backend refused a layer that another one runs; known with a trace.
         is_derived: Whether it was made from that of other shapes.
         borders: The layer and the output whose place a value of a compiled part takes, where they
             were asked for.
@@ -56,6 +57,7 @@ class Prepared:
     make_report: Callable[[], Report]
     segments: Segments[LayerGraph]
     trace: Trace | None = None
+    has_refusals: bool = False
     is_derived: bool = False
     borders: Mapping[Value, tuple[str, int]] = field(default_factory=dict)
 

@@ -56,7 +56,7 @@ class Template:
             UntraceableError: It has a layer that is not known to follow from the shapes, or one
                 that a backend refused.
         """
-        if prepared.report.fallbacks:
+        if prepared.has_refusals:
             raise UntraceableError("a backend refused layers, and may take them in other shapes")
         self._prepared, self._trace = prepared, trace
         self._sink = participants.profiler

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext, SubgraphView
+from armnn.backends.ffi.constants import constants
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.backends.native.programs import graph
 from armnn.errors import BackendError
@@ -186,6 +188,22 @@ def test_the_rows_of_a_query_are_compiled_unless_the_layers_changed(
     assert len(laid_out) == made
     backend.optimize_subgraph(SubgraphView.of(network, [layer]), model)
     assert len(laid_out) == made + 1
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_constants_that_stay_are_lent_from_the_query_on(mock: NativeLibrary, goes: bool) -> None:
+    network, backend = scaled(), NativeBackend(mock)
+    network.lets_constants_go = goes
+    before = len(constants)
+    model = backend.create_model_context({})
+    backend.query(view_of(network), model)
+    assert len(constants) == before + (not goes)
+    backend.optimize_subgraph(view_of(network), model)
+    gc.collect()  # the program has one, and goes with a network, which is a cycle
+    assert len(constants) == before
+    backend.query(view_of(network), model)
+    del model  # of a network that another backend compiles
+    assert len(constants) == before
 
 
 def test_data_that_changed_since_a_query_is_compiled(

@@ -16,6 +16,9 @@ from armnn.types import DataType
 
 X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4) / 3
 N = np.array([[3, -4], [5, 7]], np.int64)
+WHOLE = np.array([2**31 - 1, -(2**31), 2**24 + 1], np.int32)  # what follows wraps, or is rounded
+BYTES = np.arange(200, dtype=np.uint8)  # more elements than are computed one by one
+LARGE = np.array([3e38, -3e38], np.float32)
 FLOAT, INT32, INT64 = DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64
 
 
@@ -41,6 +44,15 @@ def layer_of(kind: str, *operands: Any, info: TensorInfo | None = None, **parame
         (layer_of("Fill", np.array([2]), info=TensorInfo((2,), INT64), value=2**62 + 1),
          np.full(2, 2**62 + 1)),
         (layer_of("Multiplication", N, np.array(-1)), -N),
+        (layer_of("Multiplication", X, X[0]), X * X[0]),
+        (layer_of("Multiplication", LARGE, LARGE[:1]), [np.inf, -np.inf]),
+        (layer_of("Subtraction", WHOLE, np.array(-7, np.int32)), WHOLE + np.int32(7)),
+        (layer_of("ElementwiseBinary", X, X[:, :1], operation="Add"), X + X[:, :1]),
+        (layer_of("ElementwiseBinary", WHOLE, WHOLE, operation="Mul"), WHOLE * WHOLE),
+        (layer_of("ElementwiseBinary", X[0], X[1], operation="Sub"), X[0] - X[1]),
+        (layer_of("Cast", BYTES, info=TensorInfo((200,), INT32)), BYTES),
+        (layer_of("Cast", WHOLE, info=TensorInfo((3,), FLOAT)), WHOLE),
+        (layer_of("Cast", BYTES, info=TensorInfo((200,), FLOAT)), BYTES),
         (layer_of("Comparison", N, np.array(4), operation="Greater"), N > 4),
         (layer_of("Cast", N, info=TensorInfo((2, 2), INT32)), N.astype(np.int32)),
     ],
@@ -65,7 +77,12 @@ def test_elements_are_those_of_the_layer(layer: Layer, expected: Any) -> None:
         layer_of("Fill", np.array([2]), info=TensorInfo((2,), FLOAT), value=1e39),
         layer_of("Fill", np.array([2]), info=TensorInfo((2,), FLOAT), value=float("nan")),
         layer_of("Fill", np.array([2]), info=TensorInfo((2,), DataType.FLOAT16), value=1),
-        layer_of("Multiplication", X, X),
+        layer_of("Multiplication", X.astype(np.float64), X.astype(np.float64)),
+        layer_of("ElementwiseBinary", X, X, operation="Div"),
+        layer_of("ElementwiseUnary", X, operation="Neg"),
+        layer_of("Cast", BYTES, info=TensorInfo((200,), DataType.SIGNED8)),
+        layer_of("Cast", BYTES, info=TensorInfo((200,), DataType.FLOAT16)),
+        layer_of("Cast", BYTES > 5, info=TensorInfo((200,), FLOAT)),
         layer_of("Multiplication", N, np.array(2**62)),  # which the type does not hold
         layer_of("Division", N, np.array(2)),  # of a negative number
         layer_of("Multiplication", np.arange(MOST_ELEMENTS + 1), np.array(2)),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Layers that move, repeat or fill elements, without a backend.
+"""Layers whose elements have one right value.
 
-One takes a microsecond here, and fifty and more through a backend, whose modules are then imported.
+They move, repeat, fill or convert elements, or combine two by one rounding. One takes a microsecond
+here, and fifty and more through a backend, whose modules are then imported.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.types import DataType
+from armnn.types import BinaryOperation, DataType
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -32,6 +33,17 @@ MOVED = {
 }
 """Layers of one output that move elements: of the inputs from one position to before another."""
 
+_COMBINED: dict[str | BinaryOperation, np.ufunc] = {
+    "Addition": np.add,
+    "Multiplication": np.multiply,
+    "Subtraction": np.subtract,
+    BinaryOperation.ADD: np.add,
+    BinaryOperation.MUL: np.multiply,
+    BinaryOperation.SUB: np.subtract,
+}
+"""Of layers, and of operations of ElementwiseBinary: what combines elements."""
+
+_COMBINED_TYPES = (DataType.FLOAT32, DataType.SIGNED32)
 _FILLED = (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64)
 
 
@@ -41,9 +53,9 @@ def carried(
     made: TensorInfo,
     operands: Sequence[tuple[Array, TensorInfo] | None],
 ) -> Array | None:
-    """Return the output of a layer that changes no element.
+    """Return the output of a layer that needs no backend.
 
-    None of another layer, and where a backend is to say what is wrong.
+    None of another one, and where a backend is to say what is wrong.
 
     Args:
         kind: The type of the layer.
@@ -53,15 +65,47 @@ def carried(
     """
     if kind == "Fill":
         return _filled(descriptor.value, made)
-    if kind not in MOVED or made.is_quantized:
+    data = [each[0] for each in operands if each is not None]
+    types = [None if each is None else each[1].data_type for each in operands]
+    if made.is_quantized or len(data) < len(operands):
+        return None
+    if kind == "Cast":
+        return _converted(data[0], types[0], made)
+    combine = _COMBINED.get(descriptor.operation if kind == "ElementwiseBinary" else kind)
+    if combine is not None:
+        return _combined(combine, data, types, made)
+    if kind not in MOVED:
         return None
     first, last = MOVED[kind]
-    data = [each[0] for each in operands if each is not None]
-    kept = [each is not None and each[1].data_type is made.data_type for each in operands]
-    if len(data) < len(operands) or not all(kept[first:last]):
+    if any(each is not made.data_type for each in types[first:last]):
         return None
     found = moved_by(kind, descriptor, made, data)
     return None if found is None or found.shape != made.shape else np.array(found, order="C")
+
+
+def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | None:
+    """Return integers in a wider type, or as floats."""
+    if kind is None or not kind.is_integer or data.dtype.kind not in "iu":
+        return None
+    dtype = made.data_type.numpy_dtype
+    is_held = made.data_type.is_integer and np.can_cast(data.dtype, dtype)
+    if not is_held and made.data_type is not DataType.FLOAT32:
+        return None
+    return data.astype(dtype, order="C")
+
+
+def _combined(
+    combine: np.ufunc, data: Sequence[Array], types: Sequence[DataType | None], made: TensorInfo
+) -> Array | None:
+    """Return what becomes of pairs of elements of one type."""
+    if made.data_type not in _COMBINED_TYPES or any(each is not made.data_type for each in types):
+        return None
+    try:
+        with np.errstate(all="ignore"):  # infinity is a value like any other
+            found = np.asarray(combine(*data))
+    except ValueError:
+        return None
+    return found if found.shape == made.shape else None
 
 
 def moved_by(

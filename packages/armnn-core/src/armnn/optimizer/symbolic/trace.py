@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armnn._symbolic import Tape, is_symbolic
+from armnn._symbolic import Tape, is_symbolic, settled
 from armnn.graph.multiply_adds import has_multiply_adds, multiply_adds_of
 from armnn.layers import infer_outputs
 from armnn.optimizer.symbolic.arithmetic import computed, decided, moved, plain_outputs
@@ -247,8 +247,13 @@ class Trace:
 
     # -- afterwards -----------------------------------------------------------------------------
 
-    def learn(self, network: Network) -> None:
-        """Infer the infos of layers that replaced known ones."""
+    def learn(self, network: Network) -> dict[Layer, int | None]:
+        """Infer the infos of layers that replaced known ones.
+
+        Returns:
+            The multiply-adds of each layer, for the shapes that are traced.
+        """
+        counts = {}
         for layer in network.topological_order():
             for value in layer.outputs:
                 self.info_of(value)
@@ -256,6 +261,8 @@ class Trace:
             count = self._multiply_adds(layer)
             if is_symbolic(count):
                 self.multiply_adds[layer.name] = count
+            counts[layer] = settled(count, self.tape.values)
+        return counts
 
     def _multiply_adds(self, layer: Layer) -> int | None:
         if not has_multiply_adds(layer):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn._dataclasses import replace
 from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
@@ -169,8 +169,7 @@ class ExecutionContext:
         self.submit = None
         self._inputs = ()
         self._arrays, self._outputs = [], []
-        self._steps = BoundSteps([])
-        self._fill, self.repeat = filling([]), repeating([], [], self._steps.run)
+        self._steps, self._fill, self.repeat = _NO_STEPS, _FILL_NOTHING, _REPEAT_NOTHING
         memory, self._memory = self._memory, []
         if all(type(allocator) is HostAllocator for allocator, _ in memory):
             return  # the blocks go with the last array on them
@@ -209,6 +208,11 @@ class ExecutionContext:
             self._steps.run_watched(control)
         finally:
             current_control.reset(token)
+
+
+_NO_STEPS: Final = BoundSteps([])
+_FILL_NOTHING: Final = filling([])
+_REPEAT_NOTHING: Final = repeating([], [], _NO_STEPS.run)
 
 
 def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:

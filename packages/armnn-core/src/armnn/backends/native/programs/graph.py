@@ -83,6 +83,7 @@ class NativeGraph:
         self._index = {value: index for index, value in enumerate(self._values)}
         self._constant_rows: list[tuple[int, Value]] = []
         self._facts: tuple[object, ...] = ()
+        self._stays_lent = False
         self.struct = struct(abi.Graph)
         self._fill()
 
@@ -99,31 +100,45 @@ class NativeGraph:
         """Return the graph of a subgraph."""
         return cls(view.layers, view.inputs, view.outputs, version, lets_go=lets_go)
 
-    def remember(self) -> None:
-        """Note what the rows were made of, for :meth:`lent_for`."""
+    def remember(self, *, stays_lent: bool) -> None:
+        """Note what the rows were made of, for :meth:`lent_for`.
+
+        Args:
+            stays_lent: Whether the constants stay lent as long as the graph, whose ``with``
+                statement ends: they do not go, and to lend them again takes a third of the rows.
+        """
+        self._stays_lent = stays_lent
         self._facts = tuple(self._facts_now())
+        if stays_lent:
+            self.leave_with(self)
 
     def lent_for(self, view: SubgraphView, *, lets_go: bool) -> bool:
-        """Lend the constants again; return False if the view differs."""
+        """Lend the constants; return False if the view differs."""
         is_same = (
             view.layers == self.layers
             and view.inputs == self._read
             and view.outputs == self.outputs
             and all(map(operator.is_, self._facts_now(), self._facts))
         )
-        if is_same:
+        if is_same and (lets_go or not self._stays_lent):
+            self.leave()
             self._lets_go = lets_go
             for number, value in self._constant_rows:
                 row = self._value_rows[number]
                 row.constant_ref, row.constant = self._lend(value)
+        self._stays_lent = False
         return is_same
 
     def _facts_now(self) -> Iterator[object]:
-        """Yield what rows are made of, without data."""
+        """Yield what rows are made of.
+
+        That is data only as long as it stays.
+        """
         for layer in self.layers:
             yield from (layer.name, layer.descriptor, layer.inputs)
         for value in self._values:
-            yield from (value.info, value.producer.name, value.constant is None)
+            data = value.producer.data
+            yield from (value.info, value.producer.name, data if self._stays_lent else data is None)
 
     def sign(self) -> str:
         """Write the fingerprint into the graph; return it.
@@ -154,7 +169,8 @@ class NativeGraph:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.leave()
+        if not self._stays_lent:
+            self.leave()
 
     def leave(self) -> None:
         """Take the lent constants back."""
