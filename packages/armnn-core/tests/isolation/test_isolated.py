@@ -98,6 +98,17 @@ def recovered(runtime: Runtime) -> Supervisor:
     return supervisor
 
 
+@pytest.fixture(autouse=True)
+def _settled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Wait for the worker that follows a lost one.
+
+    It must not be started while a next test has threads for workers: its faults would be ours.
+    """
+    yield
+    if "runtime" in request.fixturenames:
+        recovered(request.getfixturevalue("runtime"))
+
+
 # -- what works ------------------------------------------------------------------------------------
 
 
