@@ -100,10 +100,7 @@ def recovered(runtime: Runtime) -> Supervisor:
 
 @pytest.fixture(autouse=True)
 def _settled(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Wait for the worker that follows a lost one.
-
-    It must not be started while a next test has threads for workers: its faults would be ours.
-    """
+    """A next test may have threads for workers, whose faults would be ours."""
     yield
     if "runtime" in request.fixturenames:
         recovered(request.getfixturevalue("runtime"))
@@ -120,7 +117,6 @@ def test_an_isolated_backend_computes_in_another_process(
     with pytest.raises(WorkerLostError, match="was asked to"):
         raise supervisor_of(runtime, "Hostile").link().lose("was asked to")
     assert "was asked to" in model.faults[-1]
-    recovered(runtime)
 
 
 def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> None:
@@ -138,7 +134,6 @@ def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> Non
 def test_arrays_that_a_bound_call_makes_are_shared_with_the_worker(
     runtime: Runtime, model: LoadedNetwork
 ) -> None:
-    recovered(runtime)
     faults = len(model.faults)
     with model.bind({"x": SHAPE}) as call:
         assert call.copied == ()
@@ -152,7 +147,6 @@ def test_arrays_that_a_bound_call_makes_are_shared_with_the_worker(
 def test_a_fault_in_a_bound_call_is_answered_from_its_shared_arrays(
     runtime: Runtime, model: LoadedNetwork, fault: str
 ) -> None:
-    recovered(runtime)
     with model.bind({"x": SHAPE}) as call:
         call.inputs["x"][...] = fed(fault)["x"]
         made = call()["y"]
@@ -169,7 +163,6 @@ def test_a_fault_in_a_bound_call_is_answered_from_its_shared_arrays(
 def test_a_bound_call_that_writes_over_its_input_computes_from_what_it_was(
     runtime: Runtime, model: LoadedNetwork
 ) -> None:
-    recovered(runtime)
     given = fed("SIGSEGV")
     expected = np.maximum(given["x"], 0)
     with model.bind(given, {"y": given["x"]}) as call:
@@ -234,7 +227,6 @@ def test_options_reach_the_worker_and_are_checked_there() -> None:
 def test_a_fault_in_execute_is_answered_by_the_next_backend(
     runtime: Runtime, model: LoadedNetwork, fault: str
 ) -> None:
-    recovered(runtime)
     given = fed(fault)
     np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
     recovered(runtime)
@@ -291,7 +283,6 @@ def test_what_a_worker_does_to_itself_changes_nothing_here(fault: str) -> None:
 def test_an_exception_in_a_worker_is_raised_here(
     runtime: Runtime, model: LoadedNetwork, fault: str, message: str
 ) -> None:
-    recovered(runtime)
     with pytest.raises(ExecutionError, match=message):
         model.run(fed(fault))
     np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
@@ -460,7 +451,6 @@ def test_a_backend_of_a_function_cannot_be_isolated() -> None:
 
 
 def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork) -> None:
-    recovered(runtime)
     model.run(fed())
     wrong: list[object] = []
     has_ended = threading.Event()
@@ -493,7 +483,6 @@ def test_kills_under_load_cost_no_answer(runtime: Runtime, model: LoadedNetwork)
 
 
 def test_a_closed_runtime_leaves_nothing(runtime: Runtime) -> None:
-    recovered(runtime)
     gc.collect()  # of what errors of other tests refer to
     before = set(os.listdir("/proc/self/fd")), threading.active_count()
     with Runtime(CreationOptions(isolate=["Hostile"])) as other:
