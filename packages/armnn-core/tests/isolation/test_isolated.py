@@ -100,7 +100,7 @@ def recovered(runtime: Runtime) -> Supervisor:
 
 @pytest.fixture(autouse=True)
 def _settled(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A next test may have threads for workers, whose faults would be ours."""
+    """Settle: a next test may have workers in its process."""
     yield
     if "runtime" in request.fixturenames:
         recovered(request.getfixturevalue("runtime"))
