@@ -19,11 +19,14 @@
 namespace cpuacc {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Not a number of
  * spins: the instruction that relaxes a CPU takes from tens to hundreds of cycles, by the CPU.
  */
 constexpr auto kSpinning = std::chrono::microseconds(100);
 constexpr int kSpinsPerLook = 32; /* at the clock */
+constexpr auto kForgotten = std::chrono::milliseconds(100); /* after which what happens again does not repeat */
 constexpr int64_t kChunksPerShare = 8;
 
 inline void relax() {
@@ -97,9 +100,9 @@ struct Pool::Team {
   /* Deals out a loop and takes part in it. */
   void run(int64_t count, double item_ns, Part part, const void *arg) {
     const double loop_ns = static_cast<double>(count) * item_ns;
-    if (alone_ns > 0.0 && loop_ns < costs::kTimeSliceNs && worth_waking_ns > 0.0) {
-      alone_ns -= loop_ns;
-      return part(arg, 0, count, 0);
+    if (is_alone && loop_ns < costs::kTimeSliceNs && worth_waking_ns > 0.0) {
+      is_alone = Clock::now() < alone_until;
+      if (is_alone) return part(arg, 0, count, 0);
     }
     const auto shared = static_cast<int64_t>(shares.size());
     const int64_t chunk = std::max<int64_t>({1, count / (shared * kChunksPerShare),
@@ -132,7 +135,13 @@ struct Pool::Team {
     }
     /* A thread that wakes may begin on the caller's CPU and leave it at once: only what repeats takes long. */
     is_crowded.store(false, std::memory_order_relaxed);
-    alone_ns = has_lost ? alone_per_lost * lost_ns : next_alone_ns;
+    const auto now = Clock::now();
+    if (now > alone_until + kForgotten) {
+      next_alone_ns = costs::kLeastAloneNs;
+      alone_per_lost = costs::kLeastAlonePerLost;
+    }
+    is_alone = true;
+    alone_until = now + std::chrono::nanoseconds(static_cast<int64_t>(has_lost ? alone_per_lost * lost_ns : next_alone_ns));
     if (has_lost) alone_per_lost = std::min(2.0 * alone_per_lost, costs::kAlonePerLost);
     next_alone_ns = std::min(2.0 * next_alone_ns, costs::kAlonePerLost * costs::kTimeSliceNs);
     shared_ns = 0.0;
@@ -254,7 +263,8 @@ struct Pool::Team {
   const double worth_waking_ns;
   uint64_t round = 0;
   int64_t done_by_others = 0; /* chunks of all loops */
-  double alone_ns = 0.0; /* of loops that the calling thread computes alone: a thread in a loop was taken off its CPU */
+  bool is_alone = false; /* the calling thread computes loops alone until then: a thread in a loop was taken off its CPU */
+  Clock::time_point alone_until;
   double next_alone_ns = costs::kLeastAloneNs; /* after the next loop with a thread on the caller's CPU */
   double alone_per_lost = costs::kLeastAlonePerLost; /* after the next loss */
   double shared_ns = 0.0; /* of loops since the last such one */
