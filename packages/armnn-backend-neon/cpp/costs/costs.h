@@ -27,9 +27,9 @@ constexpr double kForksWorthSplitting = 3.0;
 constexpr double kLoopsWorthWaking = 3.0;
 constexpr double kTimeSliceNs = 3.0e6; /* of the system's scheduler: what a loop may lose */
 constexpr double kLostToOthersNs = 0.5e6; /* a wait that is longer than this, and than the loop, is for a CPU */
-constexpr double kLeastAloneNs = 0.1e6; /* of loops after a thread ran on the caller's CPU; doubles while that repeats */
-/* Ns of loops without other threads, for each that was lost so: the first time, and at most; it doubles while that repeats. A
- * thread that sleeps on a quiet machine may wake late once, but beside other programs it loses time again and again. Ns of
+constexpr double kLeastAloneNs = 0.1e6; /* without other threads, after one ran on the caller's CPU; doubles while that repeats */
+/* Ns without other threads for each that was lost so: the first time, and at most; it doubles while that repeats. A
+ * thread that sleeps on a quiet machine may wake late once. Beside other programs it loses time again and again. Ns of
  * loops with other threads after which a loss is the first one again.
  */
 constexpr double kLeastAlonePerLost = 2.0;

@@ -6,17 +6,17 @@
 
 namespace cpuacc {
 
-/* Decides by the times of earlier runs whether a next one shares its loops.
+/* Decides by the times of earlier runs whether the next one shares its loops among threads.
  *
- * What threads cost is not the same all the time: a line of memory that goes to another CPU and back takes from
- * 50 to 500 ns on one virtual machine, by where its host runs the two CPUs at the moment. A program of
- * many short loops then takes up to twice as long with two threads as with one. So after some runs one is tried alone; when
- * shared ones repeatedly take longer than that, runs stay alone for a while, and then are shared again to see. Results do
- * not depend on it: they are the same bits with any number of threads.
+ * The price of sharing changes. On one virtual machine a cache line took 80 ns to another CPU and back, and 450 ns some
+ * seconds later, when the host ran the two CPUs elsewhere. A program of many short loops then takes almost twice as
+ * long with two threads as with one. So two runs are timed on one thread. When shared runs repeatedly take longer,
+ * the next runs use one thread for a while; after that some are shared again. Results have the same bits with any
+ * number of threads.
  */
 class ThreadGain {
  public:
-  /* Whether the next run shall compute all of its loops on its own thread. */
+  /* Whether the next run uses the calling thread only. */
   bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::alone; }
   void begin() { start_ = Clock::now(); }
   void end() { note(std::chrono::duration<double, std::nano>(Clock::now() - start_).count()); }

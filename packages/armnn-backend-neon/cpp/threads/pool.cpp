@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
  */
 constexpr auto kSpinning = std::chrono::microseconds(100);
 constexpr int kSpinsPerLook = 32; /* at the clock */
-constexpr auto kForgotten = std::chrono::milliseconds(100); /* after which what happens again does not repeat */
+constexpr auto kForgotten = std::chrono::milliseconds(100); /* an event later than this after the last one is a first one */
 constexpr int64_t kChunksPerShare = 8;
 
 inline void relax() {
@@ -263,7 +263,7 @@ struct Pool::Team {
   const double worth_waking_ns;
   uint64_t round = 0;
   int64_t done_by_others = 0; /* chunks of all loops */
-  bool is_alone = false; /* the calling thread computes loops alone until then: a thread in a loop was taken off its CPU */
+  bool is_alone = false; /* loops stay on the calling thread, as another lost its CPU within one */
   Clock::time_point alone_until;
   double next_alone_ns = costs::kLeastAloneNs; /* after the next loop with a thread on the caller's CPU */
   double alone_per_lost = costs::kLeastAlonePerLost; /* after the next loss */
