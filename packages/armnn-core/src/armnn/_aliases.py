@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from armnn._dataclasses import dataclass, field
 
@@ -31,14 +31,13 @@ class Aliases:
 class Aliased(dict[str, _Item]):
     """A dictionary whose items are also found by second names.
 
-    Iteration, length and comparison know the first names only. Each run of a TensorFlow Lite model
-    makes one, so that it has to take little of the microseconds of a small model.
+    Iteration, length and comparison know the first names only.
     """
 
     __slots__ = ("aliases",)
 
     def __init__(self, items: Mapping[str, _Item], aliases: Mapping[str, str]) -> None:
-        dict.__init__(self, items)  # super() takes a fifth of all this
+        super().__init__(items)
         self.aliases = aliases
 
     def __missing__(self, key: str) -> _Item:
@@ -57,6 +56,20 @@ class Aliased(dict[str, _Item]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Aliased, (dict(self), dict(self.aliases))
+
+
+_new_dictionary: Final = dict.__new__
+
+
+def empty_aliased(aliases: Mapping[str, str]) -> Aliased[Any]:
+    """Return one without items, to be filled.
+
+    Each run of a TensorFlow Lite model makes one: without ``__init__`` it takes 0.05 us of the two
+    of a small model, with it 0.2.
+    """
+    made: Aliased[Any] = _new_dictionary(Aliased)
+    made.aliases = aliases
+    return made
 
 
 def aliases_of(items: object) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from armnn.backends.control import RunControl, current_control
+from armnn.backends.control import RunControl, controlled
 from armnn.isolation import layout
 from armnn.isolation.codec import encoded_error
 
@@ -69,11 +69,8 @@ class ServedLane:
                 self._step()
                 return layout.SUCCESS
             control = RunControl(deadline if deadline > 1 else None, _Token(self._command))
-            token = current_control.set(control)
-            try:
+            with controlled(control):
                 self._step()
-            finally:
-                current_control.reset(token)
         except BaseException as error:
             self._explain(error)
             return layout.FAILURE

@@ -15,7 +15,7 @@ import numpy as np
 from armnn._dataclasses import dataclass, field
 from armnn.backends import ArrayHandle, Capability, CreationOptions, ProfilingSink, SubgraphView
 from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
-from armnn.backends.control import RunControl, current_control
+from armnn.backends.control import RunControl, controlled
 from armnn.backends.memory import ComputedHandle
 from armnn.isolation import codec
 from armnn.isolation.codec import Document, integers, mapping, sequence, text, whole
@@ -369,11 +369,8 @@ def _run_within(
     import time
 
     deadline = None if nanoseconds is None else time.perf_counter_ns() + nanoseconds
-    token = current_control.set(RunControl(deadline, None, events))
-    try:
+    with controlled(RunControl(deadline, None, events)):
         step()
-    finally:
-        current_control.reset(token)
 
 
 def _variable_infos(layer: Layer) -> list[TensorInfo]:

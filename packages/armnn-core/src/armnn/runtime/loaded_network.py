@@ -109,6 +109,7 @@ class LoadedNetwork(NetworkFacts):
         self._expected = self._ports.inputs
         self._real = self._ports.real
         self._runs = RepeatedRuns(self._gate, plans)
+        self._run_again = self._runs.run_again
         self._bound: WeakSet[BoundCall] = WeakSet()
         self._importing = _importing_runs(plans, properties) if self._real is None else None
         more = (self._real, self._importing, properties.profiler, elsewhere)
@@ -155,9 +156,9 @@ class LoadedNetwork(NetworkFacts):
             and profiler is None
             and imported is _EMPTY
         ):
-            made = self._runs.run_again(inputs) if type(inputs) is dict else None
+            made = self._run_again(inputs) if type(inputs) is dict else None
             if made is not None:
-                return Aliased(made, self._aliases.outputs) if self._has_aliases else made
+                return made
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
         if self._has_aliases and inputs.keys() != self._names:
@@ -175,7 +176,7 @@ class LoadedNetwork(NetworkFacts):
         watched = timeout is not None or cancel is not None or profiler is not None
         try:
             if not watched and self._importing is None:
-                made = self._runs.run_again(given, targets)
+                made = self._runs.run_again_with(given, targets)
                 if made is None:
                     made = self._runs.run_first(self._expected.checked(given), targets)
             else:
@@ -468,7 +469,7 @@ class LoadedNetwork(NetworkFacts):
         control = checked_control(timeout, cancel, profiler)
         plans, importing = self._plans, self._importing
         if profiler is None and importing is None:
-            made = self._runs.run_again(given, targets, control)
+            made = self._runs.run_again_with(given, targets, control)
             if made is None:
                 made = self._runs.run_first(self._expected.checked(given), targets, control)
             return made

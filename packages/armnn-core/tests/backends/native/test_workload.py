@@ -17,6 +17,7 @@ import pytest
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, Step, TensorHandle
 from armnn.backends.cache import Footprint
+from armnn.backends.control import RunControl, controlled, controlled_runs
 from armnn.backends.ffi.calls import compile_details, note_compiled
 from armnn.backends.memory import ComputedHandle
 from armnn.backends.native import NativeBackend, NativeLibrary
@@ -307,6 +308,19 @@ def test_one_context_refuses_a_second_thread(mock: NativeLibrary) -> None:
     thread.join()
     context.is_running = False
     assert "runs already in this execution context" in str(ended[0])
+
+
+def test_the_control_of_another_thread_s_run_does_not_count(mock: NativeLibrary) -> None:
+    bound, cancelled = Bound(mock), threading.Event()
+    cancelled.set()
+    outcomes = []
+    with controlled(RunControl(cancel=cancelled)):
+        thread = threading.Thread(target=lambda: outcomes.append(_outcome(bound.step)))
+        thread.start()
+        thread.join()
+    assert outcomes == [None]
+    np.testing.assert_array_equal(bound.total, X + Y)
+    assert not controlled_runs
 
 
 def _outcome(step: Step) -> object:

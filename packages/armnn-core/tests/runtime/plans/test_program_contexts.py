@@ -121,7 +121,7 @@ def planned(participants: Participants, strategies: MemoryStrategies | None = No
 def ran(plan: Plan) -> dict[str, Any]:
     context = plan.acquire()
     outputs = context.run([A, B], None)
-    repeated = context.repeat({"a": A, "b": B})
+    repeated = context.repeating({})({"a": A, "b": B})
     plan.release(context)
     made = {name: array.tolist() for name, array in outputs.items()}
     assert repeated is not None

@@ -22,7 +22,8 @@ def test_a_repeated_run_reads_its_inputs_and_returns_arrays_of_its_own(count: in
         for (_, source), (_, target) in zip(read, made, strict=True):
             target[...] = 2 * source
 
-    repeat = repeating(read, made, run)
+    second_names = {"tensor": "y"}
+    repeat = repeating(read, made, run, second_names)
     inputs = {name: GIVEN[name] for name, _ in read}
     first, again = repeat(inputs), repeat({name: 2 * array for name, array in inputs.items()})
     assert first is not None
@@ -31,6 +32,11 @@ def test_a_repeated_run_reads_its_inputs_and_returns_arrays_of_its_own(count: in
         np.testing.assert_array_equal(first[output], 2 * GIVEN[name])
         np.testing.assert_array_equal(again[output], 4 * GIVEN[name])
         assert not np.shares_memory(again[output], array)
+    assert list(again) == [name for name, _ in made]
+    assert again["tensor"] is again["y"]
+    plain = repeating(read, made, run, {})(inputs)
+    assert type(plain) is dict
+    assert list(plain) == list(again)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,6 @@ def test_other_inputs_are_left_to_a_run_that_checks_them(
 
     names = "ab"[:count]
     read = [(name, np.zeros(3, np.float32)) for name in names]
-    repeat = repeating(read, [(name, np.zeros(3)) for name in names], run)
+    repeat = repeating(read, [(name, np.zeros(3)) for name in names], run, {})
     inputs = {name: GIVEN[name] for name in names} | change
     assert repeat({name: array for name, array in inputs.items() if array is not None}) is None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn.backends.base import Step, Workload
-from armnn.backends.control import RunControl, current_control
+from armnn.backends.control import RunControl, controlled_runs, current_control
 from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
@@ -112,15 +112,12 @@ class _BoundProgram:
 
     __slots__ = (
         "_arena",
+        "_call",
         "_device",
         "_error",
-        "_execute",
         "_least_ns",
         "_ports",
-        "_prepared_args",
-        "_prepared_error",
         "_program",
-        "_where",
         "args",
         "context",
         "library",
@@ -135,14 +132,17 @@ class _BoundProgram:
         self._program = program
         self.library = program.library
         self.context = program.context()
-        # An argument as ctypes passes it: a c_void_p would be made into one at each call.
-        self._where = ctypes.c_void_p.from_param(self.context.pointer)
-        self._execute = program.library.execute
         self._arena = Arena()
         self.args = struct(abi.ExecuteArgs)
         self._error = new_error()
-        self._prepared_args = ctypes.byref(self.args)
-        self._prepared_error = ctypes.byref(self._error)
+        self._call = (  # all that a run reads, at once; arguments are as ctypes passes them
+            self.context,
+            self.library,
+            self.library.execute,
+            ctypes.c_void_p.from_param(self.context.pointer),
+            ctypes.byref(self.args),
+            ctypes.byref(self._error),
+        )
         self._ports: list[DevicePort | Port] = []
         self._device = _device_only(program)
         self._least_ns = _QUICK_NS
@@ -156,17 +156,17 @@ class _BoundProgram:
             ExecutionError: It failed, was cancelled or ran out of time, or this context is in use.
             BaseException: What a host callback raised meanwhile.
         """
-        if self._ports or current_control.get() is not None:
+        if self._ports or (controlled_runs and current_control.get() is not None):
             self._run_watched()
             return
-        context = self.context  # what follows is _take_context, without the time of a call
-        if context.is_running:
+        context, library, execute, where, args, error = self._call
+        if context.is_running:  # what follows is _take_context, without the time of a call
             raise self._in_use()
         context.is_running = True
         try:
-            if self.library.has_ended:
-                check_open(self.library)
-            code = self._execute(self._where, self._prepared_args, self._prepared_error)
+            if library.has_ended:
+                check_open(library)
+            code = execute(where, args, error)
         finally:
             context.is_running = False
         if code:
@@ -237,7 +237,8 @@ class _BoundProgram:
         self.enter()
         try:
             self.args.call_id, self.args.deadline_ns = call_id, deadline_ns
-            code = self._execute(self._where, self._prepared_args, self._prepared_error)
+            _, _, execute, where, args, error = self._call
+            code = execute(where, args, error)
             self.args.call_id = self.args.deadline_ns = 0
         finally:
             self.leave()

@@ -242,7 +242,7 @@ class Reservation:
     Attributes:
         is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
             alone can run it.
-        repeat: If so, runs it again; see :mod:`armnn.runtime.plans.steps`.
+        repeat: If so, runs it again; see :func:`armnn.runtime.plans.steps.repeating`.
         repeat_with: Likewise; see :class:`armnn.runtime.plans.context.ExecutionContext`.
     """
 
@@ -268,7 +268,8 @@ class Reservation:
         self._plans, self._entry, self._plan = plans, entry, entry.plan
         self._context = entry.plan.acquire()
         self._is_held = True
-        self.repeat, self.repeat_with = self._context.repeat, self._context.repeat_with
+        self.repeat = self._context.repeating(plans.optimized.aliases.outputs)
+        self.repeat_with = self._context.repeat_with
         self.is_repeatable = (
             entry.rest is None and not looks_at_values and self._context.is_repeatable
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn._dataclasses import replace
 from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
-from armnn.backends.control import current_control
+from armnn.backends.control import controlled
 from armnn.backends.memory import PlacedHandle
 from armnn.errors import (
     InvalidArgumentError,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Participants, Prepared
     from armnn.optimizer.single_program import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.steps import Inputs
+    from armnn.runtime.plans.steps import Inputs, Repeat
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)
@@ -42,9 +42,7 @@ class ExecutionContext:
     One thread at a time may use it.
 
     Attributes:
-        is_repeatable: Whether ``repeat`` and :meth:`repeat_with` can run it.
-        repeat: Runs on unchecked inputs, by name, if their types and shapes repeat; returns an
-            array per output, else None.
+        is_repeatable: Whether :meth:`repeating` and :meth:`repeat_with` can run it.
         submit: Submits the only step to its backend, by a deadline, if both is so.
     """
 
@@ -71,12 +69,13 @@ class ExecutionContext:
         self._managers = tuple(managers)
         self._memory = list(memory)
         # The same once more, as it takes the least time.
-        read = [(n, a) for (n, _), a in zip(inputs, self._arrays, strict=True) if a is not None]
-        made = [(name, array) for name, _, array in self._outputs if array is not None]
-        self._fill = filling(read)
-        self.repeat = repeating(read, made, self._steps.run)
+        self._read = [
+            (n, a) for (n, _), a in zip(inputs, self._arrays, strict=True) if a is not None
+        ]
+        self._made = [(name, array) for name, _, array in self._outputs if array is not None]
+        self._fill = filling(self._read)
         ports = len(inputs) + len(self._outputs)
-        self.is_repeatable = not managers and len(read) + len(made) == ports
+        self.is_repeatable = not managers and len(self._read) + len(self._made) == ports
 
     def run(
         self,
@@ -131,6 +130,14 @@ class ExecutionContext:
                 stack.enter_context(manager)
             self._run_with(control)
 
+    def repeating(self, second_names: Mapping[str, str]) -> Repeat:
+        """Return what runs it on unchecked inputs; see :func:`steps.repeating`.
+
+        Args:
+            second_names: Of outputs; what is returned knows them.
+        """
+        return repeating(self._read, self._made, self._steps.run, second_names)
+
     def repeat_with(
         self, inputs: Inputs, targets: Targets | None, control: RunControl | None
     ) -> dict[str, NDArray[Any]] | None:
@@ -168,8 +175,8 @@ class ExecutionContext:
         """Give the working memory back."""
         self.submit = None
         self._inputs = ()
-        self._arrays, self._outputs = [], []
-        self._steps, self._fill, self.repeat = _NO_STEPS, _FILL_NOTHING, _REPEAT_NOTHING
+        self._arrays, self._outputs, self._read, self._made = [], [], [], []
+        self._steps, self._fill = _NO_STEPS, _FILL_NOTHING
         memory, self._memory = self._memory, []
         if all(type(allocator) is HostAllocator for allocator, _ in memory):
             return  # the blocks go with the last array on them
@@ -202,17 +209,14 @@ class ExecutionContext:
 
     def _run_with(self, control: RunControl | None) -> None:
         if control is None:
-            return self._steps.run()
-        token = current_control.set(control)
-        try:
+            self._steps.run()
+            return
+        with controlled(control):
             self._steps.run_watched(control)
-        finally:
-            current_control.reset(token)
 
 
 _NO_STEPS: Final = BoundSteps([])
 _FILL_NOTHING: Final = filling([])
-_REPEAT_NOTHING: Final = repeating([], [], _NO_STEPS.run)
 
 
 def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:

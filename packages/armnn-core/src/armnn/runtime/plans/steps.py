@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armnn._aliases import empty_aliased
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Inputs: TypeAlias = "Mapping[str, ArrayLike]"
 Named: TypeAlias = "Sequence[tuple[str, NDArray[Any]]]"
+Repeat: TypeAlias = "Callable[[Inputs], dict[str, NDArray[Any]] | None]"
 
 
 class BoundSteps:
@@ -138,8 +140,8 @@ def filling(arrays: Named) -> Callable[[Inputs], bool]:
 
 
 def repeating(
-    read: Named, made: Named, run: Callable[[], None]
-) -> Callable[[Inputs], dict[str, NDArray[Any]] | None]:
+    read: Named, made: Named, run: Callable[[], None], second_names: Mapping[str, str]
+) -> Repeat:
     """Return a function that runs steps on given inputs.
 
     It returns a new array per output, or None if :func:`filling` says False.
@@ -148,9 +150,10 @@ def repeating(
         read: The arrays that the steps read, by input.
         made: The arrays that they write, by output.
         run: Runs the steps.
+        second_names: Of outputs; what is returned knows them.
     """
     if len(read) == len(made) == 1:
-        return _repeating_one(*read[0], *made[0], run)
+        return _repeating_one(*read[0], *made[0], run, second_names)
     fill = filling(read)
     copies = [(name, array.copy) for name, array in made]
 
@@ -158,7 +161,7 @@ def repeating(
         if not fill(inputs):
             return None
         run()
-        outputs = {}
+        outputs = empty_aliased(second_names) if second_names else {}
         for name, copy in copies:
             outputs[name] = copy()
         return outputs
@@ -167,8 +170,13 @@ def repeating(
 
 
 def _repeating_one(
-    name: str, array: NDArray[Any], output: str, made: NDArray[Any], run: Callable[[], None]
-) -> Callable[[Inputs], dict[str, NDArray[Any]] | None]:
+    name: str,
+    array: NDArray[Any],
+    output: str,
+    made: NDArray[Any],
+    run: Callable[[], None],
+    second_names: Mapping[str, str],
+) -> Repeat:
     """Return the same for one input and one output, quicker."""
     dtype, shape, copy = array.dtype, array.shape, made.copy
 
@@ -181,6 +189,10 @@ def _repeating_one(
         except (KeyError, AttributeError):
             return None
         run()
-        return {output: copy()}
+        if not second_names:
+            return {output: copy()}
+        outputs = empty_aliased(second_names)
+        outputs[output] = copy()
+        return outputs
 
     return repeat
