@@ -57,5 +57,10 @@ def test_errors_stand_beside_the_times() -> None:
         {"runtime": "CpuAcc", "threads": 1, "median_ms": 2.0, "error_of_range": 3e-7},
         {"runtime": "onnxruntime", "threads": 1, "median_ms": 4.0},
     ]
-    *_, line = latencies({"net": {"rows": rows, "other_cores": 0.0}}, 1)
+    models = {"net": {"rows": rows, "other_cores": 0.0}}
+    *_, line = latencies(models, 1)
     assert line.startswith("| net | 2 (3e-07) | 4 | - |")
+    assert line.endswith("| 0.00 |")
+    for at_peak, cell in (({"net": 1.5}, "75%"), ({}, "-")):
+        *_, line = latencies(models, 1, at_peak)
+        assert line.endswith(f"| 0.00 | {cell} |")

@@ -25,6 +25,7 @@ def model(ours: float, peers: dict[str, float], twice: float | None = None) -> d
         for threads, own in ((1, ours), (2, twice or ours))
         for name, took in {"CpuAcc": own, "CpuAcc, fast math": own / 2, **peers}.items()
     ]
+    rows[0]["multiply_adds"] = 50_000_000
     return {"library": "0" * 16, "other_cores": 0.25, "rows": rows}
 
 
@@ -128,6 +129,9 @@ def test_the_cpu_that_does_worst_comes_first_in_the_overview(
     assert said["below 50 µs"][0] == "**4.00**, 4.00 (call), 0 of 1"
     # net takes 3 / 2 with two threads, other 4 / 2, net_int8 1 / 2, little 1; doubled on Bee.
     assert said["all from 50 µs on, 2 threads"][0] == "**2.21**, 4.00 (other), 1 of 4"
+    # 100 million operations at 100 GFLOP/s take 1 ms, both peers 2.
+    name = "float32, 1 ms and more, were all multiply-adds at the peak"
+    assert said[name] == ["**0.50**, 0.50 (net), 2 of 2"] * 2
     # Half the time beside OpenVINO at its defaults, 0.5 ms: 1 and 4, doubled on Bee.
     assert said["float32, 1 ms and more, in bfloat16"][0] == "**4.00**, 8.00 (other), 0 of 2"
     assert said["commit"] == ["not recorded", "abc1234"]

@@ -25,8 +25,10 @@ from benchmarks.models.speed_records import (
     GROUPS,
     LARGE,
     OVERHEAD,
+    SMALL,
     Measured,
     groups_of,
+    multiply_adds_of,
     read_records,
 )
 
@@ -54,7 +56,9 @@ Latency is the median of a run, setting inputs and reading outputs included, flo
 all runtimes and int8 as int8. A **ratio** is the time of CpuAcc over that of the fastest peer. In
 the row *bfloat16* CpuAcc has `FastMathEnabled`, and OpenVINO its defaults, which are bfloat16 where
 the processor has it (AMX on Emerald Rapids); onnxruntime and LiteRT keep float32. Below 50 µs,
-by the fastest peer, it is the call that counts; such models are in the row of that name alone.
+by the fastest peer, it is the call that counts; such models are in the row of that name alone. The
+row *at the peak* is what would be left of the ratios if one thread did nothing but the models'
+multiply-adds, at the peak that was measured: Winograd's convolutions alone can be faster.
 
 In a column that ends with *AVX2* the processor has AVX-512, but all runtimes were told that it ends
 with AVX2, as most processors on desks do: copies of the peers ask a library about the processor
@@ -92,6 +96,7 @@ def write_pages() -> None:
 def pages(records: Sequence[Measured]) -> dict[Path, str]:
     """Return the text of every file that is written."""
     groups = groups_of(records)
+    counts = multiply_adds_of(records, groups[LARGE] + groups[SMALL])
     files = {
         DOCS / "speed.md": overview(records, groups),
         DOCS / "speed.svg": draw(records, groups),
@@ -100,7 +105,7 @@ def pages(records: Sequence[Measured]) -> dict[Path, str]:
     }
     for measured in records:
         path = DOCS / "speed" / f"{measured.slug}.md"
-        files[path] = speed_tables.page(measured, groups[OVERHEAD])
+        files[path] = speed_tables.page(measured, groups[OVERHEAD], counts)
     return files
 
 
@@ -162,6 +167,9 @@ def _comparison(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]
     yield "| all from 50 µs on, 2 threads | " + _row(
         _spread(each.ratios(timed, 2)) for each in records
     )
+    counts = multiply_adds_of(records, groups[LARGE])
+    at_peak = (_spread(each.ratios_at_peak(counts)) for each in records)
+    yield f"| {LARGE}, were all multiply-adds at the peak | " + _row(at_peak)
     fast = (each.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True) for each in records)
     yield f"| {LARGE}, in bfloat16 | " + _row(map(_spread, fast))
 

@@ -7,7 +7,8 @@ The session on speed starts it and asks for bursts.
 
 The first line on stdout says how the load went. Each line on stdin is a number of seconds; the
 answer is a line with the times of that burst in milliseconds. The line "report" is answered with
-the layers that were refused; it comes last, as it takes memory that runs do not need.
+our layers, those refused and multiply-adds; it comes last, as it takes memory that runs do not
+need.
 """
 
 from __future__ import annotations
@@ -63,11 +64,17 @@ def load(arguments: argparse.Namespace) -> tuple[Run, Any, dict[str, Any]]:
 
 
 def report(network: Any) -> dict[str, Any]:
-    """Return the layers of ours and those refused, by reason."""
+    """Return the size of our network, and refused layers by reason."""
     if network is None:
         return {}
-    fallbacks = Counter(f"{row.type}: {row.reason}" for row in network.report.fallbacks)
-    return {"fallbacks": dict(fallbacks.most_common()), "layers": len(network.report)}
+    rows = network.report
+    fallbacks = Counter(f"{row.type}: {row.reason}" for row in rows.fallbacks)
+    counts = [row.multiply_adds for row in rows]
+    return {
+        "fallbacks": dict(fallbacks.most_common()),
+        "layers": len(rows),
+        "multiply_adds": None if None in counts else sum(counts),
+    }
 
 
 def burst(run: Run, seconds: float) -> dict[str, Any]:

@@ -95,6 +95,23 @@ class Measured:
         }
         return {name: ratio for name, ratio in found.items() if ratio is not None}
 
+    def milliseconds_at_peak(self, multiply_adds: Mapping[str, int]) -> dict[str, float]:
+        """Return how long the multiply-adds of models would take.
+
+        One thread would do nothing else, at the rate that was measured as its peak.
+        """
+        peak = float(self.about["kernels"]["peak_gflops"])
+        return {name: 2 * count / peak / 1e6 for name, count in multiply_adds.items()}
+
+    def ratios_at_peak(self, multiply_adds: Mapping[str, int]) -> dict[str, float]:
+        """Return the same over the time of the fastest peer."""
+        found = {}
+        for name, milliseconds in self.milliseconds_at_peak(multiply_adds).items():
+            peer = Figures(self.models[name], 1).fastest() if name in self.models else None
+            if peer is not None:
+                found[name] = milliseconds / float(peer["median_ms"])
+        return found
+
 
 def fastest(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a model's record of each pair's fastest process.
@@ -108,6 +125,18 @@ def fastest(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ]
     busiest = max(float(record["other_cores"]) for record in records)
     return {**records[0], "other_cores": busiest, "rows": rows}
+
+
+def multiply_adds_of(records: Sequence[Measured], names: Iterable[str]) -> dict[str, int]:
+    """Return models' multiply-adds of a run, from any CPU's record."""
+    found = {}
+    for name in names:
+        rows = [Figures(each.models[name], 1).rows for each in records if name in each.models]
+        counts = [row[OURS].get("multiply_adds") for row in rows]
+        count = next((each for each in counts if each is not None), None)
+        if count is not None:
+            found[name] = int(count)
+    return found
 
 
 def slug_of(cpu: str) -> str:

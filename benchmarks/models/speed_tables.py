@@ -26,7 +26,13 @@ cores that other processes kept busy; a figure beside more than 0.15 is provisio
 two threads. In parentheses is the **error** of the outputs against float64, as a share of their
 range; quantised models and those whose layers data decides about have none. Peak memory is that of
 the process, Python and the imported runtime included. A dash: the runtime does not read the format,
-or cannot run the model.
+or cannot run the model. **Of the peak** is the share of CpuAcc's time in which one thread at its
+measured peak would do the model's multiply-adds; Winograd's convolutions do fewer than counted.
+"""
+
+CALLS = """\
+CpuAcc is called by `run`, or by a prepared call where the model keeps states.
+[Prepared calls](../memory.md#calls-that-are-prepared) save half a microsecond or more of each run.
 """
 
 BUSY_METHOD = """\
@@ -53,10 +59,20 @@ def _timed(row: Mapping[str, Any] | None) -> str:
     return _cell(row, "median_ms") + ("" if error == "-" else f" ({error})")
 
 
-def latencies(models: Models, threads: int) -> Iterator[str]:
-    """Yield the lines of a table of latencies."""
+def latencies(
+    models: Models, threads: int, at_peak: Mapping[str, float] | None = None
+) -> Iterator[str]:
+    """Yield the lines of a table of latencies.
+
+    Args:
+        models: A record per model.
+        threads: Of all runtimes.
+        at_peak: The milliseconds that a model's multiply-adds would take at the peak of this many
+            threads, where it is known; without it the table has no such column.
+    """
     runtimes = (OURS, "onnxruntime", "OpenVINO", "LiteRT", AT_ITS_DEFAULTS, WITH_FAST_MATH)
     heads = [*runtimes, "ratio", "at defaults", "with fast math", "on CpuRef", "others"]
+    heads += [] if at_peak is None else ["of the peak"]
     yield "| model | " + " | ".join(heads) + " |"
     yield "|---|" + "---:|" * len(heads)
     for name, record in models.items():
@@ -68,6 +84,9 @@ def latencies(models: Models, threads: int) -> Iterator[str]:
             cells.append("-" if ratio is None else f"{ratio:.2f}")
         refused = sum(ours.get("fallbacks", {}).values())
         cells += [f"{refused} of {ours.get('layers', '-')}", f"{record['other_cores']:.2f}"]
+        if at_peak is not None:
+            has_both = name in at_peak and "median_ms" in ours
+            cells.append(f"{at_peak[name] / ours['median_ms']:.0%}" if has_both else "-")
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
@@ -158,16 +177,20 @@ def busy_machine(record: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"| {row['model']} | {row['situation']} | " + " | ".join(cells) + " |"
 
 
-def page(measured: Measured, overhead: Collection[str]) -> str:
-    """Return the page, with a table of call-bound models.
+def page(measured: Measured, overhead: Collection[str], multiply_adds: Mapping[str, int]) -> str:
+    """Return the page of a CPU.
 
-    Their time is that of a call.
+    Args:
+        measured: What was measured there.
+        overhead: The models whose time is that of a call; they have a table of their own.
+        multiply_adds: Of models in float32.
     """
     about, models = measured.about, measured.models
     small = {name: record for name, record in models.items() if name in overhead}
     large = {name: record for name, record in models.items() if name not in small}
     gflops = about["kernels"]["peak_gflops"]
     gigabytes = about["kernels"]["gigabytes_per_second"]
+    at_peak = measured.milliseconds_at_peak(multiply_adds)
     peak = (
         f"One thread, float32; the measured multiply-add peak is {gflops:.0f} GFLOP/s, and 4 MiB "
         f"are read at {gigabytes:.0f} GB/s. The roof of a layer is the less of the peak and what "
@@ -179,9 +202,9 @@ def page(measured: Measured, overhead: Collection[str]) -> str:
         [f"# Speed of CpuAcc on {measured.cpu}", "", INTRODUCTION],
         [about["note"], ""] if "note" in about else [],
         exactness(large),
-        ["## Latency, one thread, ms", "", *latencies(large, 1), ""],
+        ["## Latency, one thread, ms", "", *latencies(large, 1, at_peak), ""],
         ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
-        ["## Overhead: models under 50 µs, one thread, ms", "", *latencies(small, 1), ""],
+        ["## Overhead: models under 50 µs, one thread, ms", "", CALLS, *latencies(small, 1), ""],
         ["## Busy machines, and batches", "", *busy_machine(measured.busy), ""],
         ["## Peak memory in MiB, load times in ms", "", *memory_and_loads(models), ""],
         ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
