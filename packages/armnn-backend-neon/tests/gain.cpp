@@ -36,6 +36,11 @@ int main() {
   std::printf("loses: %.2f\n", of_steady_times(100.0, 160.0));
   std::printf("loses in long runs: %.2f\n", of_steady_times(4000.0, 8000.0));
 
+  cpuacc::ThreadGain quick;
+  quick.note(40e3);
+  for (int i = 0; i < 2; ++i) quick.note(2e3);
+  std::printf("quick, timed: %d\n", quick.is_timed());
+
   cpuacc::ThreadGain interrupted;
   const auto often = [](int run) { return run % 5 == 0 ? 2000.0 : 60.0; };
   std::printf("interrupted: %.2f\n", shared_percent(interrupted, 3.0, 100.0, often));

@@ -39,3 +39,4 @@ def test_runs_that_threads_slow_down_stay_alone(tmp_path: Path) -> None:
     for what in ("loses", "becomes slow", "alone became faster"):
         assert shared[what] < 10, what
     assert shared["is fast again"] > 90
+    assert shared["quick, timed"] == 0

@@ -51,8 +51,9 @@ class Program {
       const bool was_crowded = arenas_.was_crowded();
       bool is_crowded = false;
       const bool has_threads = program_.pool_->threads() > 1;
-      const bool is_alone = has_threads && gain_.is_alone();
-      if (has_threads) gain_.begin();
+      const bool is_timed = has_threads && gain_.is_timed();
+      const bool is_alone = is_timed && gain_.is_alone();
+      if (is_timed) gain_.begin();
       for (size_t i = 0; i < program_.graph_.operations.size(); ++i) {
         if (stop(i)) return false;
         is_crowded = is_crowded || program_.is_crowded(arenas_.taken());
@@ -61,7 +62,7 @@ class Program {
         program_.graph_.operations[i]->run(frame);
       }
       if (is_crowded) arenas_.note_crowd();
-      if (has_threads && !was_crowded && !is_crowded) gain_.end();
+      if (is_timed && !was_crowded && !is_crowded) gain_.end();
       return true;
     }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
 
@@ -31,8 +33,10 @@ void ThreadGain::note(double ns) {
   best_ns_ = runs_ == 1 ? ns : std::min(best_ns_, ns);
   switch (phase_) {
     case Phase::warms_up:
-      if (runs_ == kWarmUps) enter(ns < kLongNs ? Phase::measures : Phase::warms_up);
-      return;
+      if (runs_ < kWarmUps) return;
+      if (best_ns_ < costs::kWorthSplittingNs) return enter(Phase::too_short);
+      return enter(ns < kLongNs ? Phase::measures : Phase::warms_up);
+    case Phase::too_short: return;
     case Phase::measures:
       if (runs_ < kMeasured) return;
       alone_ns_ = best_ns_;
