@@ -31,6 +31,7 @@ UNNEEDED = (
     "armnn.backends.locking",
     "armnn.backends.native.compiling",
     "armnn.backends.native.extensions",
+    "armnn.backends.native.ports",
     "armnn.backends.native.programs.graph",
     "armnn.backends.native.programs.replanning",
     "armnn.backends.python",

@@ -64,7 +64,7 @@ def load(arguments: argparse.Namespace) -> tuple[Run, Any, dict[str, Any]]:
 
 
 def report(network: Any) -> dict[str, Any]:
-    """Return the size of our network, and refused layers by reason."""
+    """Return our network's size, and what was refused."""
     if network is None:
         return {}
     rows = network.report

@@ -218,11 +218,15 @@ class Worker:
         lines = [line for line in self._heard.lines if " again: " in line]
         if not is_whole and not lines:
             return f"the damage is not named: {self._heard.lines}"
-        self._heard.lines.clear()
-        if outputs(path, self._backends, cache) != self._expected[path]:
-            return "other results of the second load"
-        rebuilt = [line for line in self._heard.lines if _TRUSTED not in line]
-        return f"not rebuilt: {rebuilt}" if rebuilt else ""
+        rebuilt: list[str] = []
+        for _ in SIZES:  # a load stores one set of shapes; what follows from it is not stored
+            self._heard.lines.clear()
+            if outputs(path, self._backends, cache) != self._expected[path]:
+                return "other results of a later load"
+            rebuilt = [line for line in self._heard.lines if _TRUSTED not in line]
+            if not rebuilt:
+                return ""
+        return f"not rebuilt: {rebuilt}"
 
 
 def work(first: int, count: int, seed: int, backends: list[str]) -> int:

@@ -12,24 +12,19 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from armnn.backends.base import Step, Workload
 from armnn.backends.control import RunControl, controlled_runs, current_control
 from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
-from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import ArrayHandle, PlacedHandle, address_of
+from armnn.backends.memory import PlacedHandle
 from armnn.backends.native.programs.program import check_open
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from armnn.backends.memory import TensorHandle
-    from armnn.backends.native.extensions.device_memory import NativeHandle, NativeHandleFactory
+    from armnn.backends.native.ports import DevicePort, Port, Ports
     from armnn.backends.native.programs.program import NativeProgram
     from armnn.errors import ArmnnError
     from armnn.tensor import TensorInfo
@@ -113,9 +108,9 @@ class _BoundProgram:
     __slots__ = (
         "_arena",
         "_call",
-        "_device",
         "_error",
         "_least_ns",
+        "_others",
         "_ports",
         "_program",
         "args",
@@ -143,8 +138,8 @@ class _BoundProgram:
             ctypes.byref(self.args),
             ctypes.byref(self._error),
         )
-        self._ports: list[DevicePort | Port] = []
-        self._device = _device_only(program)
+        self._ports: list[Port | DevicePort] = []
+        self._others: Ports | None = None
         self._least_ns = _QUICK_NS
         self.args.inputs, self.args.num_inputs = self._tensors(inputs, is_output=False)
         self.args.outputs, self.args.num_outputs = self._tensors(outputs, is_output=True)
@@ -253,151 +248,21 @@ class _BoundProgram:
         for index, handle in enumerate(handles):
             if takes_any and type(handle) is PlacedHandle:
                 tensor = tensor_of(handle.map(), self._arena, handle.address)
-                pointers[index] = ctypes.pointer(tensor)
-                continue
-            own = _own_handle(handle, self._program)
-            if own is not None:
-                pointers[index] = ctypes.pointer(own.describe(self._arena))
-                continue
-            port: DevicePort | Port
-            if self._device is not None:
-                port = DevicePort(handle, self._device, is_output=is_output)
-                self._ports.append(port)
-                pointers[index] = ctypes.pointer(port.device.describe(self._arena))
-                continue
-            need = self._requirement(index, handle.info.size_bytes, is_output=is_output)
-            array = handle.map()
-            if isinstance(handle, ArrayHandle) and fits(array, need):
-                self._arena.hold(array)
-                pointers[index] = ctypes.pointer(tensor_of(array, self._arena))
-                continue
-            handle.unmap()
-            port = Port(handle, need, is_output=is_output)
-            self._ports.append(port)
-            pointers[index] = ctypes.pointer(port.tensor)
+            else:
+                tensor = self._other_tensor(index, handle, is_output=is_output)
+            pointers[index] = ctypes.pointer(tensor)
         return pointers, len(handles)
 
-    def _requirement(self, index: int, handle_bytes: int, *, is_output: bool) -> abi.IoRequirement:
-        if self.library.function("io_requirement") is None:
-            return _NO_REQUIREMENT
-        need = struct(abi.IoRequirement)
-        side = "output" if is_output else "input"
-        call(
-            self.library,
-            "io_requirement",
-            f"say what {side} {index} of {self._program.title} must be like",
-            self._program.pointer,
-            int(is_output),
-            index,
-            ctypes.byref(need),
-        )
-        if not is_sane(need, handle_bytes):
-            raise BackendError(
-                f"backend {self.library.id!r} ({self.library.path}) wants {need.min_bytes} "
-                f"bytes aligned to {need.min_align} for {side} {index} of "
-                f"{self._program.title}: expected a power of two up to {ALIGNMENT_LIMIT} and "
-                f"not much more than the {handle_bytes} bytes of the tensor"
-            )
-        return need
+    def _other_tensor(self, index: int, handle: TensorHandle, *, is_output: bool) -> abi.Tensor:
+        """Return a tensor in memory of any kind."""
+        if self._others is None:
+            from armnn.backends.native.ports import Ports  # late: CpuAcc takes any host memory
+
+            self._others = Ports(self._program, self._arena)
+        tensor, port = self._others.tensor(index, handle, is_output=is_output)
+        if port is not None:
+            self._ports.append(port)
+        return tensor
 
 
 _TENSOR_POINTER: Final = ctypes.POINTER(abi.Tensor)
-_NO_REQUIREMENT: Final = struct(abi.IoRequirement)
-ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
-_PADDING_LIMIT: Final = 1 << 21
-
-
-class Port:
-    """A tensor copied to memory that execute can use."""
-
-    def __init__(self, handle: TensorHandle, need: abi.IoRequirement, *, is_output: bool) -> None:
-        self._handle = handle
-        self._is_output = is_output
-        self._arena = Arena()
-        info = handle.info
-        dtype = info.data_type.numpy_dtype
-        size = max(info.size_bytes, need.min_bytes)
-        alignment = max(need.min_align, dtype.itemsize, 1)
-        block = np.empty(size + alignment, np.uint8)
-        start = -address_of(block) % alignment
-        raw = block[start : start + info.size_bytes]
-        self._array: NDArray[Any] = raw.view(dtype).reshape(info.static_shape)
-        self._arena.hold(block)
-        self.tensor = tensor_of(self._array, self._arena)
-
-    def enter(self) -> None:
-        """Bring the input."""
-        if not self._is_output:
-            self._handle.copy_to(self._array)
-
-    def leave(self) -> None:
-        """Take the output away."""
-        if self._is_output:
-            self._handle.copy_from(self._array)
-
-
-class DevicePort:
-    """A tensor copied to a buffer of a device.
-
-    Attributes:
-        device: The tensor there.
-    """
-
-    def __init__(
-        self, handle: TensorHandle, factory: NativeHandleFactory, *, is_output: bool
-    ) -> None:
-        self._handle = handle
-        self._is_output = is_output
-        self.device = factory.create(handle.info)
-
-    def enter(self) -> None:
-        """Bring the input."""
-        if not self._is_output:
-            self.device.copy_from(self._handle.map())
-            self._handle.unmap()
-
-    def leave(self) -> None:
-        """Take the output away."""
-        if self._is_output:
-            self._handle.copy_from(self.device.map())
-
-
-def _device_only(program: NativeProgram) -> NativeHandleFactory | None:
-    """Return a program's factory, None if it takes host memory."""
-    table = program.library.device_memory
-    if table is None or table.takes_host_memory:
-        return None
-    from armnn.backends.native.extensions.device_memory import NativeHandleFactory
-
-    return NativeHandleFactory(program.backend, table)
-
-
-def _own_handle(handle: TensorHandle, program: NativeProgram) -> NativeHandle | None:
-    """Return a tensor on the program's device, None of others."""
-    if program.library.device_memory is None:
-        return None
-    from armnn.backends.native.extensions.device_memory import NativeHandle  # late: few have it
-
-    if isinstance(handle, NativeHandle) and handle.backend is program.backend:
-        return handle
-    return None
-
-
-def is_sane(need: abi.IoRequirement, size: int) -> bool:
-    """Return whether a requirement for so many bytes is plausible."""
-    align = need.min_align
-    return (
-        align <= ALIGNMENT_LIMIT
-        and align & (align - 1) == 0
-        and need.min_bytes <= 2 * size + _PADDING_LIMIT
-    )
-
-
-def fits(array: NDArray[Any], need: abi.IoRequirement) -> bool:
-    """Return whether a program can use an array uncopied."""
-    alignment = max(need.min_align, array.dtype.itemsize, 1)
-    return (
-        array.flags.c_contiguous
-        and array.nbytes >= need.min_bytes
-        and address_of(array) % alignment == 0
-    )
