@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Damaged model files end in a network or ParseError.
+"""Damaged files end in a network or a clear error.
 
 A few hundred run here, many in nox.
 """
@@ -38,9 +38,11 @@ armnn.parse = parse
 """
 
 
-def fuzz(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def fuzz(
+    *arguments: str, tool: str = "parsers", **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tools.fuzz.parsers", *arguments],
+        [sys.executable, "-m", f"tools.fuzz.{tool}", *arguments],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
@@ -55,6 +57,12 @@ def test_damaged_files_end_in_clean_errors(file_format: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{file_format}: 450 mutants" in done.stdout
     assert "refused" in done.stdout
+
+
+def test_damaged_files_of_a_cache_are_named_and_rebuilt() -> None:
+    done = fuzz("--cases", "60", tool="prepared_files")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("prepared files: 60 cases: 10 right cut, 10 right damaged")
 
 
 def test_the_fuzzer_notices_what_is_not_clean(tmp_path: Path) -> None:
