@@ -252,6 +252,19 @@ struct PoolingRowOf : PoolingShape {
 };
 using PoolingRow = PoolingRowOf<float>;
 
+/* Pixels between those of a row: low * (1 - share) + high * share, each product rounded, and low where the share is 0.
+ * May be in place of low if count is 1.
+ */
+struct MixedPixels {
+  const float *row; /* [pixels, channels] */
+  const int64_t *low; /* pixels of the row, for each that is made */
+  const int64_t *high;
+  const float *share;
+  int64_t count;
+  int64_t channels;
+  float *made; /* [count, channels] */
+};
+
 /* function((scale * x + shift) * factor + addend) of each number of some rows, of which each column has its own
  * numbers; the product with the factor is rounded by itself. May be in place.
  */
@@ -356,6 +369,7 @@ struct Kernels {
                          int64_t n);
   void (*reduce_columns_of_bfloat16)(Reduction reduction, const Bfloat16 *x, int64_t count, int64_t stride, float *y,
                                      int64_t n);
+  void (*mix_pixels)(const MixedPixels &pixels);
   void (*scale_rows)(const ScaledRowsOf<float> &rows);
   void (*scale_rows_of_bfloat16)(const ScaledRowsOf<Bfloat16> &rows); /* in float32, as depthwise rows */
   /* y[c][r] = x[r][c]. */

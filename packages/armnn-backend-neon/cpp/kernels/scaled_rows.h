@@ -9,13 +9,6 @@ namespace {
 
 constexpr int kScaledRows = 4; /* they share what they load of a column */
 
-/* A product that is rounded before a sum takes it. */
-CPUACC_INLINE Floats rounded_product(Floats x, Floats y) {
-  Floats product = x * y;
-  asm("" : CPUACC_IN_REGISTER(product));
-  return product;
-}
-
 /* A vector of columns of R rows. */
 template <int R, bool kHasBfloat16, typename Rows, typename Lanes>
 CPUACC_INLINE void scale_columns(const Rows &rows, int64_t place, int64_t column, const Lanes &lanes) {

@@ -67,6 +67,14 @@ CPUACC_INLINE Floats get(const Lanes &lanes, const float *p) { return lanes.get(
 template <typename Lanes>
 CPUACC_INLINE void put(const Lanes &lanes, float *p, Floats x) { lanes.put(p, x); }
 
+/* A product that is rounded before a sum takes it. */
+template <typename Vector>
+CPUACC_INLINE Vector rounded_product(Vector x, Vector y) {
+  Vector product = x * y;
+  asm("" : CPUACC_IN_REGISTER(product));
+  return product;
+}
+
 /* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
  * each element in a general register, and moves that to a vector.
  */

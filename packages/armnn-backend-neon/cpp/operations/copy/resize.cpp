@@ -9,12 +9,6 @@
 namespace cpuacc {
 namespace {
 
-void mix(const float *low, const float *high, float share, float *to, int64_t n) {
-  if (share == 0.0f) return static_cast<void>(std::copy_n(low, n, to));
-  const float rest = 1.0f - share; /* a difference could overflow */
-  for (int64_t i = 0; i < n; ++i) to[i] = low[i] * rest + high[i] * share;
-}
-
 /* [N, H, W, C] -> [N, H', W', C]; the nearest sample has a share of 0. Elements are copied as they are stored where
  * nothing is mixed, else decoded row by row.
  */
@@ -68,20 +62,15 @@ class Resize final : public Operation {
                 std::byte *to) const {
     const float *row = decoded(kernels, low, scratch);
     if (share != 0.0f) {
-      mix(row, decoded(kernels, high, scratch + row_length_), share, scratch, row_length_);
+      const int64_t first = 0;
+      const int64_t other = (decoded(kernels, high, scratch + row_length_) - row) / row_length_;
+      kernels.mix_pixels({row, &first, &other, &share, 1, row_length_, scratch});
       row = scratch;
     }
-    if (to_.type == ARMNN_FLOAT32) return mix_columns(row, reinterpret_cast<float *>(to));
-    float *made = scratch + 2 * row_length_;
-    mix_columns(row, made);
-    encode(kernels, made, to);
-  }
-
-  void mix_columns(const float *row, float *to) const {
-    const int64_t channels = channels_;
-    for (size_t j = 0; j < columns_.low.size(); ++j, to += channels) {
-      mix(row + columns_.low[j] * channels, row + columns_.high[j] * channels, columns_.share[j], to, channels);
-    }
+    float *made = to_.type == ARMNN_FLOAT32 ? reinterpret_cast<float *>(to) : scratch + 2 * row_length_;
+    kernels.mix_pixels({row, columns_.low.data(), columns_.high.data(), columns_.share.data(),
+                        static_cast<int64_t>(columns_.low.size()), channels_, made});
+    if (to_.type != ARMNN_FLOAT32) encode(kernels, made, to);
   }
 
   /* A row in float32, where it is or in memory for it. */
