@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn._huge_pages import HugePages
 from armnn.debugging.file_backed import WORTH_A_FILE, empty, leave_memory
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ def test_values_are_read_again_after_they_left_memory() -> None:
     leave_memory([None, view, np.ones(3)])
     assert resident_megabytes() < before - array.nbytes / 2**20 / 2
     np.testing.assert_array_equal(array[-1], np.arange(shape[1], dtype=np.float32))
+
+
+def test_weights_keep_their_values() -> None:
+    memory = HugePages().empty(2 * WORTH_A_FILE)
+    assert isinstance(memory.obj, mmap.mmap)
+    weights = np.frombuffer(memory, DTYPE)
+    weights[...] = 1
+    leave_memory([weights, weights[3:].reshape(-1, 1)])
+    assert weights.min() == 1
 
 
 def test_small_ones_are_in_memory() -> None:

@@ -26,6 +26,13 @@ WORTH_A_FILE: Final = 1 << 20
 """Bytes of an array from which on it is in a file."""
 
 
+class _FileMemory(mmap.mmap):
+    """Mapped files of this module: their pages can leave memory.
+
+    Those of an anonymous mapping, such as that of a model's weights, would be zeros then.
+    """
+
+
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array without values.
 
@@ -41,18 +48,18 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     try:
         with TemporaryFile() as file:
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk would kill the process later
-            memory = mmap.mmap(file.fileno(), size)
+            memory = _FileMemory(file.fileno(), size)
     except OSError:
         return np.empty(shape, dtype)
     return np.frombuffer(memory, dtype).reshape(shape)
 
 
 def leave_memory(arrays: Iterable[Array | None]) -> None:
-    """Let pages of arrays in files leave memory."""
+    """Let pages of arrays that :func:`empty` made leave memory."""
     for array in arrays:
         base: object = array
         while isinstance(base, np.ndarray):
             base = base.base
         memory = base.obj if isinstance(base, memoryview) else None
-        if isinstance(memory, mmap.mmap):
+        if isinstance(memory, _FileMemory):
             memory.madvise(mmap.MADV_DONTNEED)
