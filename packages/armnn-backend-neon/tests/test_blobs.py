@@ -82,7 +82,28 @@ def quantized() -> Network:
     return net
 
 
-NETWORKS = {make.__name__: make for make in (convolutions, products, recurrences, quantized)}
+def steps(*shape: int) -> NDArray[np.int8]:
+    return np.random.default_rng(len(shape)).integers(-127, 128, shape, np.int8)
+
+
+def wide() -> Network:
+    """Return products in 16 bits, which are computed in floats.
+
+    Two have weights of the same bytes and other scales.
+    """
+    net = Network("wide")
+    value = net.add_input("x", TensorInfo((24, 160), DataType.QSYMM_S16, 0.01, 0))
+    rows = np.arange(1, 161, dtype=np.float32)
+    for scales in (rows / 4000, rows[::-1] / 3000):
+        info = TensorInfo((160, 160), DataType.QSYMM_S8, scales.tolist(), axis=0)
+        weights = net.add_constant(steps(160, 160), info)
+        out = TensorInfo((24, 160), DataType.QSYMM_S16, 0.02, 0)
+        value = net.add_fully_connected(value, weights, transpose_weight_matrix=True, output=out)
+    net.add_output("y", value)
+    return net
+
+
+NETWORKS = {make.__name__: make for make in (convolutions, products, recurrences, quantized, wide)}
 
 
 def outcomes(network: Network, folder: Path, **options: Any) -> tuple[list[str], dict[str, Any]]:
@@ -126,6 +147,11 @@ def test_weights_are_stored_packed_and_not_a_second_time(tmp_path: Path) -> None
     outcomes(net, tmp_path / "cache")
     bytes_of_weights = 256 * 288 * 4
     assert bytes_of_weights <= stored(tmp_path / "cache").stat().st_size < bytes_of_weights + 4096
+
+
+def test_weights_that_become_floats_are_stored_as_steps(tmp_path: Path) -> None:
+    outcomes(wide(), tmp_path / "cache")
+    assert stored(tmp_path / "cache").stat().st_size < 1.5 * 2 * 160 * 160
 
 
 def test_a_program_is_taken_at_the_level_that_it_is_for(tmp_path: Path, level: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn import Network, TensorInfo
+from armnn import DataLayout, DataType, Network, TensorInfo
 from armnn.backends import ModelContext, SubgraphView
 from armnn.backends.native.programs.graph import NativeGraph
 from armnn_backend_neon.backend import CpuAccBackend
@@ -63,6 +63,38 @@ def test_weights_of_several_layers_go_after_the_last() -> None:
     product = network.add_fully_connected(x, weights)
     network.add_output("y", network.add_fully_connected(product, weights))
     assert left(network) == {"weights": False}
+
+
+def test_quantised_weights_that_become_floats_go() -> None:
+    network = Network("product")
+    x = network.add_input("x", TensorInfo((SIDE, SIDE), DataType.QSYMM_S16, 0.01, 0))
+    data = np.random.default_rng(0).integers(-127, 128, (SIDE, SIDE), np.int8)
+    info = TensorInfo(data.shape, DataType.QASYMM_S8, 0.02, 3)
+    out = TensorInfo((SIDE, SIDE), DataType.QSYMM_S16, 0.01, 0)
+    weights = network.add_constant(data, info, name="weights")
+    network.add_output("y", network.add_fully_connected(x, weights, output=out))
+    assert left(network) == {"weights": False}
+
+
+def test_a_small_part_that_was_read_goes_and_a_large_one_stays() -> None:
+    def network_of(taps: int) -> Network:
+        network = Network("convolutions")
+        x = network.add_input("x", TensorInfo((1, 15, 15, SIDE)))
+        filters = np.random.default_rng(0).random((1, taps, taps, SIDE), np.float32)
+        value = network.add_depthwise_convolution2d(
+            x,
+            network.add_constant(filters, name="read"),
+            data_layout=DataLayout.NHWC,
+        )
+        matrix_of_pixels = network.add_constant(
+            np.random.default_rng(1).random((SIDE, 1, 1, SIDE), np.float32), name="packed"
+        )
+        value = network.add_convolution2d(value, matrix_of_pixels, data_layout=DataLayout.NHWC)
+        network.add_output("y", value)
+        return network
+
+    assert left(network_of(5)) == {"read": False, "packed": False}
+    assert left(network_of(13)) == {"read": True, "packed": False}
 
 
 def test_constants_of_more_than_a_quarter_go_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,7 @@ def test_only_small_buffers_are_outside_blocks() -> None:
 
 def test_a_block_goes_with_its_last_buffer() -> None:
     pages = HugePages()
-    pages.empty(4 * MIB)
-    first, second = pages.empty(5 * MIB), pages.empty(3 * MIB)
+    first, second = pages.empty(MIB), pages.empty(MIB)
     assert first.obj is second.obj
     block = weakref.ref(first.obj)
     del pages, first
@@ -56,17 +55,33 @@ def test_a_block_goes_with_its_last_buffer() -> None:
     assert block() is None
 
 
+def test_large_buffers_go_before_small_ones_beside_them() -> None:
+    pages = HugePages()
+    small = [pages.empty(MIB)]
+    large = [pages.empty(2 * MIB), pages.empty(5 * MIB)]
+    small.append(pages.empty(MIB))
+    assert small[0].obj is small[1].obj
+    assert large[0].obj is large[1].obj
+    block = weakref.ref(large[0].obj)
+    del large, pages
+    gc.collect()
+    assert block() is None
+
+
 def test_the_unused_end_of_a_huge_page_goes_back_and_buffers_stay() -> None:
     pages = HugePages()
-    pages.empty(4 * MIB)
-    first = np.frombuffer(pages.empty(5 * MIB), np.uint8)
-    first[:] = 1
-    resident = resident_bytes(first)
-    second = pages.empty(5 * MIB)  # needs another block
-    del pages, second
-    assert 5 * MIB <= resident_bytes(first) < 5 * MIB + (1 << 16)
-    assert resident >= resident_bytes(first)
-    assert (first == 1).all()
+    size = 7 * MIB // 4
+    for _ in range(3):
+        pages.empty(size)
+    last = np.frombuffer(pages.empty(size), np.uint8)
+    last[:] = 1
+    resident = resident_bytes(last)
+    other = pages.empty(size)  # needs another block
+    del pages, other
+    # Its first huge page has the end of the buffer before it.
+    assert 3 * MIB <= resident_bytes(last) < 3 * MIB + (1 << 16)
+    assert resident >= resident_bytes(last)
+    assert (last == 1).all()
 
 
 def resident_bytes(array: NDArray[np.uint8]) -> int:

@@ -55,6 +55,17 @@ def _external(lite: Any, location: str = "data.bin", **fields: Any) -> bytes:
     return _added(lite, edit)
 
 
+@pytest.mark.parametrize(("count", "is_view"), [(4096, False), (4097, True)])
+def test_only_large_data_keeps_the_file(lite: Any, count: int, is_view: bool) -> None:
+    data = np.arange(count, dtype=np.float32)
+    info = {"x": lite.Tensor(shape=(count,)), "w": lite.constant(data)}
+    source = lite.build(lite.Op("ADD", ["x", "w"]), {**info, "y": lite.Tensor(shape=(count,))})
+    constant = parse(source).find("w").data
+    assert constant is not None
+    assert np.array_equal(constant, data)
+    assert np.shares_memory(constant, np.frombuffer(source, np.uint8)) == is_view
+
+
 def _weights(source: Any) -> list[float]:
     constant = parse(source).find("w").data
     assert constant is not None

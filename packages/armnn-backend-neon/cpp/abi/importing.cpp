@@ -26,6 +26,19 @@ Quantization import_quantization(const armnn_quantization *from) {
  * as a bias of it is kept.
  */
 constexpr size_t kCopiedBytes = 16384;
+/* The same of larger ones that lowering read, if they are a small part of what was lent: then they are only kept for
+ * a stored program, such as the weights of depthwise convolutions.
+ */
+constexpr size_t kLeastLentShare = 4;
+
+/* Has a constant from now on in memory of its own. */
+void copy_constant(Value &value, size_t bytes) {
+  /* A constant without elements has an address, too, which marks it as one. */
+  const auto copy = std::make_shared<std::vector<char>>(std::max<size_t>(bytes, 1));
+  if (bytes > 0) std::memcpy(copy->data(), value.address, bytes);
+  value.address = copy->data();
+  value.memory = std::shared_ptr<const void>(copy, copy->data());
+}
 
 /* Gives a constant the memory that it has in an earlier program; returns whether it has any there. */
 bool take_memory(Value &value, const Value &earlier) {
@@ -64,11 +77,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
     value.memory = lent;
     value.lent = lent;
   } else {
-    /* A constant without elements has an address, too, which marks it as one. */
-    const auto copy = std::make_shared<std::vector<char>>(std::max<size_t>(bytes, 1));
-    if (bytes > 0) std::memcpy(copy->data(), value.address, bytes);
-    value.address = copy->data();
-    value.memory = std::shared_ptr<const void>(copy, copy->data());
+    copy_constant(value, bytes);
   }
   return value;
 }
@@ -127,11 +136,22 @@ std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_
 }  // namespace
 
 void ImportedGraph::keep_constants() {
+  size_t all = 0;
+  size_t read = 0;
+  for (const Value &value : values) {
+    if (value.lent.expired()) continue;
+    all += bytes_of(value);
+    if (value.is_read) read += bytes_of(value);
+  }
   for (Value &value : values) {
     const std::shared_ptr<LentConstant> lent = value.lent.lock();
     if (!lent) continue;
     lent->keep();
-    if (!value.is_read) value.memory.reset();
+    if (!value.is_read) {
+      value.memory.reset();
+    } else if (read * kLeastLentShare <= all) {
+      copy_constant(value, bytes_of(value));
+    }
   }
 }
 

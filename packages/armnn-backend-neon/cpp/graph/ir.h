@@ -10,6 +10,7 @@
 
 #include "armnn/backend.h"
 #include "costs/machine.h"
+#include "graph/decoded_constant.h"
 #include "graph/description.h"
 #include "threads/pool.h"
 
@@ -40,7 +41,19 @@ struct Tensor {
   TensorId alias = kNone; /* the tensor whose memory this one shares */
   size_t alias_offset = 0; /* how many bytes from that one's beginning this one begins */
   std::shared_ptr<const void> memory; /* keeps the constant */
+  std::shared_ptr<DecodedConstant> decoded; /* the constant, if it is one */
 
+  /* The elements of a constant. */
+  template <typename T>
+  const T *read() const {
+    if (decoded != nullptr) decoded->decode();
+    return static_cast<const T *>(constant);
+  }
+  /* The constant that packed forms are known by, and what the recipe of one is. */
+  const void *source() const { return decoded == nullptr ? constant : decoded->source(); }
+  std::string recipe(const std::string &of_elements) const {
+    return decoded == nullptr ? of_elements : of_elements + decoded->recipe();
+  }
   int64_t count() const { return elements(shape); }
   size_t bytes() const { return static_cast<size_t>(count()) * element_bytes(type); }
 };

@@ -68,13 +68,12 @@ void *map_pages(size_t bytes) {
   return start;
 }
 
-/* Memory of whole pages, which the system has back at once: the C library would keep it. */
+}  // namespace
+
 std::shared_ptr<void> mapped_memory(size_t bytes) {
   bytes = whole_pages(bytes);
   return std::shared_ptr<void>(map_pages(bytes), Unmap{bytes});
 }
-
-}  // namespace
 
 /* Mapped memory that begins with a huge page. */
 struct HugePages::Block {

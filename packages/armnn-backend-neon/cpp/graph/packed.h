@@ -21,7 +21,12 @@ namespace cpuacc {
 /* Memory aligned to 64 bytes; throws std::bad_alloc. */
 std::shared_ptr<void> aligned_memory(size_t bytes);
 
-/* The same, each of the bytes this one. */
+/* Whole pages, which the system gives when they are touched and has back at once: the C library would keep
+ * them. Throws std::bad_alloc.
+ */
+std::shared_ptr<void> mapped_memory(size_t bytes);
+
+/* The same as aligned_memory, each of the bytes this one. */
 std::shared_ptr<const void> filled_memory(size_t bytes, int32_t byte);
 
 /* Where the working memory of contexts comes from: the user's allocator, if there is one. */

@@ -33,7 +33,7 @@ std::vector<const void *> Program::read_constants() const {
   std::vector<const void *> read;
   for (const auto &operation : graph_.operations) {
     for (const TensorId id : operation->inputs) {
-      if (id != kNone && graph_[id].constant != nullptr) read.push_back(graph_[id].constant);
+      if (id != kNone && graph_[id].constant != nullptr) read.push_back(graph_[id].source());
     }
   }
   std::sort(read.begin(), read.end(), std::less<const void *>());
@@ -86,7 +86,11 @@ std::vector<size_t> Program::prepare_all(const Setup &setup) {
     const std::vector<TensorId> read = operation.inputs;
     scratch_bytes[number] = operation.prepare(setup);
     for (size_t i = 0; i < read.size(); ++i) {
-      if (operation.inputs[i] == kNone) count(read[i], -1);
+      if (operation.inputs[i] == kNone) {
+        count(read[i], -1);
+      } else {
+        graph_[read[i]].read<void>(); /* by runs */
+      }
     }
   }
   return scratch_bytes;
@@ -95,6 +99,7 @@ std::vector<size_t> Program::prepare_all(const Setup &setup) {
 void Program::drop_constant(TensorId id) {
   graph_[id].constant = nullptr;
   graph_[id].memory.reset();
+  graph_[id].decoded.reset();
 }
 
 /* What was packed or computed into something else while compiling need not stay in memory twice. */

@@ -68,7 +68,7 @@ class Halving {
     const auto known = constants_.find(id);
     if (known != constants_.end()) return known->second;
     Tensor tensor = graph_[id];
-    const auto *numbers = static_cast<const float *>(tensor.constant);
+    const auto *numbers = tensor.read<float>();
     const int64_t count = tensor.count();
     const auto fits = [&](float number) { return is_float16(kernels_, number); };
     if (tensor.type != ARMNN_FLOAT32 || !std::all_of(numbers, numbers + count, fits)) return kNone;
@@ -78,6 +78,7 @@ class Halving {
     tensor.type = ARMNN_FLOAT16;
     tensor.constant = memory.get();
     tensor.memory = memory;
+    tensor.decoded = nullptr;
     tensor.alias = kNone;
     const TensorId made = graph_.add(std::move(tensor));
     makers_.push_back(nullptr);

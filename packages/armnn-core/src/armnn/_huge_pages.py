@@ -24,14 +24,15 @@ _ALIGNMENT: Final = 64
 class HugePages:
     """Makes buffers in mapped blocks.
 
-    A block goes with its last buffer. Getting megabytes in pages of 4 KiB takes longer than copying
-    weights there. Any number of threads may use it.
+    A block goes with its last buffer; large buffers share none with small ones, which may stay much
+    longer. Getting megabytes in pages of 4 KiB takes longer than copying weights there. Any number
+    of threads may use it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plain = 0
-        self._block: _Block | None = None
+        self._blocks: dict[bool, _Block] = {}  # for large buffers, and for others
 
     def empty(self, size: int) -> memoryview:
         """Return a buffer, in a block aligned to 64 bytes.
@@ -43,9 +44,11 @@ class HugePages:
             if self._plain + size <= _PLAIN:
                 self._plain += size
                 return np.empty(size, np.uint8).data
-            if self._block is None or not self._block.has(size):
-                self._block = _Block(max(size, _BLOCK))
-            return self._block.take(size)
+            is_large = size >= _HUGE_PAGE
+            block = self._blocks.get(is_large)
+            if block is None or not block.has(size):
+                block = self._blocks[is_large] = _Block(max(size, _BLOCK))
+            return block.take(size)
 
 
 class _Block:

@@ -56,6 +56,7 @@ _NO_DATA_TYPES = {
 _COMPLEX64 = 8
 _RESOURCE = 13
 _MAX_ELEMENTS = 2**48
+_COPIED_BYTES = 2**14
 _NARROW = {DataType.INT4: DataType.SIGNED8, DataType.INT2: DataType.SIGNED8}
 """Quantised types of less than a byte, and what they are computed in."""
 
@@ -170,7 +171,8 @@ def _quantized(
 def to_array(tensor: Tensor, buffers: Buffers) -> NDArray[Any] | None:
     """Return a tensor's data, None if it has none.
 
-    It is a view of the file where possible.
+    Where possible it is a view of the file, unless it is small: all of the file would stay in
+    memory as long as a bias of it does.
 
     Raises:
         ParseError: The data does not fit the dimensions, or is at a forbidden place.
@@ -202,7 +204,7 @@ def _elements(tensor: Tensor, plain: DataType, count: int, buffers: Buffers) -> 
     array: NDArray[Any] = np.frombuffer(data, plain.numpy_dtype)
     if sys.byteorder == "big":
         return array.byteswap()
-    return array if array.flags.aligned else array.copy()
+    return array if array.flags.aligned and array.nbytes > _COPIED_BYTES else array.copy()
 
 
 def _unpacked(packed: NDArray[np.uint8], plain: DataType, count: int) -> NDArray[Any]:

@@ -3,9 +3,11 @@
  * layer is defined.
  */
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "graph/digest.h"
 #include "graph/packed.h"
 #include "layers/lowering/pointwise.h"
 #include "layers/lowering/registry.h"
@@ -16,6 +18,8 @@
 
 namespace cpuacc {
 namespace {
+
+constexpr size_t kMostDecodedAtOnce = 1 << 16; /* bytes of floats that are not worth waiting for their reader */
 
 /* What integers of each type are worth: their steps times the scale of their row; `inner` numbers share one, and rows
  * follow each other round and round. Products are rounded once, from float64.
@@ -49,6 +53,22 @@ void decode_halves(const Value &from, float *real) {
   const HalfFormat format = half_format_of(from.type);
   const auto *bits = static_cast<const uint16_t *>(from.read());
   for (int64_t i = 0; i < elements(from.shape); ++i) real[i] = float32_of(bits[i], format);
+}
+
+void decode_all(const Value &from, const std::vector<double> &scales, int64_t inner, float *real) {
+  is_half(from.type) ? decode_halves(from, real) : decode_integers(from, scales, inner, real);
+}
+
+/* All that the floats depend on but the bytes. */
+std::string decoding_recipe(const Value &from, const std::vector<double> &scales, int64_t inner) {
+  std::string recipe = " decoded " + std::to_string(from.type) + " " + std::to_string(inner);
+  const auto add = [&](const void *numbers, size_t bytes) {
+    for (const uint64_t sum : Digest::of(numbers, bytes)) recipe += " " + std::to_string(sum);
+  };
+  add(scales.data(), scales.size() * sizeof(double));
+  const std::vector<int32_t> &zero_points = from.quantization.zero_points;
+  add(zero_points.data(), zero_points.size() * sizeof(int32_t));
+  return recipe;
 }
 
 /* A value as the layer reads or makes it in floats. */
@@ -105,9 +125,12 @@ bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
   const size_t tensors = graph_.tensors.size();
   const size_t operations = graph_.operations.size();
   std::vector<std::pair<int32_t, std::vector<Form>>> forms; /* of what the layer reads and makes */
+  std::vector<int32_t> unread;
   for (const auto *numbers : {&layer.inputs, &layer.outputs}) {
     for (const int32_t number : *numbers) {
-      if (number >= 0) forms.emplace_back(number, forms_of(number));
+      if (number < 0) continue;
+      forms.emplace_back(number, forms_of(number));
+      if (!value(number).is_read) unread.push_back(number);
     }
   }
   try {
@@ -117,6 +140,7 @@ bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
     graph_.tensors.resize(tensors);
     graph_.operations.resize(operations);
     for (const auto &[number, before] : forms) forms_of(number) = before;
+    for (const int32_t number : unread) value(number).is_read = false;
     return false;
   }
 }
@@ -200,21 +224,25 @@ TensorId Lowering::times(TensorId x, const Shape &shape, const std::vector<float
 
 int32_t Lowering::float_constant(const Value &from, const std::vector<double> &scales) {
   const int64_t count = elements(from.shape);
-  const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
-  auto *real = static_cast<float *>(memory.get());
-  const Quantization &own = from.quantization;
-  const auto axis = static_cast<size_t>(std::max(own.axis, 0));
+  const auto axis = static_cast<size_t>(std::max(from.quantization.axis, 0));
   const int64_t inner = scales.size() <= 1 || from.shape.empty()
                             ? std::max<int64_t>(count, 1)
                             : elements(from.shape, axis + 1, from.shape.size());
-  if (is_half(from.type)) {
-    decode_halves(from, real);
-  } else {
-    decode_integers(from, scales, inner, real);
-  }
+  const size_t bytes = static_cast<size_t>(count) * sizeof(float);
   Value as_float = as_float32(from);
-  as_float.address = memory.get();
-  as_float.memory = memory;
+  if (bytes <= kMostDecodedAtOnce) {
+    const std::shared_ptr<void> memory = aligned_memory(bytes);
+    decode_all(from, scales, inner, static_cast<float *>(memory.get()));
+    as_float.memory = memory;
+    as_float.address = memory.get();
+  } else {
+    as_float.decoded = std::make_shared<DecodedConstant>(
+        from.address, from.memory, decoding_recipe(from, scales, inner), bytes,
+        [from, scales, inner](float *real) { decode_all(from, scales, inner, real); });
+    as_float.memory = as_float.decoded;
+    as_float.address = as_float.decoded->address();
+    as_float.source = &from;
+  }
   return add_float_value(std::move(as_float));
 }
 

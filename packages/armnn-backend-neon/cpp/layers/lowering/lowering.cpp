@@ -87,6 +87,7 @@ TensorId Lowering::deliver(int32_t value) {
     Tensor copy = graph_[made];
     copy.alias = kNone;
     copy.constant = nullptr;
+    copy.decoded = nullptr;
     result = graph_.add(std::move(copy));
     add<Copy>(made, result);
   }
@@ -227,6 +228,7 @@ void Lowering::share(size_t i, TensorId shared, const Order &order) {
   Tensor tensor = tensor_of(output(i), order);
   tensor.alias = shared;
   tensor.constant = graph_[shared].constant;
+  tensor.decoded = graph_[shared].decoded;
   forms_of(layer_->outputs[i]) = {{order, graph_.add(std::move(tensor))}};
 }
 
@@ -262,11 +264,13 @@ TensorId Lowering::constant_form(const Value &value, const Order &order) {
   Tensor tensor = tensor_of(value, order);
   tensor.constant = value.address;
   tensor.memory = value.memory;
+  tensor.decoded = value.decoded;
   if (!is_plain(order)) {
     const std::shared_ptr<void> memory = aligned_memory(tensor.bytes());
     reorder(value.read(), memory.get(), value.shape, order, element_bytes(value.type));
     tensor.constant = memory.get();
     tensor.memory = memory;
+    tensor.decoded = nullptr;
   }
   return graph_.add(std::move(tensor));
 }

@@ -56,6 +56,8 @@ struct Value {
   uintptr_t identity = 0; /* of the constant: no other one ever has it; 0: unknown */
   bool is_left_out = false; /* the constant reads as zeros: a stored program has it only packed */
   mutable bool is_read = false; /* lowering read the constant's elements */
+  std::shared_ptr<DecodedConstant> decoded; /* the constant, if it is one */
+  const Value *source = nullptr; /* what that is decoded from */
 
   bool is_constant() const { return address != nullptr; }
   /* The elements of a constant, to be read now: only what is read like this, or by a run, is stored
@@ -63,6 +65,8 @@ struct Value {
    */
   const void *read() const {
     is_read = true;
+    if (decoded != nullptr) decoded->decode();
+    if (source != nullptr) source->is_read = true;
     return address;
   }
 };

@@ -72,14 +72,15 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   size_t prepare(const Setup &setup) override {
-    const auto *weights = static_cast<const float *>(setup[inputs[1]].constant);
+    const Tensor &weights = setup[inputs[1]];
+    const bool is_ahead = weights.constant != nullptr;
     size_t pointers = 0;
     size_t block = 0;
     ordered_bytes_ = 0;
     size_t packed = 0;
     for (Part &part : parts_) {
       part.layout = with_paired_tail(part.layout, setup.kernels);
-      if (weights != nullptr) {
+      if (is_ahead) {
         pack_ahead(setup, weights, part);
       } else {
         packed = std::max(packed, packed_bytes(part.layout, setup.kernels));
@@ -92,7 +93,7 @@ class TransposedConvolution final : public WithEpilogue {
       const int64_t sums = part.tiling.rows_per_task * part.layout.columns;
       block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
     }
-    if (weights != nullptr) inputs[1] = kNone;
+    if (is_ahead) inputs[1] = kNone;
     pointer_bytes_ = pointers;
     thread_bytes_ = pointers + aligned_bytes(block);
     zeros_ = filled_memory(static_cast<size_t>(window_.depth) * sizeof(float), 0);
@@ -117,15 +118,16 @@ class TransposedConvolution final : public WithEpilogue {
     parts_.push_back({y, x, block_height, block_width, layout, {}, {}});
   }
 
-  void pack_ahead(const Setup &setup, const float *weights, Part &part) const {
+  void pack_ahead(const Setup &setup, const Tensor &weights, Part &part) const {
     const auto fill = [&](void *memory) {
       std::vector<float> ordered(static_cast<size_t>(part.weights()));
-      order_weights(part, weights, ordered.data());
+      order_weights(part, weights.read<float>(), ordered.data());
       pack_weights(ordered.data(), part.layout, setup.kernels, static_cast<float *>(memory));
     };
     const std::string recipe = "transposed " + std::to_string(part.y.offset) + " " + std::to_string(part.x.offset) +
                                " " + part.layout.recipe() + " " + setup.kernels.name;
-    part.packed = setup.packed.get(weights, recipe, packed_bytes(part.layout, setup.kernels), fill);
+    part.packed = setup.packed.get(weights.source(), weights.recipe(recipe), packed_bytes(part.layout, setup.kernels),
+                                   fill);
   }
 
   /* Args: memory: for a part's weights in their order, and packed. */

@@ -161,23 +161,22 @@ PanelStorage rounded_panels(const Setup &setup, Tiling &tiling) {
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightMatrices &matrices,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling) {
   if (weights.constant == nullptr) return PanelStorage::float32;
-  const auto *numbers = static_cast<const float *>(weights.constant);
   const Tiling wide = tiling_for_conversion(tiling, setup, most_rows);
   const int64_t rows = std::min(wide.rows_per_task, tiling.rows);
   const auto are_packed_as = [&](PanelStorage panels, bool gains, const auto &fit) {
     /* What was stored may be for another number of threads. */
-    const std::string full = recipe + recipe_of(panels);
-    if (!setup.packed.is_packed_as(weights.constant, full, gains, fit)) return false;
+    const std::string full = weights.recipe(recipe + recipe_of(panels));
+    if (!setup.packed.is_packed_as(weights.source(), full, gains, fit)) return false;
     if (gains) tiling = wide;
     return true;
   };
   const bool has_depth = matrices.layout.taps * matrices.layout.depth >= costs::kLeastStepsDepth;
   if (are_packed_as(PanelStorage::steps, has_depth && rows >= costs::kLeastStepsRows,
-                    [&] { return fit_steps(numbers, matrices, setup.kernels); })) {
+                    [&] { return fit_steps(weights.read<float>(), matrices, setup.kernels); })) {
     return PanelStorage::steps;
   }
   if (are_packed_as(PanelStorage::float16, setup.kernels.converts_float16 && rows >= costs::kLeastFloat16Rows,
-                    [&] { return fit_float16(numbers, weights.count(), setup.kernels); })) {
+                    [&] { return fit_float16(weights.read<float>(), weights.count(), setup.kernels); })) {
     return PanelStorage::float16;
   }
   return PanelStorage::float32;
@@ -231,12 +230,13 @@ size_t PackedMatrices::prepare(const Setup &setup, TensorId &weights, PanelStora
   stride_ = stride;
   bytes_ = packed_bytes(panels, layout, setup.kernels);
   const size_t all_bytes = bytes_ * static_cast<size_t>(count);
-  const auto *source = static_cast<const float *>(setup[weights].constant);
+  const Tensor &source = setup[weights];
   ahead_ = nullptr;
-  if (source == nullptr) return all_bytes;
+  if (source.constant == nullptr) return all_bytes;
   weights = kNone;
-  ahead_ = setup.packed.get(source, recipe + recipe_of(panels), all_bytes, [&](void *memory) {
-    pack_ahead(source, setup, static_cast<std::byte *>(memory));
+  const std::string full = source.recipe(recipe + recipe_of(panels));
+  ahead_ = setup.packed.get(source.source(), full, all_bytes, [&](void *memory) {
+    pack_ahead(source.read<float>(), setup, static_cast<std::byte *>(memory));
   });
   return 0;
 }

@@ -62,14 +62,14 @@ size_t Recurrence<T>::prepare(const Setup &setup) {
   const Rows<T> rows(setup.kernels);
   const Tensor &weights = setup[inputs[kWeights]];
   matrices_ = matrices();
-  const auto *constant = static_cast<const T *>(weights.constant);
-  if (constant != nullptr) {
-    std::string recipe = std::string("recurrence ") + setup.kernels.name + " " + std::to_string(sizeof(T));
+  if (weights.constant != nullptr) {
+    std::string recipe = weights.recipe("recurrence ") + setup.kernels.name + " " + std::to_string(sizeof(T));
     for (const GemvMatrix<T> &matrix : matrices_) {
       recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
     }
     const std::string in_steps = recipe + " steps";
-    const bool are_steps = setup.packed.is_packed_as(constant, in_steps, true, [&] { return fit_steps(constant); });
+    const bool are_steps =
+        setup.packed.is_packed_as(weights.source(), in_steps, true, [&] { return fit_steps(weights.read<T>()); });
     if (are_steps) {
       recipe = in_steps;
       store_as(GemvStorage::steps);
@@ -79,8 +79,8 @@ size_t Recurrence<T>::prepare(const Setup &setup) {
     }
     way_bytes_ = way_bytes(rows);
     const size_t all_bytes = way_bytes_ * static_cast<size_t>(reading_.ways);
-    packed_ = setup.packed.get(constant, recipe, all_bytes,
-                               [&](void *to) { pack(constant, rows, static_cast<std::byte *>(to)); });
+    packed_ = setup.packed.get(weights.source(), recipe, all_bytes,
+                               [&](void *to) { pack(weights.read<T>(), rows, static_cast<std::byte *>(to)); });
     inputs[kWeights] = kNone;
   } else {
     way_bytes_ = way_bytes(rows);

@@ -108,10 +108,10 @@ class Winograd1dConvolution final : public WithEpilogue {
     const Tensor &weights = setup[inputs[1]];
     const WeightLayout packed{points_ * axes_.taps, 0, layout_.depth, 0, layout_.columns, 0};
     const auto fill = [&](void *memory) {
-      pack(static_cast<const float *>(weights.constant), setup, static_cast<float *>(memory));
+      pack(weights.read<float>(), setup, static_cast<float *>(memory));
     };
-    packed_ = setup.packed.get(weights.constant,
-                               "winograd_1d " + std::to_string(filter_.outputs) +
+    packed_ = setup.packed.get(weights.source(),
+                               weights.recipe("winograd_1d ") + std::to_string(filter_.outputs) +
                                    (filter_.is_along_y ? " down " : " across ") + layout_.recipe() + " " +
                                    std::to_string(axes_.taps) + " " + kernels.name,
                                packed_bytes(packed, kernels), fill);

@@ -57,11 +57,11 @@ class Winograd2dConvolution final : public WithEpilogue {
     const Kernels &kernels = setup.kernels;
     const WeightLayout packed{points_, 0, layout_.depth, 0, layout_.columns, 0};
     const auto fill = [&](void *memory) {
-      pack(static_cast<const float *>(weights.constant), setup, static_cast<float *>(memory));
+      pack(weights.read<float>(), setup, static_cast<float *>(memory));
     };
     packed_ = setup.packed.get(
-        weights.constant,
-        "winograd_2d " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
+        weights.source(),
+        weights.recipe("winograd_2d ") + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
     /* All tiles are transformed before the panels of a group: worth it as long as the second cache keeps them. */

@@ -13,6 +13,7 @@ from armnn.backends.native.programs.packing import RowMemory, packer
 from armnn.graph import Network
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo
+from armnn.types import DataType
 from armnn_backend_api import BackendVersion
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, elements_of, text_of
@@ -32,7 +33,9 @@ def flat(row: ctypes.Structure) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", [abi.Value, abi.Node, abi.Attribute, abi.Support])
+@pytest.mark.parametrize(
+    "kind", [abi.Value, abi.Node, abi.Attribute, abi.Support, abi.Quantization]
+)
 def test_packed_fields_are_where_c_has_them(kind: type[ctypes.Structure]) -> None:
     count = len(packer(kind).unpack(bytes(ctypes.sizeof(kind))))
     numbers = list(range(7, 7 + count))
@@ -51,6 +54,32 @@ def attributes_in(row: abi.Node) -> list[tuple[Any, ...]]:
         (text_of(each.name), each.type, each.since_minor, elements_of(each))
         for each in (row.attributes[number] for number in range(row.num_attributes))
     ]
+
+
+def test_a_graph_has_the_quantisations_of_its_values() -> None:
+    network = Network("n")
+    x = network.add_input("x", TensorInfo((1, 2), DataType.QASYMM_U8, 0.5, 7))
+    info = TensorInfo((3, 2), DataType.QSYMM_S8, [0.25, 2, 4], axis=0)
+    weights = network.add_constant(np.zeros((3, 2), np.int8), info)
+    real = network.add_dequantize(x)
+    made = network.add_fully_connected(
+        x,
+        weights,
+        transpose_weight_matrix=True,
+        output=TensorInfo((1, 3), DataType.QASYMM_U8, 1.5, 9),
+    )
+    layers = (real.producer, made.producer)
+    with NativeGraph(layers, (x, weights), (real, made), BackendVersion(1, 2)) as graph:
+        rows = graph.rows
+        assert ctypes.cast(rows[real].quantization, ctypes.c_void_p).value is None
+        found = [rows[value].quantization.contents for value in (x, weights, made)]
+        assert [(row.scheme, row.axis) for row in found] == [
+            (abi.PER_TENSOR, -1),
+            (abi.PER_AXIS, 0),
+            (abi.PER_TENSOR, -1),
+        ]
+        assert [row.scales[: row.count] for row in found] == [[0.5], [0.25, 2, 4], [1.5]]
+        assert [row.zero_points[: row.count] for row in found] == [[7], [0, 0, 0], [9]]
 
 
 def test_a_graph_has_the_names_shapes_and_attributes_of_its_layers() -> None:
@@ -86,7 +115,7 @@ def test_a_graph_has_the_names_shapes_and_attributes_of_its_layers() -> None:
 def test_attributes_are_those_that_ctypes_fills_one_by_one(layer_type: str) -> None:
     descriptor, version = LAYERS[layer_type].descriptor(), BackendVersion(1, 2)
     arena, expected = Arena(), abi.Node()
-    memory = RowMemory(arena, version)
+    memory = RowMemory(arena, version, values=0)
     place, count = memory.attributes(descriptor)
     memory.settle()
     assert place == 0

@@ -8,9 +8,8 @@ import functools
 import itertools
 import operator
 import weakref
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from armnn.backends.native.programs.packing import Place
     from armnn.backends.views import SubgraphView
     from armnn.graph import Layer, Value
-    from armnn.tensor import TensorInfo
     from armnn_backend_api import BackendVersion
 
 ABSENT: Final = -1
@@ -181,7 +179,7 @@ class NativeGraph:
         weakref.finalize(keeper, take_back_all, self._lent)  # which refers to no layer
 
     def _fill(self) -> None:
-        graph, memory = self.struct, RowMemory(self._arena, self._version)
+        graph, memory = self.struct, RowMemory(self._arena, self._version, len(self._values))
         values = [self._value_row(value, memory) for value in self._values]
         nodes = [self._node_row(*each, memory) for each in enumerate(self.layers)]
         inputs, outputs = self._indices(self.inputs, memory), self._indices(self.outputs, memory)
@@ -226,7 +224,7 @@ class NativeGraph:
             int(info.data_type),
             -1 if shape is None else len(shape),
             place,
-            self._quantization(info) if info.scales else 0,
+            memory.quantization(info) if info.scales else 0,
             tensor,
             reference,
         )
@@ -248,17 +246,6 @@ class NativeGraph:
         constant.data = None
         self.gone.append(constant.name)
 
-    def _quantization(self, info: TensorInfo) -> int:
-        """Return the address of a quantisation's description."""
-        made = abi.Quantization()
-        made.scheme = abi.PER_TENSOR if info.axis is None else abi.PER_AXIS
-        made.axis = -1 if info.axis is None else info.axis
-        made.count = len(info.scales)
-        made.scales = _numbers(ctypes.c_float, "f", info.scales)  # which it keeps
-        made.zero_points = _numbers(ctypes.c_int32, "i", info.zero_points)
-        self._arena.hold(made)
-        return ctypes.addressof(made)
-
     def _node_row(self, number: int, layer: Layer, memory: RowMemory) -> tuple[int, ...]:
         """Return a layer's row, with places for addresses."""
         return (
@@ -276,11 +263,6 @@ class NativeGraph:
         place, index = 4 * len(memory.indices), self._index
         memory.indices += [ABSENT if value is None else index[value] for value in values]
         return place, len(values)
-
-
-def _numbers(kind: type[Any], code: str, numbers: Sequence[float]) -> Any:
-    """Return an array of ctypes in less time."""
-    return (kind * len(numbers)).from_buffer(array(code, numbers))
 
 
 def _pointer(address: int) -> ctypes._Pointer[ctypes.c_int32]:

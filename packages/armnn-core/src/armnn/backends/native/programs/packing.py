@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from armnn.layers import Descriptor
+    from armnn.tensor import TensorInfo
     from armnn_backend_api import BackendVersion
     from armnn_backend_api.structs import Arena
 
@@ -32,6 +33,7 @@ Place: TypeAlias = tuple[int, int]
 """Where elements begin in their memory, and how many they are."""
 
 _ATTRIBUTE_BYTES: Final = ctypes.sizeof(abi.Attribute)
+_QUANTIZATION_BYTES: Final = ctypes.sizeof(abi.Quantization)
 
 _FORMATS: Final[dict[Any, str]] = {
     ctypes.c_int32: "i",
@@ -68,12 +70,13 @@ class RowMemory:
         indices: Of values.
     """
 
-    def __init__(self, arena: Arena, version: BackendVersion) -> None:
+    def __init__(self, arena: Arena, version: BackendVersion, values: int) -> None:
         """Begin without rows.
 
         Args:
             arena: Owns the memory.
             version: The Backend API version of the backend that reads it.
+            values: How many there are.
         """
         self._arena = arena
         self._version = version
@@ -84,6 +87,10 @@ class RowMemory:
         self.indices: list[int] = []
         self._fields: dict[type[Descriptor], list[_Field]] = {}
         self._attributes: list[tuple[_Field, int, int]] = []
+        self._quantizations = (abi.Quantization * max(values, 1))()
+        self._quantized: list[tuple[int, int, int, int]] = []
+        self._scales: list[float] = []
+        self._zero_points: list[int] = []
 
     def text(self, text: str) -> Place:
         """Add a text; return its place."""
@@ -92,6 +99,15 @@ class RowMemory:
         self._texts.append(raw)
         self._text_bytes = place + len(raw) + 1
         return place, len(raw)
+
+    def quantization(self, info: TensorInfo) -> int:
+        """Add a quantisation; return the address of its description."""
+        scheme, axis = (abi.PER_TENSOR, -1) if info.axis is None else (abi.PER_AXIS, info.axis)
+        number = len(self._quantized)
+        self._quantized.append((scheme, axis, len(info.scales), 4 * len(self._scales)))
+        self._scales += info.scales
+        self._zero_points += info.zero_points
+        return ctypes.addressof(self._quantizations) + number * _QUANTIZATION_BYTES
 
     def attributes(self, descriptor: Descriptor) -> Place:
         """Add a descriptor's attributes; return their place, and how many."""
@@ -140,6 +156,16 @@ class RowMemory:
             pack(made, number * _ATTRIBUTE_BYTES, *prefix, count, starts[id(memory)] + place)
         self._arena.hold(made)
         self.attributes_at = ctypes.addressof(made)
+        self._settle_quantizations()
+
+    def _settle_quantizations(self) -> None:
+        scales_at = self._hold("f", self._scales)
+        zero_points_at = self._hold("i", self._zero_points)
+        pack = packer(abi.Quantization).pack_into
+        for number, (*facts, place) in enumerate(self._quantized):
+            row = (*facts, scales_at + place, zero_points_at + place)
+            pack(self._quantizations, number * _QUANTIZATION_BYTES, *row)
+        self._arena.hold(self._quantizations)
 
     def _hold(self, kind: str, elements: Iterable[Any]) -> int:
         """Return the address of an array, never an empty one."""
