@@ -245,6 +245,29 @@ def test_rows_of_any_length_become_shares_of_one(
         np.testing.assert_allclose(compute(network, x), expected, rtol=3e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("columns", [5, 54, 400, 2045, 2049])
+def test_rows_that_become_shares_together_are_as_alone(
+    compute: Callable[..., Array], columns: int
+) -> None:
+    """Some of them overflow before a small number scales them."""
+    x = np.random.default_rng(columns).standard_normal((19, columns), np.float32) * 4
+    x[7, :3], x[12, :2] = (3e38, -3e38, 1e38), (np.inf, 1.0)
+    for beta, has_logarithm in product((1.0, -1e-36), (False, True)):
+
+        def network_of(rows: Array, beta: float = beta, log: bool = has_logarithm) -> Network:
+            network = Network()
+            value = network.add_input("x", TensorInfo(rows.shape, DataType.FLOAT32))
+            layer = network.add_log_softmax if log else network.add_softmax
+            leaky = armnn.ActivationFunction.LEAKY_RELU
+            in_place = network.add_activation(value, function=leaky, a=0.5)
+            network.add_output("y", layer(in_place, beta=beta))
+            return network
+
+        together = compute(network_of(x), x)
+        for row, shares in zip(x, together, strict=True):
+            np.testing.assert_array_equal(compute(network_of(row[None]), row[None])[0], shares)
+
+
 @pytest.mark.parametrize("columns", [3, 7, 18, 36, 40])
 def test_infinities_stay_in_their_rows(compute: Callable[..., Array], columns: int) -> None:
     """The last columns multiply two numbers at once."""

@@ -355,8 +355,8 @@ struct Kernels {
   /* x > 0 ? x : slope * x */
   void (*prelu)(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z,
                 int64_t n);
-  /* Over rows of n numbers side by side. */
-  void (*softmax)(const float *x, float *y, int64_t n, float beta, bool logarithm);
+  /* Over rows of n numbers, one behind the other. */
+  void (*softmax)(const float *x, float *y, int64_t rows, int64_t n, float beta, bool logarithm);
   /* gamma * (x - mean) / sqrt(variance + eps) + beta; gamma and beta may be nullptr. */
   void (*normalize)(const float *x, const float *gamma, const float *beta, float *y, int64_t n,
                     float eps, bool subtracts_mean);

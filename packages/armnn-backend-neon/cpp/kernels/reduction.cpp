@@ -88,8 +88,9 @@ void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t 
 }
 
 /* The least or the largest; any number where one of them is NaN. */
-template <typename F>
-inline float extreme(const float *x, int64_t n, const F &function) {
+template <bool kIsLeast>
+inline float extreme(const float *x, int64_t n) {
+  const auto function = [](Floats a, Floats b) { return kIsLeast ? minimum(a, b) : maximum(a, b); };
   const auto add = [&](Floats most, Floats numbers) { return function(numbers, most); };
   return folded(lanes_of_row(x, n, x[0], x[0], add, function), function);
 }
@@ -116,41 +117,72 @@ Extremes extremes(const float *x, int64_t n) {
   return {folded(least, minimum), folded(largest, maximum), sum_of(all) == 0.0f};
 }
 
-void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarithm) {
-  if (n == 0) return;
-  const float top = beta < 0.0f ? extreme(x, n, minimum) : extreme(x, n, maximum);
-  const float size = beta < 0.0f ? -beta : beta;
-  if (size < (takes_logarithm ? 1.0f : kLeast)) {
-    /* A difference may overflow that times beta does not. */
-    const float bottom = beta < 0.0f ? extreme(x, n, maximum) : extreme(x, n, minimum);
-    if (!((top - bottom) * 0.0f == 0.0f)) {
-      for (int64_t i = 0; i < n; ++i) y[i] = x[i] * beta;
-      return softmax(y, y, n, 1.0f, takes_logarithm);
-    }
-  }
+inline float extreme(const float *x, int64_t n, bool is_least) {
+  return is_least ? extreme<true>(x, n) : extreme<false>(x, n);
+}
+
+/* Writes e^(beta (x - top)), or its logarithm; returns the sum of the former. Args: is_padded: y holds whole vectors. */
+inline float powers(const float *x, float *y, int64_t n, bool is_padded, float top, float beta, bool takes_logarithm) {
   Floats sums{};
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const int64_t left = n - i;
-    const bool is_whole = left >= kLanes;
-    const Floats shifted = ((is_whole ? load(x + i) : load_filled(x + i, left, top)) - top) * beta;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Floats shifted = (load(x + i) - top) * beta;
     const Floats power = exponential(shifted);
-    if (is_whole) {
-      sums += power;
-      store(y + i, takes_logarithm ? shifted : power);
-    } else {
-      store_part(y + i, takes_logarithm ? shifted : power, left);
-      sums += filled(power, left, Floats{});
-    }
+    sums += power;
+    store(y + i, takes_logarithm ? shifted : power);
   }
-  const float sum = sum_of(sums);
-  const float factor = takes_logarithm ? 1.0f : 1.0f / sum;
-  const float shift = takes_logarithm ? logarithm(splat(sum))[0] : 0.0f;
-  for (int64_t i = 0; i < n; i += kLanes) {
+  if (i < n) {
     const int64_t left = n - i;
-    if (left >= kLanes) {
-      store(y + i, load(y + i) * factor - shift);
+    const Floats shifted = (load_filled(x + i, left, top) - top) * beta;
+    const Floats power = exponential(shifted);
+    sums += filled(power, left, Floats{});
+    const Floats last = takes_logarithm ? shifted : power;
+    is_padded ? store(y + i, last) : store_part(y + i, last, left);
+  }
+  return sum_of(sums);
+}
+
+/* Rows take turns in each step, as one alone would wait for what it is reduced to. What is between steps is in memory
+ * of its own: a load from where part of a vector was just stored waits for that, even beside that part.
+ */
+constexpr int64_t kMostRows = 8;
+constexpr int64_t kMostNumbers = 2048; /* of all rows; a longer row is alone, and there is nothing but y */
+
+void softmax_together(const float *x, float *y, int64_t rows, int64_t n, float beta, bool takes_logarithm) {
+  alignas(sizeof(Floats)) float room[kMostNumbers];
+  float tops[kMostRows], sums[kMostRows];
+  const int64_t whole = (n + kLanes - 1) / kLanes * kLanes;
+  const bool is_padded = whole <= kMostNumbers;
+  float *between = is_padded ? room : y;
+  for (int64_t r = 0; r < rows; ++r) tops[r] = extreme(x + r * n, n, beta < 0.0f);
+  for (int64_t r = 0; r < rows; ++r) {
+    sums[r] = powers(x + r * n, between + r * whole, n, is_padded, tops[r], beta, takes_logarithm);
+  }
+  for (int64_t r = 0; r < rows; ++r, y += n, between += whole) {
+    const float factor = takes_logarithm ? 1.0f : 1.0f / sums[r];
+    const float shift = takes_logarithm ? logarithm(splat(sums[r]))[0] : 0.0f;
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(y + i, load(between + i) * factor - shift);
+    if (i == n) continue;
+    const Floats last = is_padded ? load(between + i) : load_part(between + i, n - i);
+    store_part(y + i, last * factor - shift, n - i);
+  }
+}
+
+void softmax(const float *x, float *y, int64_t rows, int64_t n, float beta, bool takes_logarithm) {
+  if (n == 0) return;
+  const float size = beta < 0.0f ? -beta : beta;
+  /* A difference may overflow that times beta does not. */
+  const bool may_overflow = size < (takes_logarithm ? 1.0f : kLeast);
+  const int64_t fitting = kMostNumbers / (n + kLanes - 1);
+  const int64_t most = may_overflow || fitting == 0 ? 1 : fitting < kMostRows ? fitting : kMostRows;
+  for (int64_t some; rows > 0; rows -= some, x += some * n, y += some * n) {
+    some = rows < most ? rows : most;
+    if (may_overflow && !((extreme(x, n, true) - extreme(x, n, false)) * 0.0f == 0.0f)) {
+      for (int64_t i = 0; i < n; ++i) y[i] = x[i] * beta;
+      softmax_together(y, y, 1, n, 1.0f, takes_logarithm);
     } else {
-      store_part(y + i, load_part(y + i, left) * factor - shift, left);
+      softmax_together(x, y, some, n, beta, takes_logarithm);
     }
   }
 }

@@ -121,7 +121,7 @@ class Attention final : public Operation {
     if (seen == 0) return;
     /* Only scores that are all minus infinity weigh nothing: the first one tells of most that are not. */
     if (inputs[3] == kNone && rules_.softcap == 0.0f && std::isfinite(scores[0])) {
-      return kernels.softmax(scores, scores, seen, rules_.scale, false);
+      return kernels.softmax(scores, scores, 1, seen, rules_.scale, false);
     }
     const float cap = rules_.softcap;
     const Elementwise scale = cap == 0.0f ? Elementwise{Function::linear, rules_.scale, 0.0f}
@@ -131,7 +131,7 @@ class Attention final : public Operation {
     if (kernels.reduce_row(Reduction::maximum, scores, seen) == -std::numeric_limits<float>::infinity()) {
       std::fill(scores, scores + seen, 0.0f);
     } else {
-      kernels.softmax(scores, scores, seen, 1.0f, false);
+      kernels.softmax(scores, scores, 1, seen, 1.0f, false);
     }
   }
 

@@ -72,7 +72,7 @@ class Int8Softmax final : public Operation {
     frame.for_each(length == 0 ? 0 : to_.count() / length, row_ns, [&](int64_t i, int32_t thread) {
       auto *row = frame.scratch_of<float>(thread, row_bytes_);
       dequantise(frame.kernels, from_.type, from_.quantization, frame.in<uint8_t>(inputs[0]) + i * length, row, length);
-      frame.kernels.softmax(row, row, length, beta_, takes_logarithm_);
+      frame.kernels.softmax(row, row, 1, length, beta_, takes_logarithm_);
       quantise(frame.kernels, to_.type, to_.quantization, row, frame.out<uint8_t>(outputs[0]) + i * length, length);
     });
   }

@@ -55,9 +55,7 @@ class Softmax final : public Rows {
 
  private:
   void compute(const Some &rows, const float *x, float *y) const override {
-    for (int64_t i = rows.begin; i < rows.end; ++i, x += length_, y += length_) {
-      rows.frame.kernels.softmax(x, y, length_, beta_, takes_logarithm_);
-    }
+    rows.frame.kernels.softmax(x, y, rows.end - rows.begin, length_, beta_, takes_logarithm_);
   }
 
   float beta_;
