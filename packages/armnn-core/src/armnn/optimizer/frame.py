@@ -91,7 +91,9 @@ class ProgramFrame:
 
 
 def only_program(prepared: Prepared, participants: Participants) -> SingleProgram | None:
-    """Return a network of fixed shapes as a program, if it is one.
+    """Return the only specialisation of a network as a program.
+
+    None if it has more layers than that.
 
     Args:
         prepared: Its only specialisation.
