@@ -90,6 +90,7 @@ def test_elements_are_those_of_the_layer(layer: Layer, expected: Any) -> None:
         layer_of("Multiplication", N, np.array(2**62)),  # which the type does not hold
         layer_of("Division", N, np.array(2)),  # of a negative number
         layer_of("Multiplication", np.arange(MOST_ELEMENTS + 1), np.array(2)),
+        layer_of("Multiplication", np.arange(20), np.arange(20).reshape(20, 1)),  # 400 elements
         layer_of("Cast", X, info=TensorInfo((3, 4), INT32)),
         layer_of("ElementwiseUnary", X, operation="Abs"),
     ],
