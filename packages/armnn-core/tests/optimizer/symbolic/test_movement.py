@@ -36,6 +36,7 @@ def layer_of(kind: str, *operands: Any, info: TensorInfo | None = None, **parame
     [
         (layer_of("BroadcastTo", X[:, :1], broadcast_to_shape=(2, 1, 2)), [X[:, [0, 0]]] * 2),
         (layer_of("Concat", X, X[:1], axis=0), np.concatenate([X, X[:1]])),
+        (layer_of("Stack", X[0], X[1], axis=-1), X[:2].T),
         (layer_of("Gather", X, np.array([2, -3]), axis=0), X[[2, 0]]),
         (layer_of("Reshape", X, target_shape=(2, 6)), X.reshape(2, 6)),
         (layer_of("StridedSlice", X, begin=(2, 0), end=(0, 4), stride=(-1, 2)), X[2:0:-1, 0:4:2]),

@@ -185,7 +185,6 @@ def _moved(
 
 _MOVED = {
     **MOVED,
-    "Stack": (0, MOST_ELEMENTS),
     **dict.fromkeys(("Slice", "Splitter", "Transpose"), (0, 1)),
 }
 """Likewise; see :data:`MOVED`. A backend computes the others on positions."""

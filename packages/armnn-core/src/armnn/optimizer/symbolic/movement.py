@@ -28,6 +28,7 @@ MOVED = {
     "Concat": (0, 100),
     "Gather": (0, 1),
     "Reshape": (0, 1),
+    "Stack": (0, 100),
     "StridedSlice": (0, 1),
     "Where": (1, 3),
 }
@@ -194,6 +195,10 @@ def _reshape(_descriptor: Any, made: TensorInfo, data: Array) -> Array:
     return data.reshape(made.static_shape)
 
 
+def _stack(descriptor: Any, _made: TensorInfo, *data: Array) -> Array:
+    return np.stack(data, axis=descriptor.axis)
+
+
 def _strided_slice(descriptor: Any, _made: TensorInfo, data: Array) -> Array:
     found: Array = data[descriptor.index(data.ndim)]
     return found
@@ -208,6 +213,7 @@ _MOVES: dict[str, Callable[..., Array]] = {
     "Concat": _concat,
     "Gather": _gather,
     "Reshape": _reshape,
+    "Stack": _stack,
     "StridedSlice": _strided_slice,
     "Where": _where,
 }
