@@ -140,6 +140,9 @@ UNNEEDED_COLD = (
     "armnn.optimizer.passes.recognize_",
     "armnn.quantization",
     "armnn.runtime.calls.elsewhere",
+    "armnn.runtime.memory",
+    "armnn.runtime.plans.binding",
+    "armnn.runtime.plans.layer_contexts",
 )
 
 MOST_MODULES = 95

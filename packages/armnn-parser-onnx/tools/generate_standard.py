@@ -75,6 +75,7 @@ def operators() -> str:
     """Return the content of ``operators.txt``."""
     sets: dict[tuple[str, ...], int] = {}
     rows = ["\t".join(_row(schema, sets)) for schema in schemas()]
+    rows.sort(key=lambda row: row.partition("\t")[0])  # the table is searched by halves
     types = [f"={number}\t{' '.join(names)}" for names, number in sets.items()]
     return HEAD + "\n".join([*types, *rows]) + "\n"
 

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import threading
 from contextlib import ContextDecorator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _lock = threading.Lock()
 _waiting = 0
@@ -66,8 +71,18 @@ def trim_memory() -> None:
     A model's file and its plain weights are gone once a backend has packed them, but glibc keeps
     their pages for later: tens of megabytes, next to which working memory is then allocated.
     """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], object] | None:
+    """Return the function of glibc, None of another C library."""
     import ctypes  # late: it takes longer to import than all else here
 
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
-        trim(ctypes.c_size_t(0))
+        trim.argtypes = [ctypes.c_size_t]
+    found: Callable[[int], object] | None = trim
+    return found

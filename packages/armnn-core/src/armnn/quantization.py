@@ -69,7 +69,10 @@ def dequantize(stored: NDArray[Any], info: TensorInfo) -> NDArray[np.float32]:
     """
     scales, zero_points = quantization_arrays(info)
     stored = _fitting(stored, info.data_type.numpy_dtype, info, "the stored values")
-    return (stored.astype(np.int32) - zero_points).astype(np.float32) * scales
+    whole = stored if stored.dtype.kind in "iu" else stored.astype(np.int32)
+    values = np.empty(stored.shape, np.float32)
+    np.subtract(whole, zero_points, out=values, dtype=np.int32)
+    return np.multiply(values, scales, out=values)
 
 
 def _fitting(values: object, dtype: np.dtype[Any], info: TensorInfo, what: str) -> NDArray[Any]:

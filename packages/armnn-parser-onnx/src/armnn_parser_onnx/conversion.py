@@ -209,15 +209,17 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         from armnn_parser_onnx.functions import body_of  # late: few models have such nodes
 
         operation, _ = self._operation(proto, schema)
-        infos = [self._graph.value(name).info if name else None for name in proto.input]
+
+        def infos() -> list[TensorInfo | None]:  # for few: it makes layers of scales
+            return [self._graph.value(name).info if name else None for name in proto.input]
 
         def types() -> list[messages.Type]:
-            return [messages.Type() if info is None else _onnx_type(info) for info in infos]
+            return [messages.Type() if info is None else _onnx_type(info) for info in infos()]
 
         try:
             nodes, opset = body_of(proto, schema, types, self._opset)
         except ParseError as error:
-            if not all(info is None or info.is_static for info in infos):
+            if not all(info is None or info.is_static for info in infos()):
                 raise NotKnownYetError(str(error)) from error
             raise operation.error(str(error)) from error
         self._graph.bodies.update(bodies_of(nodes, self._graph.external_data))

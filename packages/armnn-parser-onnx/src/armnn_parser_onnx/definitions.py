@@ -213,7 +213,8 @@ def _scaled(node: Node, bias: int) -> str:
 def _dynamic_quantize_lstm(node: Node) -> str:
     """Define DynamicQuantizeLSTM, whose weights are transposed.
 
-    Of the factors multiplied with them the hidden state stays real.
+    Of the factors multiplied with them the hidden state stays real. Weights are moved while they
+    are bytes, and whole numbers of 9 bits are floats without rounding.
     """
     names = ("activations", "activation_alpha", "activation_beta", "clip", "direction")
     rest = [
@@ -222,18 +223,17 @@ def _dynamic_quantize_lstm(node: Node) -> str:
     ]
     operands = ", ".join(["input", "W_real", "R_real", *rest]).rstrip(", ")
     weights = " ".join(
-        f"{name}_points = Reshape ({name}_zero_point, rows) "
-        f"{name}_scales = Reshape ({name}_scale, rows) "
-        f"{name}_whole = Cast <to = 6> ({name}) {name}_zero = Cast <to = 6> ({name}_points) "
-        f"{name}_difference = Sub ({name}_whole, {name}_zero) "
-        f"{name}_steps = Cast <to = 1> ({name}_difference) "
-        f"{name}_scaled = Mul ({name}_steps, {name}_scales) "
-        f"{name}_real = Transpose <perm = [0, 2, 1]> ({name}_scaled)"
+        f"{name}_points = Reshape ({name}_zero_point, columns) "
+        f"{name}_scales = Reshape ({name}_scale, columns) "
+        f"{name}_moved = Transpose <perm = [0, 2, 1]> ({name}) "
+        f"{name}_whole = Cast <to = 1> ({name}_moved) {name}_zero = Cast <to = 1> ({name}_points) "
+        f"{name}_steps = Sub ({name}_whole, {name}_zero) "
+        f"{name}_real = Mul ({name}_steps, {name}_scales)"
         for name in ("W", "R")
     )
     held = _attributes(node, *names, "hidden_size", "input_forget")
     return (
-        f"rows = Constant <value_ints = [0, 1, -1]> () {weights} "
+        f"columns = Constant <value_ints = [0, -1, 1]> () {weights} "
         "steps, step, zero = DynamicQuantizeLinear (X) "
         "input = DequantizeLinear (steps, step, zero) "
         f"Y, Y_h, Y_c = LSTM {held} ({operands})"

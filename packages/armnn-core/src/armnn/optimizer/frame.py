@@ -90,6 +90,23 @@ class ProgramFrame:
         )
 
 
+def only_program(prepared: Prepared, participants: Participants) -> SingleProgram | None:
+    """Return the only specialisation of a network as a program.
+
+    None if it has more layers than that.
+
+    Args:
+        prepared: Its only specialisation.
+        participants: The backends.
+    """
+    infos = {value: value.info for layer in prepared.network.layers for value in layer.outputs}
+    frame = program_frame(prepared, participants, infos)
+    if frame is None:
+        return None
+    compiled = {layer: layer.compiled for layer in prepared.network.layers}
+    return frame.program((), compiled, lambda: prepared, is_derived=False)
+
+
 def program_frame(
     prepared: Prepared, participants: Participants, infos: Mapping[Value, TensorInfo]
 ) -> ProgramFrame | None:

@@ -11,6 +11,7 @@ from armnn._dataclasses import replace
 from armnn._logging import Logger
 from armnn.graph import Network
 from armnn.optimizer.assignment.report import Report, prepared_text
+from armnn.optimizer.frame import only_program
 from armnn.optimizer.phases import prepare_network, prepare_specialisation
 from armnn.optimizer.rewrite import quantises
 from armnn.optimizer.shapes.sharing import SharedConstants
@@ -79,6 +80,7 @@ class OptimizedNetwork:
         self._templates: dict[Hashable, tuple[Template, ...]] = {}
         self._is_traceable = True
         self._static: Prepared | None = None
+        self._only: Prepared | SingleProgram | None = None
         source = network if may_change else network.clone()
         if not _may_fold_all(source, options):
             self._prepare_source(source, participants.fold_permission(), may_change=may_change)
@@ -121,8 +123,10 @@ class OptimizedNetwork:
             return
         shapes = {name: info.static_shape for name, info in self.inputs.items()}
         self._static = self._prepare(shapes, {}, may_change=may_change, trial=trial)
+        self._only = self._static
         if self._static.segments.rest is None:
             self._source = self.network  # without what went into compiled programs
+            self._only = only_program(self._static, self.participants) or self._static
 
     @property
     def name(self) -> str:
@@ -215,8 +219,8 @@ class OptimizedNetwork:
             ShapeError: The shapes do not fit.
             OptimizationError: Some layers cannot run on the backends, or one of these failed.
         """
-        if self._static is not None:
-            return self._static
+        if self._only is not None:
+            return self._only
         return self._from_template(shapes, values) or self._traced(shapes, values)
 
     def _from_template(

@@ -24,7 +24,7 @@ from armnn.graph import Layer, Network
 from armnn.layers import _versions
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.candidate import Candidate
 
 INFO = TensorInfo((2,))
@@ -148,3 +148,17 @@ def test_an_answer_that_does_not_hold_any_more_is_not_used(make_backend, partici
     optimized = OptimizedNetwork(network, parties, OptimizerOptions(rewrite=False))
     rows = {row.layer: (row.backend, row.reason) for row in optimized.report}
     assert rows["add"] == ("Third", "First: no; Second: no constants")
+
+
+def test_what_has_one_right_value_asks_no_backend() -> None:
+    network, backend = Network("n"), Asked(product="too hot", root="too hot")
+    evaluate = Evaluator([Candidate(backend, ModelContext({}))])
+    x = network.add_constant(np.float32([2, 3]))
+    product = network.add_elementwise_binary(x, x, operation="Mul", name="product")
+    found = evaluate(product.producer)
+    assert found is not None
+    assert found[0].tolist() == [4, 9]
+    assert backend.questions == []
+    root = network.add_elementwise_unary(x, operation="Sqrt", name="root")
+    assert evaluate(root.producer) is None
+    assert backend.questions == ["root"]

@@ -18,6 +18,7 @@ X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4) / 3
 N = np.array([[3, -4], [5, 7]], np.int64)
 WHOLE = np.array([2**31 - 1, -(2**31), 2**24 + 1], np.int32)  # what follows wraps, or is rounded
 BYTES = np.arange(200, dtype=np.uint8)  # more elements than are computed one by one
+MANY = np.arange(3 * 250 * 179, dtype=np.int16).reshape(3, 250, 179)
 LARGE = np.array([3e38, -3e38], np.float32)
 FLOAT, INT32, INT64 = DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64
 
@@ -35,6 +36,7 @@ def layer_of(kind: str, *operands: Any, info: TensorInfo | None = None, **parame
     [
         (layer_of("BroadcastTo", X[:, :1], broadcast_to_shape=(2, 1, 2)), [X[:, [0, 0]]] * 2),
         (layer_of("Concat", X, X[:1], axis=0), np.concatenate([X, X[:1]])),
+        (layer_of("Stack", X[0], X[1], axis=-1), X[:2].T),
         (layer_of("Gather", X, np.array([2, -3]), axis=0), X[[2, 0]]),
         (layer_of("Reshape", X, target_shape=(2, 6)), X.reshape(2, 6)),
         (layer_of("StridedSlice", X, begin=(2, 0), end=(0, 4), stride=(-1, 2)), X[2:0:-1, 0:4:2]),
@@ -43,6 +45,9 @@ def layer_of(kind: str, *operands: Any, info: TensorInfo | None = None, **parame
          np.full((2, 3), 0.1, np.float32)),
         (layer_of("Fill", np.array([2]), info=TensorInfo((2,), INT64), value=2**62 + 1),
          np.full(2, 2**62 + 1)),
+        (layer_of("Transpose", X, dim_mappings=(1, 0)), X.T),
+        (layer_of("Transpose", MANY, dim_mappings=(2, 0, 1)), MANY.transpose(2, 0, 1)),
+        (layer_of("Transpose", MANY, dim_mappings=(0, 2, 1)), MANY.transpose(0, 2, 1)),
         (layer_of("Multiplication", N, np.array(-1)), -N),
         (layer_of("Multiplication", X, X[0]), X * X[0]),
         (layer_of("Multiplication", LARGE, LARGE[:1]), [np.inf, -np.inf]),
@@ -86,13 +91,37 @@ def test_elements_are_those_of_the_layer(layer: Layer, expected: Any) -> None:
         layer_of("Multiplication", N, np.array(2**62)),  # which the type does not hold
         layer_of("Division", N, np.array(2)),  # of a negative number
         layer_of("Multiplication", np.arange(MOST_ELEMENTS + 1), np.array(2)),
+        layer_of("Multiplication", np.arange(20), np.arange(20).reshape(20, 1)),  # 400 elements
         layer_of("Cast", X, info=TensorInfo((3, 4), INT32)),
-        layer_of("Transpose", X, dim_mappings=(1, 0)),
+        layer_of("ElementwiseUnary", X, operation="Abs"),
     ],
     ids=lambda each: each.type,
 )
 def test_a_backend_computes_the_others(layer: Layer) -> None:
     assert plain_outputs(layer) is None
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        TensorInfo((5, 51), DataType.QASYMM_U8, 0.1, 130),
+        TensorInfo((5, 51), DataType.QASYMM_S8, 3e38, -128),
+        TensorInfo((5, 51), DataType.QSYMM_S16, 1e-45),
+        TensorInfo((5, 51), DataType.QSYMM_S8, (0.1, 0.3, 1e-9, 7.0, 2.0), axis=0),
+    ],
+)
+def test_stored_values_are_dequantised(info: TensorInfo) -> None:
+    dtype = info.data_type.numpy_dtype
+    stored = np.arange(255).astype(np.int16).astype(dtype).reshape(5, 51)
+    network = Network("n")
+    layer = network.add("Dequantize", [network.add_constant(stored, info)])
+    made = plain_outputs(layer)
+    scales = np.float32(info.scales)[:, None] if info.is_per_axis else np.float32(info.scale)
+    with np.errstate(over="ignore"):
+        expected = (stored.astype(np.int32) - info.zero_points[0]).astype(np.float32) * scales
+    assert made is not None
+    assert made[0].dtype == np.float32
+    assert made[0].tobytes() == expected.tobytes()
 
 
 def test_quantised_elements_are_a_backends() -> None:

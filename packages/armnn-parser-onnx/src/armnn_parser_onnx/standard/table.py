@@ -49,14 +49,30 @@ def _text() -> str:
 
 def _rows(name: str, domain: str) -> list[list[str]]:
     """Return the lines of an operator, the oldest version first."""
-    key, rows = f"\n{f'{domain}.' if domain else ''}{name}\t", []
+    key, rows = f"{domain}.{name}" if domain else name, []
     text = _text()
-    place = text.find(key)
-    while place >= 0:
-        begin, end = place + len(key), text.index("\n", place + 1)
-        rows.append(text[begin:end].split("\t"))
-        place = end if text.startswith(key, end) else -1
+    place = _line_of(key, text)
+    while text.startswith(f"{key}\t", place):
+        end = text.index("\n", place)
+        rows.append(text[place + len(key) + 1 : end].split("\t"))
+        place = end + 1
     return rows
+
+
+def _line_of(key: str, text: str) -> int:
+    """Return where the line of a name would begin.
+
+    Operators are sorted by name, behind lines that begin with smaller characters.
+    """
+    low, high = 0, len(text)
+    while low < high:
+        begin = max(low, text.rfind("\n", low, (low + high) // 2) + 1)
+        end = text.index("\t", begin)
+        if text[begin:end] < key:
+            low = text.index("\n", end) + 1
+        else:
+            high = begin
+    return low
 
 
 def _schema(name: str, domain: str, row: list[str]) -> Schema:

@@ -10,6 +10,7 @@ import numpy as np
 
 from armnn.backends import ArrayHandle, Support
 from armnn.errors import BackendError
+from armnn.optimizer.symbolic.arithmetic import plain_outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,8 +91,9 @@ def _offer_of(layer: Layer) -> _Offer:
 class Evaluator:
     """Computes layers with constant inputs during preparation.
 
-    The first backend that supports a layer computes it: CpuRef if it is there, as the definition
-    of right, then the backends of the network.
+    What has one right value is computed here. The first backend that supports another layer
+    computes it: CpuRef if it is there, as the definition of right, then the backends of the
+    network.
     """
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
@@ -103,6 +105,9 @@ class Evaluator:
         Args:
             layer: Its inputs are constant or absent, the shapes of its outputs are known.
         """
+        found = plain_outputs(layer)
+        if found is not None:
+            return found
         for candidate in self._candidates:
             if candidate.supports(layer):
                 return _compute(candidate, layer)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 15
 """How many weights are looked at at a time, of which each takes a byte more."""
 
+_CONVERTED = 1024
+"""Weights that NumPy converts at a time: their float64 and the factors fit into the first cache."""
+
 _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT16)
 
 
@@ -117,6 +120,7 @@ class LinearLayer:
             along_channels[self.weights_axis] = self.channels
             factors = factor.reshape(along_channels)
             with np.errstate(all="ignore"):
+                np.setbufsize(_CONVERTED)  # until the end of this block
                 np.multiply(weights, factors, out=scaled, dtype=np.float64, casting="unsafe")
         rows = max(1, len(weights) * _BLOCK // max(1, weights.size))
         for start in range(0, len(weights), rows):

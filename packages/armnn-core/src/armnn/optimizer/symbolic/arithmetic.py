@@ -8,7 +8,7 @@ they are frequent, others by a backend on the positions; arithmetic is done elem
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +96,11 @@ def plain_outputs(layer: Layer) -> list[NDArray[Any]] | None:
     if found is not None:
         return [found]
     are_few = all(each is not None and each.size <= MOST_ELEMENTS for each in values)
-    if not are_few or not all(map(_is_whole, (*layer.input_infos, *infos))):
+    if (
+        not are_few
+        or infos[0].num_elements > MOST_ELEMENTS
+        or not all(map(_is_whole, (*layer.input_infos, *infos)))
+    ):
         return None
     return _by_elements(layer, values)
 
@@ -111,13 +115,9 @@ def _by_elements(layer: Layer, inputs: Sequence[NDArray[Any] | None]) -> list[ND
     if function is None or dtype.kind not in "biu":
         return None
     operands = np.broadcast_arrays(*[_as_objects(each) for each in inputs if each is not None])
-    made = [
-        _element(function, row, dtype)
-        for row in zip(*[each.ravel().tolist() for each in operands], strict=True)
-    ]
-    if any(each is None for each in made):
-        return None
-    return [_array_of(made, operands[0].shape, dtype)]
+    rows = zip(*[each.ravel().tolist() for each in operands], strict=True)
+    made = _elements(function, rows, dtype)
+    return None if made is None else [_array_of(made, operands[0].shape, dtype)]
 
 
 def decided(layer: Layer) -> None:
@@ -185,19 +185,26 @@ def _moved(
 
 _MOVED = {
     **MOVED,
-    "Stack": (0, MOST_ELEMENTS),
     **dict.fromkeys(("Slice", "Splitter", "Transpose"), (0, 1)),
 }
 """Likewise; see :data:`MOVED`. A backend computes the others on positions."""
 
 
-def _element(function: Callable[..., Any], row: Sequence[Any], dtype: np.dtype[Any]) -> Any:
-    """Return an element, None if the type cannot hold it."""
-    made = function(*row)
+def _elements(
+    function: Callable[..., Any], rows: Iterable[Sequence[Any]], dtype: np.dtype[Any]
+) -> list[Any] | None:
+    """Return the elements, None if the type cannot hold one."""
     if dtype.kind == "b":
-        return bool(made)
+        return [bool(function(*row)) for row in rows]
     limits = np.iinfo(dtype)
-    return made if made is not None and limits.min <= made <= limits.max else None
+    least, most = int(limits.min), int(limits.max)
+    found: list[Any] = []
+    for row in rows:
+        made = function(*row)
+        if made is None or not least <= made <= most:
+            return None
+        found.append(made)
+    return found
 
 
 def _function_of(layer: Layer) -> Callable[..., Any] | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Layers whose elements have one right value.
 
-They move, repeat, fill or convert elements, or combine two by one rounding. One takes a microsecond
-here, and fifty and more through a backend, whose modules are then imported.
+They move, repeat, fill, convert or dequantise elements, or combine two by one rounding. One takes a
+microsecond here, and fifty and more through a backend, whose modules are then imported.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MOVED = {
     "Concat": (0, 100),
     "Gather": (0, 1),
     "Reshape": (0, 1),
+    "Stack": (0, 100),
     "StridedSlice": (0, 1),
     "Where": (1, 3),
 }
@@ -42,6 +43,14 @@ _COMBINED: dict[str | BinaryOperation, np.ufunc] = {
     BinaryOperation.SUB: np.subtract,
 }
 """Of layers, and of operations of ElementwiseBinary: what combines elements."""
+
+_MANY = 1 << 17
+"""Elements that take longer to copy than Python takes for the stripes of a transposed array."""
+
+_FAR = 64
+"""Bytes of a line of a cache: elements so far apart share none."""
+
+_STRIPE = 16
 
 _COMBINED_TYPES = (DataType.FLOAT32, DataType.SIGNED32)
 _FILLED = (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64)
@@ -71,6 +80,10 @@ def carried(
         return None
     if kind == "Cast":
         return _converted(data[0], types[0], made)
+    if kind == "Dequantize" and operands[0] is not None:
+        return _dequantized(*operands[0], made)
+    if kind == "Transpose" and types[0] is made.data_type:
+        return _in_order(data[0].transpose(descriptor.dim_mappings))
     combine = _COMBINED.get(descriptor.operation if kind == "ElementwiseBinary" else kind)
     if combine is not None:
         return _combined(combine, data, types, made)
@@ -80,7 +93,21 @@ def carried(
     if any(each is not made.data_type for each in types[first:last]):
         return None
     found = moved_by(kind, descriptor, made, data)
-    return None if found is None or found.shape != made.shape else np.array(found, order="C")
+    return None if found is None or found.shape != made.shape else _in_order(found)
+
+
+def _in_order(found: Array) -> Array:
+    """Return a copy with its elements in order.
+
+    Transposed ones are copied in stripes: what a row reads is then in the first cache for the next.
+    """
+    if found.size < _MANY or found.strides[-1] < _FAR:
+        return np.array(found, order="C")
+    made = np.empty(found.shape, found.dtype)
+    for begin in range(0, found.shape[-1], _STRIPE):
+        stripe = (..., slice(begin, begin + _STRIPE))
+        made[stripe] = found[stripe]
+    return made
 
 
 def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | None:
@@ -92,6 +119,16 @@ def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | 
     if not is_held and made.data_type is not DataType.FLOAT32:
         return None
     return data.astype(dtype, order="C")
+
+
+def _dequantized(data: Array, info: TensorInfo, made: TensorInfo) -> Array | None:
+    """Return the real values of stored ones in float32."""
+    if not info.scales or data.dtype.kind not in "iu" or made.data_type is not DataType.FLOAT32:
+        return None
+    from armnn.quantization import dequantize  # late: few networks have such constants
+
+    with np.errstate(all="ignore"):
+        return dequantize(data, info)
 
 
 def _combined(
@@ -158,6 +195,10 @@ def _reshape(_descriptor: Any, made: TensorInfo, data: Array) -> Array:
     return data.reshape(made.static_shape)
 
 
+def _stack(descriptor: Any, _made: TensorInfo, *data: Array) -> Array:
+    return np.stack(data, axis=descriptor.axis)
+
+
 def _strided_slice(descriptor: Any, _made: TensorInfo, data: Array) -> Array:
     found: Array = data[descriptor.index(data.ndim)]
     return found
@@ -172,6 +213,7 @@ _MOVES: dict[str, Callable[..., Array]] = {
     "Concat": _concat,
     "Gather": _gather,
     "Reshape": _reshape,
+    "Stack": _stack,
     "StridedSlice": _strided_slice,
     "Where": _where,
 }
