@@ -8,10 +8,6 @@ import gc
 import sys
 import threading
 from contextlib import ContextDecorator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _lock = threading.Lock()
 _waiting = 0
@@ -73,16 +69,13 @@ def trim_memory() -> None:
     """
     trim = _malloc_trim()
     if trim is not None:
-        trim(0)
+        trim()
 
 
 @functools.cache
-def _malloc_trim() -> Callable[[int], object] | None:
-    """Return the function of glibc, None of another C library."""
+def _malloc_trim() -> functools.partial[object] | None:
+    """Return a call of glibc, None of another C library."""
     import ctypes  # late: it takes longer to import than all else here
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim.argtypes = [ctypes.c_size_t]
-    found: Callable[[int], object] | None = trim
-    return found
+    return None if trim is None else functools.partial(trim, ctypes.c_size_t(0))

@@ -213,8 +213,7 @@ def _scaled(node: Node, bias: int) -> str:
 def _dynamic_quantize_lstm(node: Node) -> str:
     """Define DynamicQuantizeLSTM, whose weights are transposed.
 
-    Of the factors multiplied with them the hidden state stays real. Weights are moved while they
-    are bytes, and whole numbers of 9 bits are floats without rounding.
+    They are moved while they are bytes. Of the factors multiplied with them the state stays real.
     """
     names = ("activations", "activation_alpha", "activation_beta", "clip", "direction")
     rest = [
