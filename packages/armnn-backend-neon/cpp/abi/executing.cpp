@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* execute: pointers in, operations, and now and then a look at the clock. */
-#include <sstream>
+#include <algorithm>
+#include <string>
 
 #include "abi/backend.h"
 #include "abi/clock.h"
@@ -13,6 +14,17 @@ namespace {
 constexpr uint64_t kLookEveryNs = 5000000; /* the host is asked at most that often */
 
 void *data_of(const armnn_tensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
+
+constexpr double kMostInJson = 1e15;
+
+/* A number from 0 on, to a thousandth: printf writes it as the application's language does, and a stream would bring
+ * 0.5 MB of such languages into the library.
+ */
+std::string json_of(double number) {
+  const auto thousandths = static_cast<uint64_t>(std::min(number, kMostInJson) * 1000.0 + 0.5);
+  const std::string behind = std::to_string(1000 + thousandths % 1000);
+  return std::to_string(thousandths / 1000) + "." + behind.substr(1);
+}
 
 /* Watches the deadline and the wishes to stop, and times operations for a profiler. */
 class Watch {
@@ -38,17 +50,16 @@ class Watch {
   /* The kernel that was chosen, its work and the time that this should take, in JSON. */
   std::string kernel_of(const Operation &operation) const {
     if (operation.kernel.empty()) return "";
-    std::ostringstream text;
-    text << "{\"kernel\": \"" << operation.kernel << "\", \"predicted_ns\": "
-         << costs::machine(program_.backend.kernels.lanes).ns_of(operation.work) << ", \"work\": {";
+    const double predicted_ns = costs::machine(program_.backend.kernels.lanes).ns_of(operation.work);
+    std::string text =
+        "{\"kernel\": \"" + operation.kernel + "\", \"predicted_ns\": " + json_of(predicted_ns) + ", \"work\": {";
     const char *between = "";
     for (size_t i = 0; i < costs::kUnits; ++i) {
       if (operation.work.counts[i] == 0.0) continue;
-      text << between << "\"" << costs::kUnitNames[i] << "\": " << operation.work.counts[i];
+      text += between + ("\"" + std::string(costs::kUnitNames[i]) + "\": " + json_of(operation.work.counts[i]));
       between = ", ";
     }
-    text << "}}";
-    return text.str();
+    return text + "}}";
   }
 
   /* The operation before this position ends now. */

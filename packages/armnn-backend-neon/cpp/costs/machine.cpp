@@ -5,13 +5,12 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <stdexcept>
 
 #include "costs/tables.h"
+#include "costs/text_file.h"
 #include "costs/this_cpu.h"
 
 namespace cpuacc {
@@ -71,9 +70,9 @@ double distance(const Caches &a, const Caches &b) {
 }
 
 std::string whole_file(const std::string &path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(std::strerror(errno));
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::optional<std::string> text = text_of_file(path);
+  if (!text) throw std::runtime_error(std::strerror(errno));
+  return *std::move(text);
 }
 
 /* Where `armnn tune --machine` writes; empty: nowhere, as in a process with the rights of another user. */
@@ -118,10 +117,12 @@ class Chosen {
   /* A home may be shared by machines of several kinds: what was kept is for one of them. */
   bool use_kept() {
     const std::string path = kept_path();
-    if (path.empty() || !std::ifstream(path)) return false;
+    if (path.empty()) return false;
+    const std::optional<std::string> text = text_of_file(path);
+    if (!text) return false;
     std::vector<Machine> kept;
     try {
-      kept = read_machines(whole_file(path));
+      kept = read_machines(*text);
     } catch (const std::exception &error) {
       throw std::runtime_error("the costs of " + path + " cannot be used: " + error.what() +
                                "; remove the file, or run `armnn tune --machine` again");
@@ -181,11 +182,11 @@ double Machine::ns_of(const Work &work) const {
 }
 
 std::vector<Machine> read_machines(const std::string &text) {
-  std::istringstream lines(text);
+  std::string_view lines = text;
   std::vector<Machine> machines;
   std::string line, cpu;
   size_t number = 0;
-  while (std::getline(lines, line)) {
+  while (take_line(lines, line)) {
     ++number;
     if (number == 1) {
       if (line != kHeader) refuse(1, "expected '" + std::string(kHeader) + "'");
@@ -235,9 +236,9 @@ bool knows_tile_registers() { return machine(kLanes[0]).ns[tile_register_product
 std::string origin() { return chosen().origin; }
 
 std::string digest() {
-  std::ostringstream text;
-  text << std::hex << chosen().hash;
-  return text.str();
+  char text[2 * sizeof(uint64_t) + 1];
+  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(chosen().hash));
+  return text;
 }
 
 }  // namespace costs

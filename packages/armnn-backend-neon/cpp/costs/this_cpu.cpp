@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+
+#include "costs/text_file.h"
 
 namespace cpuacc {
 namespace costs {
@@ -11,12 +12,11 @@ namespace {
 
 constexpr Caches kUnknown{32 * 1024, 512 * 1024, 4 * 1024 * 1024};
 constexpr int kMostCaches = 8;
+constexpr size_t kOfFirstCpu = 8192; /* bytes of what the system says, which takes a while where it has hundreds */
 
 std::string line_of(const std::string &path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = text_of_file(path).value_or("");
+  return text.substr(0, text.find('\n'));
 }
 
 /* "48K", "2048K" or "32M" in bytes. */
@@ -29,9 +29,10 @@ int64_t bytes_of(const std::string &size) {
 }  // namespace
 
 std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
+  const std::string text = text_of_file("/proc/cpuinfo", kOfFirstCpu).value_or("");
+  std::string_view lines = text;
   std::string name, family, model;
-  for (std::string line; std::getline(file, line) && !line.empty();) {
+  for (std::string line; take_line(lines, line) && !line.empty();) {
     const size_t key = line.find_first_of("\t:"), colon = line.find(": ");
     if (colon == std::string::npos) continue;
     const std::string field = line.substr(0, key), value = line.substr(colon + 2);

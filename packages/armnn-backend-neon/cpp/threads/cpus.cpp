@@ -4,10 +4,11 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
+#include <cstdlib>
 #include <string>
 #include <thread>
+
+#include "costs/text_file.h"
 
 /* Files of the system; tests have files of their own. */
 #ifndef CPUACC_CGROUPS
@@ -22,27 +23,27 @@ int32_t whole_cpus(double quota, double period) {
   return quota > 0.0 && period > 0.0 ? std::max(1, static_cast<int32_t>(quota / period + 0.5)) : 0;
 }
 
-/* The quota of one cgroup of version 2; 0: none. */
+/* The quota of one cgroup of version 2: "200000 100000", or "max 100000"; 0: none. */
 int32_t quota_of(const std::string &folder) {
-  std::ifstream file(folder + "/cpu.max");
-  double quota = 0.0;
-  double period = 0.0;
-  return file >> quota >> period ? whole_cpus(quota, period) : 0;
+  const std::string text = text_of_file(folder + "/cpu.max").value_or("");
+  char *end = nullptr;
+  const double quota = std::strtod(text.c_str(), &end);
+  return whole_cpus(quota, std::strtod(end, nullptr));
 }
 
 /* The quota of one of version 1; 0: none. */
 int32_t old_quota_of(const std::string &folder) {
-  std::ifstream quota_file(folder + "/cpu.cfs_quota_us");
-  std::ifstream period_file(folder + "/cpu.cfs_period_us");
-  double quota = 0.0;
-  double period = 0.0;
-  return quota_file >> quota && period_file >> period ? whole_cpus(quota, period) : 0;
+  const auto number = [&](const char *name) {
+    return std::strtod(text_of_file(folder + name).value_or("").c_str(), nullptr);
+  };
+  return whole_cpus(number("/cpu.cfs_quota_us"), number("/cpu.cfs_period_us"));
 }
 
 /* The cgroup of this process that has a controller, "" the one of version 2: "/a/b", or "". */
 std::string own_cgroup(const std::string &controller) {
-  std::ifstream file(CPUACC_OWN_CGROUPS);
-  for (std::string line; std::getline(file, line);) {
+  const std::string text = text_of_file(CPUACC_OWN_CGROUPS).value_or("");
+  std::string_view lines = text;
+  for (std::string line; take_line(lines, line);) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
