@@ -57,9 +57,10 @@ def test_a_block_goes_with_its_last_buffer() -> None:
 
 def test_large_buffers_go_before_small_ones_beside_them() -> None:
     pages = HugePages()
-    small = [pages.empty(MIB)]
-    large = [pages.empty(2 * MIB), pages.empty(5 * MIB)]
-    small.append(pages.empty(MIB))
+    pages.empty(MIB >> 1)
+    small = [pages.empty(MIB >> 3)]
+    large = [pages.empty(MIB), pages.empty(5 * MIB)]
+    small.append(pages.empty(MIB >> 3))
     assert small[0].obj is small[1].obj
     assert large[0].obj is large[1].obj
     block = weakref.ref(large[0].obj)

@@ -17,6 +17,9 @@ _PLAIN: Final = 1 << 19
 The system clears a huge page in the time in which it finds some forty of 4 KiB.
 """
 
+_LARGE: Final = 1 << 18
+"""Bytes from which on it counts what a buffer keeps in memory, or is kept by."""
+
 _BLOCK: Final = 4 * _HUGE_PAGE
 _ALIGNMENT: Final = 64
 
@@ -44,7 +47,7 @@ class HugePages:
             if self._plain + size <= _PLAIN:
                 self._plain += size
                 return np.empty(size, np.uint8).data
-            is_large = size >= _HUGE_PAGE
+            is_large = size >= _LARGE
             block = self._blocks.get(is_large)
             if block is None or not block.has(size):
                 block = self._blocks[is_large] = _Block(max(size, _BLOCK))
