@@ -73,6 +73,7 @@ constexpr double kFloatsPerLine = 16.0;
 
 /* Rows of a panel from which on the next panel is fetched while it is multiplied. */
 constexpr int64_t kLeastFetchedRows = 160;
+constexpr int64_t kLeastFetchedFours = 64; /* of bytes: each has as many as a row has floats */
 
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
 constexpr int64_t kLeastFloat16Tasks = 8;

@@ -2,6 +2,7 @@
 /* The epilogue of a gemm tile summed in float32: bias, residual and function, then to memory. */
 #pragma once
 
+#include "kernels/ahead.h"
 #include "kernels/functions.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -104,23 +105,6 @@ CPUACC_INLINE void move_down(TileOutput &tile, int64_t rows) {
     if (tile.rounded_residual != nullptr) tile.rounded_residual += rows * tile.residual_stride;
   }
 }
-
-/* Brings weights into the second cache, a line at a time, while others are multiplied: all at once, they would wait for
- * each other.
- */
-class Ahead {
- public:
-  CPUACC_INLINE explicit Ahead(const void *begin) : next_(static_cast<const char *>(begin)) {}
-
-  CPUACC_INLINE void fetch() {
-    constexpr int64_t kLine = 64;
-    __builtin_prefetch(next_, 0, 2);
-    next_ += kLine;
-  }
-
- private:
-  const char *next_;
-};
 
 /* Brings what finish() writes to, and adds, into the nearest cache. */
 template <int R, typename Number = float>

@@ -14,6 +14,18 @@ void gemm(const Int8GemmTile &tile) {
   finish<R, V>(tile, sums);
 }
 
+/* A function of its own, as in gemm.cpp for floats. */
+template <int R, int V>
+void fetching_gemm(const Int8GemmTile &tile) {
+  if constexpr (kFetchesAhead) {
+    Ints sums[R][V];
+    sum_products<R, V, true>(tile, kInt8Columns * 4, sums);
+    finish<R, V>(tile, sums);
+  } else {
+    gemm<R, V>(tile);
+  }
+}
+
 using Gemm = void (*)(const Int8GemmTile &);
 
 template <int V, int... R>
@@ -28,9 +40,9 @@ Gemm gemm_of(int rows) {
 }
 
 void gemm_tile(const Int8GemmTile &tile) {
-  const bool is_narrow = tile.column_count <= kLanes;
-  const Gemm compute =
-      is_narrow ? gemm_of<1>(tile.row_count) : gemm_of<kInt8Vectors>(tile.row_count);
+  if (tile.column_count <= kLanes) return gemm_of<1>(tile.row_count)(tile);
+  const bool fetches = tile.ahead != nullptr && tile.row_count == kInt8Rows;
+  const Gemm compute = fetches ? fetching_gemm<kInt8Rows, kInt8Vectors> : gemm_of<kInt8Vectors>(tile.row_count);
   compute(tile);
 }
 

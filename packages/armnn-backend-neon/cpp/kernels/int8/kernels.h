@@ -38,6 +38,7 @@ struct Int8GemmTile {
   int64_t depth;
   bool is_signed; /* what the rows hold */
   const int8_t *b;
+  const int8_t *ahead; /* weights read soon: a tile of table.rows rows fetches a line for each four k; nullptr: none */
   int32_t b_zero_point; /* times the sum of each row is taken off */
   const int32_t *row_sums; /* by sum_rows; nullptr where b_zero_point is 0 */
   const int32_t *bias; /* of the first column, filled up to table.columns */

@@ -2,6 +2,7 @@
 /* Sums of an int8 gemm tile: one register per vector of sums, four k at a time. */
 #pragma once
 
+#include "kernels/ahead.h"
 #include "kernels/int8/dot_traits.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -42,8 +43,10 @@ inline void add_rest(Ints (&sums)[R][V], const uint8_t *const (&a)[R], const int
   }
 }
 
+constexpr bool kFetchesAhead = true;
+
 /* total = bias + sum over taps and depth of A * B; a row of B has four k of all columns. */
-template <int R, int V>
+template <int R, int V, bool kFetches = false>
 inline void sum_products(const Int8GemmTile &tile, int64_t row_bytes, Ints (&total)[R][V]) {
   constexpr int C = R * V <= 4 ? 4 : 1;
   Ints sums[C][R][V];
@@ -55,13 +58,17 @@ inline void sum_products(const Int8GemmTile &tile, int64_t row_bytes, Ints (&tot
     }
   }
   const Ints turned = hidden(splat_int(turned_bits(tile.is_signed)));
+  [[maybe_unused]] Ahead ahead(tile.ahead);
   const int8_t *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const uint8_t *const *rows = tile.rows + t * tile.rows_stride;
     const uint8_t *a[R];
     CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
     int64_t k = 0;
-    for (; k + 4 * C <= tile.depth; k += 4 * C, b += C * row_bytes) add_steps<R, V, C>(sums, a, b, k, turned);
+    for (; k + 4 * C <= tile.depth; k += 4 * C, b += C * row_bytes) {
+      if constexpr (kFetches) ahead.fetch();
+      add_steps<R, V, C>(sums, a, b, k, turned);
+    }
     if constexpr (C > 1) {
       auto &first = reinterpret_cast<Ints(&)[1][R][V]>(sums[0]);
       for (; k + 4 <= tile.depth; k += 4, b += row_bytes) add_steps<R, V, 1>(first, a, b, k, turned);

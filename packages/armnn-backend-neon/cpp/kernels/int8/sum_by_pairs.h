@@ -31,6 +31,8 @@ inline void add_tap(Ints (&sums)[R][V], const int16_t *const (&a)[R], const int8
 
 inline int64_t fours_of(int64_t depth) { return (depth + 3) / 4; }
 
+constexpr bool kFetchesAhead = false;
+
 /* total = bias + sum over taps and depth of A * B; a row of B has four k of all columns. */
 template <int R, int V>
 inline void sum_products(const Int8GemmTile &tile, int64_t row_bytes, Ints (&total)[R][V]) {

@@ -42,6 +42,8 @@ inline void add_pairs(int32x4_t (&blocks)[P][2 * V], const uint8_t *const (&a)[2
   }
 }
 
+constexpr bool kFetchesAhead = false;
+
 /* sums = bias + sum over taps and depth of A * B; the last of an odd number of rows is read twice. */
 template <int R, int V>
 inline void sum_products(const Int8GemmTile &tile, int64_t line, Ints (&sums)[R][V]) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "costs/costs.h"
 #include "operations/gemm/work.h"
@@ -102,20 +103,31 @@ int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels) {
   return panels_of(layout, kernels) * kernels.columns;
 }
 
-/* sum (a - z) (b - y) = sum a b - z sum b - y sum a + k z y; the kernel takes off y sum a. */
+/* sum (a - z) (b - y) = sum a b - z sum b - y sum a + k z y; the kernel takes off y sum a.
+ *
+ * Sums of columns are far apart, one line or two behind each panel: those of some panels are fetched together.
+ */
 void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
                bool seeks_small, const std::byte *packed, int32_t *folded) {
   const int32_t left = params.left_zero_point + kernels.read_offset[params.left_is_signed ? 1 : 0];
   const int32_t right = params.right_zero_point - (params.right_is_signed ? 0 : 128);
   const auto count = static_cast<int32_t>(layout.taps * layout.depth);
+  const int64_t weight_bytes = panel_weight_bytes(layout, kernels);
+  const auto panel_bytes = static_cast<int64_t>(int8_panel_bytes(layout, kernels, seeks_small));
+  constexpr int64_t kAhead = 8; /* panels */
+  const auto fetch = [&](const std::byte *sums) {
+    for (int64_t line = 0; line < kernels.columns * 4; line += 64) __builtin_prefetch(sums + line);
+  };
+  for (int64_t panel = 0; panel < kAhead; ++panel) fetch(packed + panel * panel_bytes + weight_bytes);
   for (int64_t column = 0; column < layout.columns; column += kernels.columns) {
-    const auto *column_sums = reinterpret_cast<const int32_t *>(packed + panel_weight_bytes(layout, kernels));
+    const auto *column_sums = reinterpret_cast<const int32_t *>(packed + weight_bytes);
+    fetch(packed + kAhead * panel_bytes + weight_bytes);
     for (int64_t j = column; j < column + kernels.columns; ++j) {
       const bool has_bias = !params.bias.empty() && j < layout.columns;
       const int64_t own = has_bias ? params.bias[static_cast<size_t>(first + j)] : 0;
       folded[j] = static_cast<int32_t>(own - int64_t{left} * (column_sums[j - column] - int64_t{count} * right));
     }
-    packed += int8_panel_bytes(layout, kernels, seeks_small);
+    packed += panel_bytes;
   }
 }
 
@@ -209,6 +221,26 @@ void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling::Range &range, con
 
 namespace {
 
+/* As NextPanel of floats. */
+class NextInt8Panel {
+ public:
+  /* Args: panel: nullptr: none. */
+  NextInt8Panel(const int8_t *panel, size_t bytes, int64_t fours) {
+    if (panel == nullptr || fours < costs::kLeastFetchedFours) return;
+    next_ = panel;
+    end_ = panel + bytes;
+    part_bytes_ = fours * 64;
+  }
+
+  /* What a tile fetches, nullptr when all is fetched. */
+  const int8_t *part() { return next_ < end_ ? std::exchange(next_, next_ + part_bytes_) : nullptr; }
+
+ private:
+  const int8_t *next_ = nullptr;
+  const int8_t *end_ = nullptr;
+  int64_t part_bytes_ = 0;
+};
+
 using RunTile = void (*)(const Int8GemmTile &tile);
 
 /* The tiles of one task. */
@@ -300,11 +332,14 @@ class Int8TilesOfTask {
     tile_.rows = rows_at(top);
     tile_.row_sums = row_sums_;
     std::byte *c = gemm_.c + (top * gemm_.c_stride + column) * size;
+    const bool has_next = column + kernels_.columns < range_.last_column;
+    NextInt8Panel ahead(has_next ? tile_.b + panel_bytes_ : nullptr, panel_bytes_, tile_.taps * fours_of(gemm_.layout));
     const int64_t pointers = kernels_.rows * tile_.taps;
     const int64_t bytes = kernels_.rows * gemm_.c_stride * size;
     for (int64_t left = bottom - top; left > 0; left -= kernels_.rows) {
       tile_.row_count = static_cast<int32_t>(std::min<int64_t>(kernels_.rows, left));
       tile_.c = c;
+      tile_.ahead = ahead.part();
       run_tile(tile_);
       tile_.rows += pointers;
       if (tile_.b_zero_point != 0) tile_.row_sums += kernels_.rows;
