@@ -33,8 +33,8 @@ extern "C" void multiply_bytes(const uint8_t *const *rows, int64_t stride, int64
                                int is_signed, const int8_t *panel, int32_t zero, const int32_t *row_sums, const int32_t *bias, void *c,
                                int64_t c_stride, int32_t row_count, int32_t columns, const float *scales) {
   const Int8Kernels &own = tiles().int8_in_tile_registers;
-  Int8GemmTile tile{rows, stride, taps, depth, is_signed != 0, panel, nullptr, zero, row_sums, bias, c, c_stride,
-                    row_count, columns,
+  Int8GemmTile tile{rows, stride, taps, depth, is_signed != 0, panel, nullptr, zero, row_sums, bias, c, nullptr,
+                    c_stride, row_count, columns,
                     {scales, 3, -90, 100}};
   TileState kept;
   own.begin_tiles(kept, depth);

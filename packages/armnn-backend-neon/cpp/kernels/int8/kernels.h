@@ -25,6 +25,13 @@ struct Requantization {
 /* How a level reads the left side. */
 enum class Reads { unsigned_bytes, signed_bytes, shorts };
 
+/* Accumulators as real numbers: (sum + whole) * scale + shift. */
+struct DequantisedAccumulators {
+  const int32_t *whole; /* of each column; nullptr: none */
+  float scale;
+  const float *shift; /* of each column; nullptr: none */
+};
+
 /* An int8 gemm tile: rows x columns of C = sum over taps and depth of A * B, plus bias.
  *
  * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth bytes; where table.widen is there, as many
@@ -43,6 +50,7 @@ struct Int8GemmTile {
   const int32_t *row_sums; /* by sum_rows; nullptr where b_zero_point is 0 */
   const int32_t *bias; /* of the first column, filled up to table.columns */
   void *c; /* bytes, or int32_t where scales is nullptr */
+  const DequantisedAccumulators *real; /* float32 instead of int32_t; nullptr: these */
   int64_t c_stride; /* in elements */
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
@@ -66,13 +74,6 @@ constexpr int32_t kMostSmallSum = 128; /* times 255, it fits */
 /* The shapes of tile registers that a task found, another library's or none. */
 struct alignas(64) TileState {
   uint8_t bytes[64];
-};
-
-/* Accumulators as real numbers: (sum + whole) * scale + shift. */
-struct DequantisedAccumulators {
-  const int32_t *whole; /* of each column; nullptr: none */
-  float scale;
-  const float *shift; /* of each column; nullptr: none */
 };
 
 /* Outputs side by side of a convolution with windows inside of the image, as in DirectRow; B is a
@@ -231,9 +232,6 @@ struct Int8Kernels {
   int32_t least_line_channels;
   /* Of each row of A, over taps and depth, as it is read. */
   void (*sum_rows)(const Int8GemmTile &tile, int32_t *sums);
-  /* In the place of rows of int32_t; the stride is in elements. */
-  void (*dequantise_accumulators)(const DequantisedAccumulators &as, void *sums, int64_t stride, int64_t rows,
-                                  int64_t columns);
   void (*pooling_row)(const Int8PoolingRow &row);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*add)(const Int8Addition &addition, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,

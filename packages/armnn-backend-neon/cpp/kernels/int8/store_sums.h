@@ -27,6 +27,29 @@ inline void store_sums(const Int8GemmTile &tile, const Ints (&sums)[R][V]) {
   }
 }
 
+template <typename Number>
+inline Ints load_some(const Number *numbers, int64_t n) {
+  if (numbers == nullptr) return Ints{};
+  const auto *x = reinterpret_cast<const float *>(numbers);
+  return reinterpret_cast<Ints>(n >= kLanes ? load(x) : load_part(x, n));
+}
+
+/* Sums become real numbers, in the same registers. */
+template <int R, int V>
+inline void dequantise(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
+  const DequantisedAccumulators &as = *tile.real;
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+    const int64_t left = tile.column_count - v * kLanes;
+    if (left <= 0) return;
+    const Ints whole = load_some(as.whole == nullptr ? nullptr : as.whole + v * kLanes, left);
+    const Ints shift = load_some(as.shift == nullptr ? nullptr : as.shift + v * kLanes, left);
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      const Floats number = __builtin_convertvector(sums[r][v] + whole, Floats);
+      sums[r][v] = reinterpret_cast<Ints>(number * as.scale + reinterpret_cast<Floats>(shift));
+    }
+  }
+}
+
 template <int R, int V>
 inline void finish(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
   if (tile.b_zero_point != 0) {
@@ -36,6 +59,7 @@ inline void finish(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
     }
   }
   if (tile.requantization.scales == nullptr) {
+    if (tile.real != nullptr) dequantise<R, V>(tile, sums);
     store_sums<R, V>(tile, sums);
   } else {
     store_rows<R, V>(static_cast<uint8_t *>(tile.c), tile.c_stride, tile.column_count,

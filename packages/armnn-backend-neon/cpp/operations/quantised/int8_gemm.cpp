@@ -327,6 +327,12 @@ class Int8TilesOfTask {
     const int64_t size = gemm_.scales == nullptr ? 4 : 1;
     tile_.b = reinterpret_cast<const int8_t *>(panel(column));
     tile_.bias = gemm_.bias + column;
+    if (gemm_.real != nullptr) {
+      real_ = *gemm_.real;
+      if (real_.whole != nullptr) real_.whole += column;
+      if (real_.shift != nullptr) real_.shift += column;
+      tile_.real = &real_;
+    }
     tile_.requantization.scales = gemm_.scales == nullptr ? nullptr : gemm_.scales + column;
     tile_.column_count = static_cast<int32_t>(std::min<int64_t>(kernels_.columns, range_.last_column - column));
     tile_.rows = rows_at(top);
@@ -354,6 +360,7 @@ class Int8TilesOfTask {
   int16_t *room_;
   size_t panel_bytes_;
   Int8GemmTile tile_{};
+  DequantisedAccumulators real_{};
   int32_t row_sums_[kMostTiles * kMostRows];
 };
 

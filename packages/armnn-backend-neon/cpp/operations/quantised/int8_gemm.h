@@ -79,6 +79,7 @@ struct Int8GemmTask {
   std::byte *c;
   int64_t c_stride; /* in elements */
   Int8Epilogue epilogue{};
+  const DequantisedAccumulators *real = nullptr; /* what c holds instead of int32_t, from the first column on */
 };
 
 /* What a task needs: pointers to rows and, where the kernels want them wider, some of these rows. */

@@ -84,8 +84,11 @@ class IntegerGemm final : public Operation {
     if (image_.is_there()) {
       image_.widen(frame, frame.in<uint8_t>(inputs[0]), params.left_is_signed, params.left_zero_point, image);
     }
-    const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
-                            layout_.columns};
+    const float *scale = frame.in<float>(inputs[kScale]);
+    const DequantisedAccumulators real{frame.in<int32_t>(inputs[kWhole]), scale == nullptr ? 1.0f : *scale,
+                                       frame.in<float>(inputs[kShift])};
+    const Int8GemmTask gemm{layout_, params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
+                            layout_.columns, {}, is_real_ ? &real : nullptr};
     frame.for_each(tiling_.tasks(), tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes_);
       const Indirection<uint8_t> bytes(windows_, frame.in<uint8_t>(inputs[0]), outside);
@@ -95,38 +98,28 @@ class IntegerGemm final : public Operation {
       } else {
         run_int8_gemm_task(gemm, tiling_, i, kernels, table, Indirection<uint8_t>(bytes));
       }
-      if (is_real_ || inputs[kWhole] != kNone) finish(frame, tiling_.range(i));
+      finish(frame, tiling_.range(i));
     });
   }
 
  private:
   enum Input : size_t { kWhole = 4, kScale, kShift, kInputs };
 
-  template <typename T>
-  const T *column_of(const Frame &frame, Input place, int64_t column) const {
-    return inputs[place] == kNone ? nullptr : frame.in<T>(inputs[place]) + column;
-  }
-
   /* What a task has just made. */
   void finish(const Frame &frame, const Tiling::Range &range) const {
-    const int64_t column = range.first_column;
+    const bool adds_whole = !is_real_ && inputs[kWhole] != kNone;
+    if (!adds_whole && function_.function == Function::identity) return;
     const int64_t columns = range.columns();
-    const int64_t place = range.first_row * layout_.columns + column;
-    if (!is_real_) {
-      const int32_t *whole = column_of<int32_t>(frame, kWhole, column);
+    const int64_t place = range.first_row * layout_.columns + range.first_column;
+    if (adds_whole) {
+      const int32_t *whole = frame.in<int32_t>(inputs[kWhole]) + range.first_column;
       int32_t *sums = frame.out<int32_t>(outputs[0]) + place;
       for (int64_t i = 0; i < range.rows(); ++i, sums += layout_.columns) {
         for (int64_t j = 0; j < columns; ++j) sums[j] = added(sums[j], whole[j]);
       }
       return;
     }
-    const float *scale = column_of<float>(frame, kScale, 0);
-    const DequantisedAccumulators real{column_of<int32_t>(frame, kWhole, column),
-                                       scale == nullptr ? 1.0f : *scale,
-                                       column_of<float>(frame, kShift, column)};
     float *made = frame.out<float>(outputs[0]) + place;
-    frame.kernels.int8.dequantise_accumulators(real, made, layout_.columns, range.rows(), columns);
-    if (function_.function == Function::identity) return;
     const bool is_dense = columns == layout_.columns;
     const int64_t count = is_dense ? range.rows() * columns : columns;
     for (int64_t i = 0; i < (is_dense ? 1 : range.rows()); ++i, made += layout_.columns) {
