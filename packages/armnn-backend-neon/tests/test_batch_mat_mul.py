@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 import armnn
 from armnn import DataLayout, DataType, Network, TensorInfo
 from armnn.errors import ArmnnError
+from armnn.graph import Value
+from armnn.profiling import Recorder
 
 Array = NDArray[Any]
 
@@ -74,6 +76,71 @@ def test_channels_behind_the_matrices_are_a_batch(ranks: tuple[int, int], transp
         z = runtime.load_model(net, backends=["CpuAcc"]).run({"x": x, "y": y})["z"]
     equation = "...jic,...kjc->...ikc" if transpose else "...ijc,...jkc->...ikc"
     np.testing.assert_allclose(z, np.einsum(equation, x, y), rtol=1e-5, atol=1e-5)
+
+
+def permuted(net: Network, value: Value, axes: tuple[int, ...]) -> Value:
+    return net.add_transpose(value, dim_mappings=axes)
+
+
+def some_matrices(draw: np.random.Generator, batch: tuple[int, ...], matrix: list[int]) -> Array:
+    """Return small whole numbers, whose products are exact; some axes of the batch broadcast."""
+    some = [1 if draw.random() < 0.2 else size for size in batch]
+    kept = some[draw.integers(len(batch) + 1) :] if draw.random() < 0.3 else some
+    return draw.integers(-4, 5, (*kept, *matrix)).astype("f4")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_permuted_matrices_are_read_and_written_where_they_are(
+    seed: int, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Axes of the operands and of the product are permuted around it."""
+    monkeypatch.setenv("ARMNN_CPUACC_THREADS", str(1 + seed % 2))
+    draw = np.random.default_rng(seed)
+    sizes = [1, 2, 3, 5, 12, 33, 64]
+    batch = tuple(draw.choice([1, 2, 3, 32], draw.integers(1, 3)).tolist())
+    rows, depth, columns = draw.choice(sizes, 3).tolist()
+    turns_x, turns_y = draw.integers(0, 2, 2).astype(bool).tolist()
+    x = some_matrices(draw, batch, [depth, rows] if turns_x else [rows, depth])
+    y = some_matrices(draw, batch, [columns, depth] if turns_y else [depth, columns])
+    net = Network("permuted")
+    operands, inputs = [], {}
+    for name, data in (("x", x), ("y", y)):
+        axes = draw.permutation(data.ndim)
+        inputs[name] = np.ascontiguousarray(data.transpose(np.argsort(axes)))
+        value = net.add_input(name, TensorInfo(inputs[name].shape))
+        operands.append(permuted(net, value, tuple(axes.tolist())))
+    made = net.add_batch_mat_mul(*operands, transpose_x=turns_x, transpose_y=turns_y)
+    left = np.swapaxes(x, -1, -2) if turns_x else x
+    expected = left @ (np.swapaxes(y, -1, -2) if turns_y else y)
+    axes = tuple(draw.permutation(expected.ndim).tolist())
+    made = permuted(net, made, axes)
+    expected = expected.transpose(axes)
+    if seed % 3 == 0:
+        other = draw.integers(-4, 5, expected.shape).astype("f4")
+        inputs["other"] = other
+        made = net.add_addition(made, net.add_input("other", TensorInfo(other.shape)))
+        expected = expected + other
+    net.add_output("z", made)
+    with armnn.Runtime() as runtime:
+        z = runtime.load_model(net, backends=["CpuAcc"]).run(inputs)["z"]
+    np.testing.assert_array_equal(z, expected)
+
+
+def test_rows_of_heads_are_read_where_they_are() -> None:
+    """Attention of several heads, as PyTorch writes it, copies nothing around its products."""
+    net = Network("heads")
+    value = net.add_input("x", TensorInfo((1, 20, 3 * 16)))
+    heads = net.add_reshape(value, target_shape=(1, 20, 3, 16))
+    queries = permuted(net, heads, (0, 2, 1, 3))
+    scores = net.add_softmax(net.add_batch_mat_mul(queries, permuted(net, heads, (0, 2, 3, 1))))
+    seen = permuted(net, net.add_batch_mat_mul(scores, queries), (0, 2, 1, 3))
+    net.add_output("y", net.add_reshape(seen, target_shape=(1, 20, 3 * 16)))
+    recorder = Recorder()
+    with armnn.Runtime() as runtime:
+        model = runtime.load_model(net, backends=["CpuAcc"])
+        model.run({"x": np.ones((1, 20, 48), "f4")}, profiler=recorder)
+    kernels = [each for each in recorder.events if each.details.get("category") == "kernel"]
+    assert len(kernels) == 3
 
 
 def product(x: Array, y: Array, data_type: DataType, **parameters: Any) -> Array:

@@ -71,6 +71,12 @@ struct CopyBox {
   int64_t to_offset = 0;
 };
 
+/* Where matrices go that an operation computes: rows side by side, and steps in elements. */
+struct OutputMatrices {
+  int64_t count, rows, columns;
+  int64_t matrix_step, row_step;
+};
+
 /* What an operation computes; an Elementwise is a function of float32, a CopyBox a permutation of axes. */
 using Description =
     std::variant<std::monostate, Elementwise, BinaryArithmetic, Conversion, ByteFunction, Int8Arithmetic, CopyBox>;
@@ -93,6 +99,7 @@ struct EpilogueSlots {
   std::optional<ByteFunction> *table = nullptr;
   std::optional<Int8Addition> *addition = nullptr; /* of what it computes and its last input */
   CopyBox *box = nullptr;
+  OutputMatrices *matrices = nullptr;
 };
 
 }  // namespace cpuacc

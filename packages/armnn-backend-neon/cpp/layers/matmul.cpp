@@ -2,8 +2,10 @@
 /* Layers that are a gemm, in floats, in bytes and of exact integers; Einsum where it is one, or permutes axes. */
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "costs/costs.h"
 #include "layers/lowering/int8.h"
 #include "layers/lowering/registry.h"
 #include "operations/gemm/adjugate.h"
@@ -47,10 +49,9 @@ void lower_int8_fully_connected(Lowering &l) {
   l.add(int8_gemm(left, right, l.out(), f.shape, std::move(params)));
 }
 
-/* How many matrices further each axis of the output's batch is; 0 where it broadcasts. */
-Shape batch_steps(const Shape &shape, const Shape &batch) {
+/* How much further each axis of the output's batch is; 0 where it broadcasts. Args: step: of a matrix. */
+Shape batch_steps(const Shape &shape, const Shape &batch, int64_t step) {
   Shape steps(batch.size(), 0);
-  int64_t step = 1;
   for (size_t i = 0; i + 2 < shape.size(); ++i) {
     const size_t axis = shape.size() - 3 - i;
     steps[batch.size() - 1 - i] = shape[axis] == 1 ? 0 : step;
@@ -101,8 +102,64 @@ BatchMatMul batch_mat_mul_of(const Lowering &l) {
   const Shape batch(out.begin(), out.end() - 2);
   return {left_order, right_order, output_order,
           static_cast<size_t>(right_order[right_rank - (transposes_y ? 2 : 1)]),
-          {matrix_layout(depth, out[out.size() - 1], transposes_y), out[out.size() - 2], batch, batch_steps(x, batch),
-           batch_steps(y, batch)}};
+          {matrix_layout(depth, out[out.size() - 1], transposes_y), out[out.size() - 2], batch,
+           batch_steps(x, batch, out[out.size() - 2]), batch_steps(y, batch, 1)}};
+}
+
+/* From one element to the next along each axis of an input, in memory as it was made. */
+Shape steps_as_made(const Lowering &l, size_t i, const Order &order) {
+  const Shape in_order = strides_of(in_memory(l.input(i).shape, order));
+  Shape steps(order.size());
+  for (size_t place = 0; place < order.size(); ++place) steps[static_cast<size_t>(order[place])] = in_order[place];
+  return steps;
+}
+
+/* The left matrices as they were made, without a copy of them, if the numbers of a row are side by side; else nullopt.
+ * Rows so far apart that they share a set of the first cache are copied.
+ */
+std::optional<Order> read_left_as_made(const Lowering &l, BatchMatMul &m) {
+  const Order order = l.order(0);
+  const int64_t depth = m.shape.layout.depth;
+  const Shape &shape = l.input(0).shape;
+  if (order == m.left_order || depth < 2 || elements(shape) == 0) return std::nullopt;
+  const Shape steps = steps_as_made(l, 0, order);
+  const size_t axes = order.size() - 2; /* of the batch */
+  const auto step_of = [&](size_t place) { return steps[static_cast<size_t>(m.left_order[place])]; };
+  if (step_of(axes + 1) != 1 || step_of(axes) % costs::kFloatsOfAWay == 0) return std::nullopt;
+  m.shape.left_step = step_of(axes) / depth;
+  for (size_t i = 0; i < axes; ++i) {
+    int64_t &step = m.shape.left_steps[m.shape.batch.size() - axes + i];
+    if (step != 0) step = step_of(i) / depth;
+  }
+  return order;
+}
+
+/* The same of the right matrices, which are packed: numbers of a row or of a column are side by side, and each matrix
+ * is as far from the one before it.
+ */
+std::optional<Order> read_right_as_made(const Lowering &l, BatchMatMul &m) {
+  const Order order = l.order(1);
+  WeightLayout &layout = m.shape.layout;
+  const Shape &shape = l.input(1).shape;
+  if (order == m.right_order || l.input(1).is_constant() || elements(shape) == 0) return std::nullopt;
+  const Shape steps = steps_as_made(l, 1, order);
+  const size_t axes = order.size() - 2;
+  int64_t stride = 0, matrices = 1;
+  for (size_t i = axes; i-- > 0;) {
+    const auto axis = static_cast<size_t>(m.right_order[i]);
+    if (shape[axis] == 1) continue;
+    if (stride == 0) stride = steps[axis];
+    if (steps[axis] != stride * matrices) return std::nullopt;
+    matrices *= shape[axis];
+  }
+  const int64_t column_step = steps[m.column_axis];
+  const bool is_last = static_cast<size_t>(m.right_order.back()) == m.column_axis;
+  const int64_t depth_step = steps[static_cast<size_t>(m.right_order[axes + (is_last ? 0 : 1)])];
+  if (column_step != 1 && depth_step != 1) return std::nullopt;
+  layout.column_stride = column_step;
+  layout.depth_stride = depth_step;
+  m.shape.right_stride = stride;
+  return order;
 }
 
 /* An operand's matrices, adjoint if it is asked for. */
@@ -129,9 +186,12 @@ void lower_batch_mat_mul(Lowering &l) {
   const bool is_float32 = type == ARMNN_FLOAT32;
   if (is_float32) require_floats(l);
   require(l.input(1).type == type && l.output().type == type, "both inputs and the output must have one data type", 1);
-  const BatchMatMul m = batch_mat_mul_of(l);
-  const TensorId left = matrices_of(l, 0, m.left_order, has_adjoint_left(l));
-  const TensorId right = matrices_of(l, 1, m.right_order, has_adjoint_right(l));
+  BatchMatMul m = batch_mat_mul_of(l);
+  const bool may_be_as_made = is_float32 && !has_adjoint_left(l) && !has_adjoint_right(l);
+  const Order left_order = (may_be_as_made ? read_left_as_made(l, m) : std::nullopt).value_or(m.left_order);
+  const Order right_order = (may_be_as_made ? read_right_as_made(l, m) : std::nullopt).value_or(m.right_order);
+  const TensorId left = matrices_of(l, 0, left_order, has_adjoint_left(l));
+  const TensorId right = matrices_of(l, 1, right_order, has_adjoint_right(l));
   const TensorId out = l.out(0, m.output_order);
   if (is_float32) return l.add(gemm({left, right, kNone, out}, m.shape));
   OperationPtr plain = plain_gemm(left, right, out, type, m.shape);

@@ -38,13 +38,13 @@ WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed) {
                        : WeightLayout{1, 0, depth, columns, columns, 1};
 }
 
-int64_t GemmShape::matrix_of(const Shape &steps, int64_t item) const {
-  int64_t matrix = 0;
+int64_t GemmShape::place_of(const Shape &steps, int64_t item) const {
+  int64_t place = 0;
   for (size_t axis = batch.size(); axis-- > 0;) {
-    matrix += item % batch[axis] * steps[axis];
+    place += item % batch[axis] * steps[axis];
     item /= batch[axis];
   }
-  return matrix;
+  return place;
 }
 
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
@@ -197,7 +197,16 @@ namespace {
 /* The right side may be packed ahead. */
 class Gemm final : public WithEpilogue {
  public:
-  Gemm(const WeightedTensors &tensors, GemmShape shape) : WithEpilogue(tensors), shape_(std::move(shape)) {}
+  Gemm(const WeightedTensors &tensors, GemmShape shape) : WithEpilogue(tensors), shape_(std::move(shape)) {
+    out_ = {elements(shape_.batch), shape_.rows, shape_.layout.columns, shape_.rows * shape_.layout.columns,
+            shape_.layout.columns};
+  }
+
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots = WithEpilogue::epilogue_slots();
+    if (!has_residual()) slots.matrices = &out_;
+    return slots;
+  }
 
   int64_t bias_count() const override { return shape_.layout.columns; }
 
@@ -229,7 +238,8 @@ class Gemm final : public WithEpilogue {
                              : gemm_work(shape_.rows, layout, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
     kernel = "gemm" + recipe_of(panels_);
-    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe);
+    const int64_t stride = shape_.right_stride == 0 ? numbers : shape_.right_stride;
+    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, stride, recipe);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }
 
@@ -258,17 +268,18 @@ class Gemm final : public WithEpilogue {
     frame.for_each(elements(shape_.batch) * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       const int64_t item = i / tasks;
       auto *table = frame.scratch_of<const Number *>(thread, thread_bytes_);
-      const Number *rows = left + shape_.left_of(item) * shape_.rows * stride;
-      const int64_t place = item * shape_.rows * layout.columns;
+      const EvenRows<Number> rows{left + shape_.left_of(item) * stride, shape_.left_step * stride};
+      const int64_t place = item * out_.matrix_step;
       const GemmTask<Number> gemm =
           panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * packed_.bytes(),
                              reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),
-                             stored(frame) + place, layout.columns, epilogue(frame, 0, place));
-      run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table, EvenRows<Number>{rows, stride});
+                             stored(frame) + place, out_.row_step, epilogue(frame, 0, place));
+      run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table, EvenRows<Number>(rows));
     });
   }
 
   GemmShape shape_;
+  OutputMatrices out_{};
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
   RoundedRows rounded_; /* the left side, in bfloat16 */
@@ -286,7 +297,7 @@ OperationPtr gemm(const WeightedTensors &tensors, GemmShape shape) {
 
 OperationPtr gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout, int64_t rows,
                               int64_t matrices, bool is_left_shared) {
-  return gemm({left, right, kNone, to}, {layout, rows, {matrices}, {is_left_shared ? 0 : 1}, {1}});
+  return gemm({left, right, kNone, to}, {layout, rows, {matrices}, {is_left_shared ? 0 : rows}, {1}});
 }
 
 }  // namespace cpuacc

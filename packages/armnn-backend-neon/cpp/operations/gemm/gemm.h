@@ -39,15 +39,17 @@ struct GemmShape {
   WeightLayout layout; /* of a right matrix */
   int64_t rows;
   Shape batch = {};
-  Shape left_steps = {}; /* of the batch axes, in matrices; 0 where it broadcasts */
-  Shape right_steps = {};
+  Shape left_steps = {}; /* of the batch axes, in rows; 0 where it broadcasts */
+  Shape right_steps = {}; /* in matrices */
+  int64_t left_step = 1; /* from a row of the left side to the next one, in rows */
+  int64_t right_stride = 0; /* from a right matrix to the next one, in elements; 0: as many as it has */
 
-  /* Which of the matrices of an operand belongs to an item of the batch. */
-  int64_t left_of(int64_t item) const { return matrix_of(left_steps, item); }
-  int64_t right_of(int64_t item) const { return matrix_of(right_steps, item); }
+  /* The first row, and which of the right matrices belong to an item of the batch. */
+  int64_t left_of(int64_t item) const { return place_of(left_steps, item); }
+  int64_t right_of(int64_t item) const { return place_of(right_steps, item); }
 
  private:
-  int64_t matrix_of(const Shape &steps, int64_t item) const;
+  int64_t place_of(const Shape &steps, int64_t item) const;
 };
 
 /* Panels of kernels.columns columns; in each, for every tap and k, one row. */
@@ -300,6 +302,7 @@ class WithEpilogue : public Operation {
   bool may_overwrite(size_t input) const override { return is_residual(input); }
 
  protected:
+  bool has_residual() const { return has_residual_; }
   bool is_residual(size_t input) const { return has_residual_ && input + 1 == inputs.size(); }
   /* Sees in which format the residual and the output are stored. */
   void note_storage(const Setup &setup);

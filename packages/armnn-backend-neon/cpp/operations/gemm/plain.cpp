@@ -48,7 +48,7 @@ class PlainGemm final : public Operation {
     const double ns = static_cast<double>(std::max(size, layout.columns)) * costs::kElementNs;
     frame.for_each(elements(shape_.batch) * shape_.rows, ns, [&](int64_t i, int32_t) {
       const int64_t item = i / shape_.rows;
-      const int64_t left_row = shape_.left_of(item) * shape_.rows + i % shape_.rows;
+      const int64_t left_row = shape_.left_of(item) + i % shape_.rows;
       multiply_row(frame.in<T>(inputs[0]) + left_row * layout.depth,
                    frame.in<T>(inputs[1]) + shape_.right_of(item) * size, layout,
                    frame.out<T>(outputs[0]) + i * layout.columns);

@@ -428,7 +428,7 @@ class Int8Gemm final : public WithInt8Epilogue {
     const int64_t tasks = tiling_.tasks();
     frame.for_each(elements(shape_.batch) * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       const int64_t item = i / tasks;
-      const uint8_t *rows = frame.in<uint8_t>(inputs[0]) + shape_.left_of(item) * shape_.rows * layout.depth;
+      const uint8_t *rows = frame.in<uint8_t>(inputs[0]) + shape_.left_of(item) * layout.depth;
       const int64_t matrix = shape_.right_of(item);
       const Int8GemmTask gemm{layout,
                               params_,

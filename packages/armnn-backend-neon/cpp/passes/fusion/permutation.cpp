@@ -43,12 +43,31 @@ std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
   }
 }
 
+/* Lets matrices, which are dense, go where the axes of theirs are permuted to, if rows stay side by side. */
+bool permute(OutputMatrices &matrices, const CopyBox &box) {
+  const int64_t size = matrices.rows * matrices.columns;
+  if (box.shape.size() != 3 || matrices.matrix_step != size || matrices.row_step != matrices.columns) return false;
+  const auto axis_of = [&](int64_t count, int64_t step) {
+    size_t axis = 0;
+    while (axis < 3 && (box.shape[axis] != count || box.from[axis] != step)) ++axis;
+    return axis;
+  };
+  const size_t matrix = axis_of(matrices.count, size);
+  const size_t row = axis_of(matrices.rows, matrices.columns);
+  const size_t column = axis_of(matrices.columns, 1);
+  if (matrix == 3 || row == 3 || column == 3 || box.to[column] != 1) return false;
+  matrices.matrix_step = box.to[matrix];
+  matrices.row_step = box.to[row];
+  return true;
+}
+
 }  // namespace
 
 Operation *fuse_permutation(const Candidate &candidate) {
   const auto *later = candidate.computes<CopyBox>();
   if (later == nullptr) return nullptr;
   const auto [producer, slots] = candidate.producer_of_memory(0);
+  if (slots.matrices != nullptr) return permute(*slots.matrices, *later) ? producer : nullptr;
   if (slots.box == nullptr) return nullptr;
   std::optional<CopyBox> both = composed(*slots.box, *later);
   if (!both || !is_fast(*both)) return nullptr;
