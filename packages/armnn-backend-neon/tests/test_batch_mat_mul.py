@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 import armnn
 from armnn import DataLayout, DataType, Network, TensorInfo
 from armnn.errors import ArmnnError
-from armnn.graph import Value
 from armnn.profiling import Recorder
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
 
 Array = NDArray[Any]
 
@@ -83,7 +85,10 @@ def permuted(net: Network, value: Value, axes: tuple[int, ...]) -> Value:
 
 
 def some_matrices(draw: np.random.Generator, batch: tuple[int, ...], matrix: list[int]) -> Array:
-    """Return small whole numbers, whose products are exact; some axes of the batch broadcast."""
+    """Return small whole numbers, whose products are exact.
+
+    Some axes of the batch broadcast.
+    """
     some = [1 if draw.random() < 0.2 else size for size in batch]
     kept = some[draw.integers(len(batch) + 1) :] if draw.random() < 0.3 else some
     return draw.integers(-4, 5, (*kept, *matrix)).astype("f4")
@@ -93,7 +98,7 @@ def some_matrices(draw: np.random.Generator, batch: tuple[int, ...], matrix: lis
 def test_permuted_matrices_are_read_and_written_where_they_are(
     seed: int, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Axes of the operands and of the product are permuted around it."""
+    """Axes are permuted before and after the product."""
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", str(1 + seed % 2))
     draw = np.random.default_rng(seed)
     sizes = [1, 2, 3, 5, 12, 33, 64]
@@ -105,10 +110,10 @@ def test_permuted_matrices_are_read_and_written_where_they_are(
     net = Network("permuted")
     operands, inputs = [], {}
     for name, data in (("x", x), ("y", y)):
-        axes = draw.permutation(data.ndim)
-        inputs[name] = np.ascontiguousarray(data.transpose(np.argsort(axes)))
+        order = draw.permutation(data.ndim)
+        inputs[name] = np.ascontiguousarray(data.transpose(np.argsort(order)))
         value = net.add_input(name, TensorInfo(inputs[name].shape))
-        operands.append(permuted(net, value, tuple(axes.tolist())))
+        operands.append(permuted(net, value, tuple(order.tolist())))
     made = net.add_batch_mat_mul(*operands, transpose_x=turns_x, transpose_y=turns_y)
     left = np.swapaxes(x, -1, -2) if turns_x else x
     expected = left @ (np.swapaxes(y, -1, -2) if turns_y else y)
@@ -127,7 +132,7 @@ def test_permuted_matrices_are_read_and_written_where_they_are(
 
 
 def test_rows_of_heads_are_read_where_they_are() -> None:
-    """Attention of several heads, as PyTorch writes it, copies nothing around its products."""
+    """Attention of heads copies nothing around its products."""
     net = Network("heads")
     value = net.add_input("x", TensorInfo((1, 20, 3 * 16)))
     heads = net.add_reshape(value, target_shape=(1, 20, 3, 16))

@@ -249,7 +249,7 @@ def test_rows_of_any_length_become_shares_of_one(
 def test_rows_that_become_shares_together_are_as_alone(
     compute: Callable[..., Array], columns: int
 ) -> None:
-    """Some of them overflow before they are multiplied with a small number."""
+    """Some of them overflow before a small number scales them."""
     x = np.random.default_rng(columns).standard_normal((19, columns), np.float32) * 4
     x[7, :3], x[12, :2] = (3e38, -3e38, 1e38), (np.inf, 1.0)
     for beta, has_logarithm in product((1.0, -1e-36), (False, True)):
