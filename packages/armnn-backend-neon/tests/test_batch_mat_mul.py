@@ -131,19 +131,20 @@ def test_permuted_matrices_are_read_and_written_where_they_are(
     np.testing.assert_array_equal(z, expected)
 
 
-def test_rows_of_heads_are_read_where_they_are() -> None:
+@pytest.mark.parametrize("batch", [1, 3])
+def test_rows_of_heads_are_read_where_they_are(batch: int) -> None:
     """Attention of heads copies nothing around its products."""
     net = Network("heads")
-    value = net.add_input("x", TensorInfo((1, 20, 3 * 16)))
-    heads = net.add_reshape(value, target_shape=(1, 20, 3, 16))
+    value = net.add_input("x", TensorInfo((batch, 20, 3 * 16)))
+    heads = net.add_reshape(value, target_shape=(batch, 20, 3, 16))
     queries = permuted(net, heads, (0, 2, 1, 3))
     scores = net.add_softmax(net.add_batch_mat_mul(queries, permuted(net, heads, (0, 2, 3, 1))))
     seen = permuted(net, net.add_batch_mat_mul(scores, queries), (0, 2, 1, 3))
-    net.add_output("y", net.add_reshape(seen, target_shape=(1, 20, 3 * 16)))
+    net.add_output("y", net.add_reshape(seen, target_shape=(batch, 20, 3 * 16)))
     recorder = Recorder()
     with armnn.Runtime() as runtime:
         model = runtime.load_model(net, backends=["CpuAcc"])
-        model.run({"x": np.ones((1, 20, 48), "f4")}, profiler=recorder)
+        model.run({"x": np.ones((batch, 20, 48), "f4")}, profiler=recorder)
     kernels = [each for each in recorder.events if each.details.get("category") == "kernel"]
     assert len(kernels) == 3
 

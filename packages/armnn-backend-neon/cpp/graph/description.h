@@ -71,10 +71,25 @@ struct CopyBox {
   int64_t to_offset = 0;
 };
 
-/* Where matrices go that an operation computes: rows side by side, and steps in elements. */
+/* Where one of several things begins that are numbered along axes, the last one first. */
+inline int64_t place_of(const Shape &counts, const Shape &steps, int64_t number) {
+  int64_t place = 0;
+  for (size_t axis = counts.size(); axis-- > 0; number /= counts[axis]) place += number % counts[axis] * steps[axis];
+  return place;
+}
+
+struct Places {
+  Shape counts; /* along each axis */
+  Shape steps; /* from one to the next one */
+
+  int64_t of(int64_t number) const { return place_of(counts, steps, number); }
+};
+
+/* Where matrices go that an operation computes; steps are in elements, and numbers of a row side by side. */
 struct OutputMatrices {
-  int64_t count, rows, columns;
-  int64_t matrix_step, row_step;
+  Places places;
+  int64_t rows, columns;
+  int64_t row_step;
 };
 
 /* What an operation computes; an Elementwise is a function of float32, a CopyBox a permutation of axes. */

@@ -134,9 +134,7 @@ std::optional<Order> read_left_as_made(const Lowering &l, BatchMatMul &m) {
   return order;
 }
 
-/* The same of the right matrices, which are packed: numbers of a row or of a column are side by side, and each matrix
- * is as far from the one before it.
- */
+/* The same of the right matrices, which are packed, if the numbers of a row or of a column are side by side. */
 std::optional<Order> read_right_as_made(const Lowering &l, BatchMatMul &m) {
   const Order order = l.order(1);
   WeightLayout &layout = m.shape.layout;
@@ -144,21 +142,17 @@ std::optional<Order> read_right_as_made(const Lowering &l, BatchMatMul &m) {
   if (order == m.right_order || l.input(1).is_constant() || elements(shape) == 0) return std::nullopt;
   const Shape steps = steps_as_made(l, 1, order);
   const size_t axes = order.size() - 2;
-  int64_t stride = 0, matrices = 1;
-  for (size_t i = axes; i-- > 0;) {
-    const auto axis = static_cast<size_t>(m.right_order[i]);
-    if (shape[axis] == 1) continue;
-    if (stride == 0) stride = steps[axis];
-    if (steps[axis] != stride * matrices) return std::nullopt;
-    matrices *= shape[axis];
-  }
   const int64_t column_step = steps[m.column_axis];
   const bool is_last = static_cast<size_t>(m.right_order.back()) == m.column_axis;
   const int64_t depth_step = steps[static_cast<size_t>(m.right_order[axes + (is_last ? 0 : 1)])];
   if (column_step != 1 && depth_step != 1) return std::nullopt;
   layout.column_stride = column_step;
   layout.depth_stride = depth_step;
-  m.shape.right_stride = stride;
+  for (size_t i = 0; i < axes; ++i) {
+    const auto axis = static_cast<size_t>(m.right_order[i]);
+    m.shape.right_places.counts.push_back(shape[axis]);
+    m.shape.right_places.steps.push_back(steps[axis]);
+  }
   return order;
 }
 

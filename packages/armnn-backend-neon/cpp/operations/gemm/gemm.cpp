@@ -38,15 +38,6 @@ WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed) {
                        : WeightLayout{1, 0, depth, columns, columns, 1};
 }
 
-int64_t GemmShape::place_of(const Shape &steps, int64_t item) const {
-  int64_t place = 0;
-  for (size_t axis = batch.size(); axis-- > 0;) {
-    place += item % batch[axis] * steps[axis];
-    item /= batch[axis];
-  }
-  return place;
-}
-
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
   const int64_t panels = ratio_up(layout.columns, kernels.columns);
   return static_cast<size_t>(panels * kernels.columns * layout.taps * layout.depth) * sizeof(float);
@@ -198,8 +189,9 @@ namespace {
 class Gemm final : public WithEpilogue {
  public:
   Gemm(const WeightedTensors &tensors, GemmShape shape) : WithEpilogue(tensors), shape_(std::move(shape)) {
-    out_ = {elements(shape_.batch), shape_.rows, shape_.layout.columns, shape_.rows * shape_.layout.columns,
-            shape_.layout.columns};
+    const int64_t columns = shape_.layout.columns;
+    out_ = {{shape_.batch, strides_of(shape_.batch)}, shape_.rows, columns, columns};
+    for (int64_t &step : out_.places.steps) step *= shape_.rows * columns;
   }
 
   EpilogueSlots epilogue_slots() override {
@@ -238,8 +230,7 @@ class Gemm final : public WithEpilogue {
                              : gemm_work(shape_.rows, layout, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
     kernel = "gemm" + recipe_of(panels_);
-    const int64_t stride = shape_.right_stride == 0 ? numbers : shape_.right_stride;
-    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, stride, recipe);
+    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe, shape_.right_places);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }
 
@@ -269,7 +260,7 @@ class Gemm final : public WithEpilogue {
       const int64_t item = i / tasks;
       auto *table = frame.scratch_of<const Number *>(thread, thread_bytes_);
       const EvenRows<Number> rows{left + shape_.left_of(item) * stride, shape_.left_step * stride};
-      const int64_t place = item * out_.matrix_step;
+      const int64_t place = out_.places.of(item);
       const GemmTask<Number> gemm =
           panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * packed_.bytes(),
                              reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),

@@ -42,14 +42,11 @@ struct GemmShape {
   Shape left_steps = {}; /* of the batch axes, in rows; 0 where it broadcasts */
   Shape right_steps = {}; /* in matrices */
   int64_t left_step = 1; /* from a row of the left side to the next one, in rows */
-  int64_t right_stride = 0; /* from a right matrix to the next one, in elements; 0: as many as it has */
+  Places right_places = {}; /* of the right matrices, in elements; no axis: one is behind the other */
 
   /* The first row, and which of the right matrices belong to an item of the batch. */
-  int64_t left_of(int64_t item) const { return place_of(left_steps, item); }
-  int64_t right_of(int64_t item) const { return place_of(right_steps, item); }
-
- private:
-  int64_t place_of(const Shape &steps, int64_t item) const;
+  int64_t left_of(int64_t item) const { return place_of(batch, left_steps, item); }
+  int64_t right_of(int64_t item) const { return place_of(batch, right_steps, item); }
 };
 
 /* Panels of kernels.columns columns; in each, for every tap and k, one row. */

@@ -224,11 +224,13 @@ void pack_weights(PanelStorage panels, const float *weights, const WeightLayout 
 }
 
 size_t PackedMatrices::prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout,
-                               int64_t count, int64_t stride, const std::string &recipe) {
+                               int64_t count, int64_t stride, const std::string &recipe,
+                               const Places &places) {
   panels_ = panels;
   layout_ = layout;
   count_ = count;
   stride_ = stride;
+  places_ = places;
   bytes_ = packed_bytes(panels, layout, setup.kernels);
   const size_t all_bytes = bytes_ * static_cast<size_t>(count);
   const auto *source = static_cast<const float *>(setup[weights].constant);
@@ -262,7 +264,8 @@ void PackedMatrices::pack_ahead(const float *weights, const Setup &setup, std::b
 }
 
 void PackedMatrices::pack(const float *weights, int64_t i, const Kernels &kernels, std::byte *memory) const {
-  pack_weights(panels_, weights + i * stride_, layout_, kernels, memory + static_cast<size_t>(i) * bytes_);
+  const int64_t place = places_.counts.empty() ? i * stride_ : places_.of(i);
+  pack_weights(panels_, weights + place, layout_, kernels, memory + static_cast<size_t>(i) * bytes_);
 }
 
 const std::byte *PackedMatrices::packed(const Frame &frame, TensorId weights, std::byte *memory) const {

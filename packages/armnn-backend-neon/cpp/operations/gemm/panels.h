@@ -58,10 +58,10 @@ class PackedMatrices {
  public:
   /* Returns the bytes of scratch memory that a run needs for them. A constant is not read any more then.
    *
-   * Args: stride: from a matrix to the next one; recipe: as above.
+   * Args: stride: from a matrix to the next one; recipe: as above; places: where those are that are no constants.
    */
   size_t prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout, int64_t count,
-                 int64_t stride, const std::string &recipe);
+                 int64_t stride, const std::string &recipe, const Places &places = {});
   /* Packs what is not packed ahead. Args: memory: as many bytes as prepare asked for. */
   const std::byte *packed(const Frame &frame, TensorId weights, std::byte *memory) const;
   /* Of one matrix. */
@@ -75,6 +75,7 @@ class PackedMatrices {
   WeightLayout layout_{};
   int64_t count_ = 0;
   int64_t stride_ = 0;
+  Places places_; /* no axis: as the stride says */
   size_t bytes_ = 0;
   std::shared_ptr<const void> ahead_;
 };

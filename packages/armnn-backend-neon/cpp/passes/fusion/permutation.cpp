@@ -45,18 +45,26 @@ std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
 
 /* Lets matrices, which are dense, go where the axes of theirs are permuted to, if rows stay side by side. */
 bool permute(OutputMatrices &matrices, const CopyBox &box) {
-  const int64_t size = matrices.rows * matrices.columns;
-  if (box.shape.size() != 3 || matrices.matrix_step != size || matrices.row_step != matrices.columns) return false;
+  if (matrices.row_step != matrices.columns) return false; /* they are permuted by now */
   const auto axis_of = [&](int64_t count, int64_t step) {
     size_t axis = 0;
-    while (axis < 3 && (box.shape[axis] != count || box.from[axis] != step)) ++axis;
+    while (axis < box.shape.size() && (box.shape[axis] != count || box.from[axis] != step)) ++axis;
     return axis;
   };
-  const size_t matrix = axis_of(matrices.count, size);
-  const size_t row = axis_of(matrices.rows, matrices.columns);
-  const size_t column = axis_of(matrices.columns, 1);
-  if (matrix == 3 || row == 3 || column == 3 || box.to[column] != 1) return false;
-  matrices.matrix_step = box.to[matrix];
+  const size_t none = box.shape.size();
+  const size_t column = axis_of(matrices.columns, 1), row = axis_of(matrices.rows, matrices.columns);
+  if (column == none || row == none || column == row || box.to[column] != 1) return false;
+  Places places = matrices.places;
+  size_t found = 2;
+  for (size_t i = places.counts.size(); i-- > 0;) {
+    if (places.counts[i] == 1) continue;
+    const size_t axis = axis_of(places.counts[i], places.steps[i]);
+    if (axis == none || axis == column || axis == row) return false;
+    places.steps[i] = box.to[axis];
+    ++found;
+  }
+  if (found != none) return false;
+  matrices.places = std::move(places);
   matrices.row_step = box.to[row];
   return true;
 }
