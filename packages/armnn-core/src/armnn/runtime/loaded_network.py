@@ -176,7 +176,7 @@ class LoadedNetwork(NetworkFacts):
         watched = timeout is not None or cancel is not None or profiler is not None
         try:
             if not watched and self._importing is None:
-                made = self._runs.run_again_with(given, targets)
+                made = self._run_again(given, targets)
                 if made is None:
                     made = self._runs.run_first(self._expected.checked(given), targets)
             else:
@@ -469,7 +469,7 @@ class LoadedNetwork(NetworkFacts):
         control = checked_control(timeout, cancel, profiler)
         plans, importing = self._plans, self._importing
         if profiler is None and importing is None:
-            made = self._runs.run_again_with(given, targets, control)
+            made = self._run_again(given, targets, control)
             if made is None:
                 made = self._runs.run_first(self._expected.checked(given), targets, control)
             return made

@@ -43,37 +43,27 @@ class RepeatedRuns:
         self._places = deque((None,) * POOL_LIMIT)  # those left; likewise
         self._has_ended = False
 
-    def run_again(self, inputs: Inputs) -> dict[str, NDArray[Any]] | None:
+    def run_again(
+        self, inputs: Inputs, targets: Targets | None = None, control: RunControl | None = None
+    ) -> dict[str, NDArray[Any]] | None:
         """Run with an earlier reservation; return None if none fits.
 
-        What it returns knows the second names of outputs.
+        Without targets and control, what it returns knows the second names of outputs.
         """
         try:
             reservation = self._take()  # the last one used: its memory is in the cache
         except IndexError:
             return None
         try:
-            outputs = reservation.repeat(inputs)
+            if targets is None and control is None:
+                outputs = reservation.repeat(inputs)
+            else:
+                outputs = reservation.repeat_with(inputs, targets, control)
         except BaseException:
-            self._drop(reservation)
-            raise
-        self._wait(reservation)
-        if self._has_ended:
-            self.release()
-        return outputs
-
-    def run_again_with(
-        self, inputs: Inputs, targets: Targets | None, control: RunControl | None = None
-    ) -> dict[str, NDArray[Any]] | None:
-        """Do the same with arrays of the caller's, or limits."""
-        try:
-            reservation = self._take()
-        except IndexError:
-            return None
-        try:
-            outputs = reservation.repeat_with(inputs, targets, control)
-        except BaseException:
-            self._drop(reservation)
+            try:
+                reservation.spoil()
+            finally:
+                self._give_back(reservation)
             raise
         self._wait(reservation)
         if self._has_ended:
@@ -132,13 +122,6 @@ class RepeatedRuns:
         """Keep nothing from now on."""
         self._has_ended = True  # first: who sees it too late finds that the other looks again
         self.release()
-
-    def _drop(self, reservation: Reservation) -> None:
-        """Give back what a failed run left."""
-        try:
-            reservation.spoil()
-        finally:
-            self._give_back(reservation)
 
     def _give_back(self, reservation: Reservation) -> None:
         try:
