@@ -136,7 +136,6 @@ struct TileOf : TileOutput {
   const Number *b;
   const Number *ahead; /* weights read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
   int64_t all_rows; /* of the gemm */
-  bool is_in_order; /* a row's bits are the same beside any number of rows, as bfloat16's always are */
   /* Float32 of an even depth: the last columns, paired_columns at most, are packed in pairs. The row of an even k ends
    * with both numbers of a column side by side, that of k + 1 with nothing.
    */
@@ -161,18 +160,21 @@ struct RasterTile : TileOutput {
   int64_t x; /* of the first pixel */
 };
 
-/* Outputs side by side of a convolution with windows inside of the image: sums over taps and depth
- * of A * B, where a tap is a row of the window and holds depth numbers. What an output sees begins step
- * numbers behind what the one before it sees. B is a panel as in GemmTile; row_count is not read.
+/* The same for any number of rows that begin at equal distances: those of a matrix, or windows side by side that are
+ * inside of an image, where a tap is a row of the window. A row's bits are the same beside any number of rows. B is a
+ * panel as in TileOf; row_count is not read.
  */
-struct DirectRow : TileOutput {
-  const float *image; /* the first tap of the first output */
-  int64_t count; /* outputs */
-  int64_t step;
+struct GemmRows : TileOutput {
+  const float *a; /* the first tap of the first row */
+  int64_t count; /* of rows */
+  int64_t step; /* numbers from a row to the next one */
   int64_t taps;
   int64_t tap_step; /* from a tap to the next one */
   int64_t depth;
   const float *b;
+  const float *ahead; /* weights read soon, which the first tiles fetch; nullptr: none */
+  int64_t ahead_bytes;
+  bool has_paired_tail; /* as in TileOf */
 };
 
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */
@@ -322,7 +324,7 @@ struct Kernels {
   int32_t columns;
   int32_t paired_columns; /* of a tail in pairs; 0: gemm_tile reads none */
   void (*gemm_tile)(const GemmTile &tile);
-  void (*direct_row)(const DirectRow &row);
+  void (*gemm_rows)(const GemmRows &rows);
   /* nullptr at a level that has no instructions for bfloat16, as the next one. */
   void (*gemm_tile_bfloat16)(const GemmTileBfloat16 &tile);
   int32_t rows_bfloat16; /* of a tile of C */

@@ -108,8 +108,7 @@ class Attention final : public Operation {
     const Epilogue nothing{nullptr, nullptr, {Function::identity, 0.0f, 0.0f}};
     const GemmTask<Number> task{layout, reinterpret_cast<const Number *>(packed), {to}, layout.columns, nothing};
     run_gemm_task(task, tiling(count, layout.columns, frame.kernels), 0, frame.kernels,
-                  reinterpret_cast<const Number **>(memory),
-                  [&](int64_t row, const Number **pointer, int64_t) { *pointer = left + row * layout.depth; });
+                  reinterpret_cast<const Number **>(memory), EvenRows<Number>{left, layout.depth});
   }
 
   /* Turns the scores of one query into the weights of its keys; those that it does not see weigh 0. */

@@ -8,37 +8,32 @@
 
 #include "costs/costs.h"
 #include "operations/convolution/convolution.h"
+#include "operations/convolution/indirection.h"
 #include "operations/gemm/panels.h"
 #include "operations/gemm/work.h"
 
 namespace cpuacc {
 namespace {
 
-/* Pieces of a row of outputs as the direct kernel takes them: whole tiles, then 8, 4, 2 and 1. */
+/* Pieces of a row of outputs as the kernel takes them: tiles of as many outputs as possible, all about alike. */
 void add_direct_outputs(costs::Work &work, int64_t outputs, double times, int64_t steps, const PanelWidth &panel,
                         const Kernels &kernels) {
-  for (const int64_t height : {int64_t{kernels.rows}, int64_t{8}, int64_t{4}, int64_t{2}, int64_t{1}}) {
-    if (height > kernels.rows) continue;
-    const auto calls = static_cast<double>(outputs / height) * times * panel.count;
-    outputs %= height;
-    const double whole = std::floor(panel.registers);
-    const double half = std::ceil(panel.registers) - whole;
-    const double sums = static_cast<double>(height) * (whole + half);
-    const auto all_steps = calls * static_cast<double>(steps);
-    const double row_steps = all_steps * static_cast<double>(height);
-    work.add(costs::direct_multiply_add, row_steps * whole * kernels.lanes)
-        .add(costs::direct_half_multiply_add, row_steps * half * kernels.lanes / 2)
-        .add(costs::direct_step, row_steps)
-        .add(costs::direct_wait, all_steps * std::max(0.0, costs::kInFlight - sums))
-        .add(costs::direct_stored, calls * sums)
-        .add(costs::direct_call, calls);
-  }
+  const auto calls = static_cast<double>(ratio_up(outputs, int64_t{kernels.rows})) * times * panel.count;
+  const double whole = std::floor(panel.registers);
+  const double half = std::ceil(panel.registers) - whole;
+  const double sums = static_cast<double>(outputs) * times * panel.count * (whole + half);
+  const double row_steps = static_cast<double>(outputs * steps) * times * panel.count;
+  work.add(costs::direct_multiply_add, row_steps * whole * kernels.lanes)
+      .add(costs::direct_half_multiply_add, row_steps * half * kernels.lanes / 2)
+      .add(costs::direct_step, row_steps)
+      .add(costs::direct_wait, static_cast<double>(steps) * std::max(0.0, costs::kInFlight * calls - sums))
+      .add(costs::direct_stored, sums)
+      .add(costs::direct_call, calls);
 }
 
 costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kernels &kernels) {
   const int64_t steps = layout.taps * layout.depth;
-  const int64_t least = kernels.lanes > costs::kLeastLanes ? kernels.lanes / 2 : kernels.lanes;
-  const PanelWidths panels = panel_widths(layout.columns, kernels, least);
+  const PanelWidths panels = panel_widths(layout.columns, kernels, false);
   const int64_t rows = w.batch * w.output_height;
   const bool is_narrow = w.output_width <= costs::kNarrowImage;
   const int64_t border = is_narrow ? 0 : std::min(ratio_up(w.pad_left, w.stride_x), w.output_width / 2);
@@ -64,6 +59,7 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
   costs::Work work = is_rounded ? rounded_gemm_work(rows, layout, pixels, kernels)
                                 : gemm_work(rows, with_paired_tail(layout, kernels), kernels);
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
+  if (!is_rounded && !are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps));
   const int64_t distance = w.stride_x * w.channels;
   const bool copies_crowded = layout.taps == 1 && layout.columns > kernels.columns;
   if (!copies_crowded && distance % costs::kFloatsOfAWay == 0) {

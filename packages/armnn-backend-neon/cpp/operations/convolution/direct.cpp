@@ -44,8 +44,8 @@ class DirectConvolution final : public WithEpilogue {
     const int64_t columns = layout_.columns;
     const int64_t width = frame.kernels.columns;
     const int64_t place = (row * windows_.output_width + seen.first) * columns;
-    DirectRow direct{};
-    direct.image = seen.image;
+    GemmRows direct{};
+    direct.a = seen.image;
     direct.count = seen.last - seen.first;
     direct.step = windows_.stride_x * windows_.channels;
     direct.taps = seen.taps;
@@ -60,7 +60,7 @@ class DirectConvolution final : public WithEpilogue {
       const Stored to = stored(frame) + (place + column);
       direct.c = to.exact;
       direct.rounded_c = to.rounded;
-      frame.kernels.direct_row(direct);
+      frame.kernels.gemm_rows(direct);
     }
   }
 

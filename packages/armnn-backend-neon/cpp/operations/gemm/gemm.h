@@ -228,6 +228,9 @@ class NextPanel {
     return fetched_ < numbers_ ? panel_ + std::exchange(fetched_, fetched_ + numbers_of_part_) : nullptr;
   }
 
+  const Number *all() const { return panel_; }
+  int64_t bytes() const { return numbers_ * static_cast<int64_t>(sizeof(Number)); }
+
  private:
   const Number *panel_ = nullptr;
   int64_t numbers_ = 0;
@@ -235,45 +238,110 @@ class NextPanel {
   int64_t numbers_of_part_ = 0;
 };
 
-/* Computes one task. Args: point: as for point_rows. */
+/* The columns of a task that a panel of weights has. */
+template <typename Number>
+class PanelOfTask {
+ public:
+  PanelOfTask(const GemmTask<Number> &gemm, const Tiling::Range &range, int64_t column, const Kernels &kernels)
+      : gemm_(gemm), kernels_(kernels), column_(column), last_column_(range.last_column) {}
+
+  bool has_paired_tail() const {
+    return gemm_.layout.has_paired_tail && column_ + kernels_.columns > gemm_.layout.columns;
+  }
+
+  NextPanel<Number> next() const {
+    const bool is_there = column_ + kernels_.columns < last_column_ && !gemm_.converts_panels();
+    const Number *panel = is_there ? panel_of(gemm_, column_ + kernels_.columns, kernels_) : nullptr;
+    return {panel, gemm_.layout.taps * packed_depth(gemm_.layout.depth, panel), kernels_};
+  }
+
+  /* Of every row, but for where it is. */
+  void set_output(TileOutput &tile) const {
+    tile.bias = gemm_.epilogue.bias == nullptr ? nullptr : gemm_.epilogue.bias + column_;
+    tile.function = gemm_.epilogue.function;
+    tile.c_stride = gemm_.c_stride;
+    tile.residual_stride = gemm_.c_stride;
+    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels_.columns, last_column_ - column_));
+  }
+
+  void move_to_row(TileOutput &tile, int64_t row) const {
+    const int64_t place = row * gemm_.c_stride + column_;
+    const auto at_place = [&](const auto *rows) { return rows == nullptr ? nullptr : rows + place; };
+    const Stored to = gemm_.to + place;
+    tile.c = to.exact;
+    tile.rounded_c = to.rounded;
+    tile.residual = at_place(gemm_.epilogue.residual);
+    tile.rounded_residual = at_place(gemm_.epilogue.rounded_residual);
+  }
+
+ private:
+  const GemmTask<Number> &gemm_;
+  const Kernels &kernels_;
+  int64_t column_, last_column_;
+};
+
+/* Computes one task of rows that have a pointer each. Args: point: as for point_rows. */
 template <typename Number, typename Point>
-void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
-                   const Number **pointers, Point &&point) {
-  const auto [first_row, last_row, first_column, last_column] = tiling.range(task);
+void run_pointed_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
+                      const Number **pointers, Point &&point) {
+  const Tiling::Range range = tiling.range(task);
   const int64_t taps = gemm.layout.taps;
   const int64_t height = tile_rows(kernels, gemm.packed);
-  point_rows(tiling.range(task), taps, height, pointers, point);
+  point_rows(range, taps, height, pointers, point);
   const TilesOfTask<Number> tiles(kernels, gemm.layout.depth);
-  for (int64_t column = first_column; column < last_column; column += kernels.columns) {
+  for (int64_t column = range.first_column; column < range.last_column; column += kernels.columns) {
+    const PanelOfTask<Number> panel(gemm, range, column, kernels);
+    NextPanel<Number> next = panel.next();
     TileOf<Number> tile{};
     tile.rows_stride = height;
     tile.taps = taps;
     tile.depth = gemm.layout.depth;
     tile.all_rows = tiling.rows;
     tile.b = panel_of(gemm, column, kernels);
-    tile.c_stride = gemm.c_stride;
-    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
-    tile.has_paired_tail = gemm.layout.has_paired_tail && column + kernels.columns > gemm.layout.columns;
-    tile.bias = gemm.epilogue.bias == nullptr ? nullptr : gemm.epilogue.bias + column;
-    tile.residual_stride = gemm.c_stride;
-    tile.function = gemm.epilogue.function;
-    const bool has_next = column + kernels.columns < last_column && !gemm.converts_panels();
-    NextPanel<Number> next(has_next ? panel_of(gemm, column + kernels.columns, kernels) : nullptr,
-                           taps * packed_depth(tile.depth, tile.b), kernels);
-    for (int64_t row = first_row; row < last_row; row += height) {
-      const int64_t place = row * gemm.c_stride + column;
-      tile.rows = pointers + (row - first_row) / height * taps * height;
-      tile.row_count = static_cast<int32_t>(std::min(height, last_row - row));
+    tile.has_paired_tail = panel.has_paired_tail();
+    panel.set_output(tile);
+    for (int64_t row = range.first_row; row < range.last_row; row += height) {
+      panel.move_to_row(tile, row);
+      tile.rows = pointers + (row - range.first_row) / height * taps * height;
+      tile.row_count = static_cast<int32_t>(std::min(height, range.last_row - row));
       tile.ahead = next.part();
-      const Stored to = gemm.to + place;
-      tile.c = to.exact;
-      tile.rounded_c = to.rounded;
-      const auto at_place = [&](const auto *rows) { return rows == nullptr ? nullptr : rows + place; };
-      tile.residual = at_place(gemm.epilogue.residual);
-      tile.rounded_residual = at_place(gemm.epilogue.rounded_residual);
       run_tile(kernels, tile);
     }
   }
+}
+
+/* The same for rows that begin at equal distances. */
+inline void run_even_task(const GemmTask<float> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
+                          const EvenRows<float> &rows) {
+  const Tiling::Range range = tiling.range(task);
+  for (int64_t column = range.first_column; column < range.last_column; column += kernels.columns) {
+    const PanelOfTask<float> panel(gemm, range, column, kernels);
+    const NextPanel<float> next = panel.next();
+    GemmRows all{};
+    panel.set_output(all);
+    panel.move_to_row(all, range.first_row);
+    all.a = rows.first + range.first_row * rows.step;
+    all.count = range.rows();
+    all.step = rows.step;
+    all.taps = 1;
+    all.depth = gemm.layout.depth;
+    all.b = panel_of(gemm, column, kernels);
+    all.ahead = next.all();
+    all.ahead_bytes = next.bytes();
+    all.has_paired_tail = panel.has_paired_tail();
+    kernels.gemm_rows(all);
+  }
+}
+
+/* Computes one task. Args: point: as for point_rows. */
+template <typename Number, typename Point>
+void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
+                   const Number **pointers, Point &&point) {
+  if constexpr (std::is_same_v<std::decay_t<Point>, EvenRows<float>>) {
+    /* Tiles of few sums have two of each, so that none waits for the one before it. */
+    if (tiling.rows > costs::kMostRowsInPairs) return run_even_task(gemm, tiling, task, kernels, point);
+  }
+  run_pointed_task(gemm, tiling, task, kernels, pointers, point);
 }
 
 /* Those of an operation with weights; bias may be kNone. */

@@ -43,7 +43,10 @@ void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, c
 
 }  // namespace
 
-PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least) {
+PanelWidths panel_widths(int64_t columns, const Kernels &kernels, bool has_paired_tail) {
+  /* Where a wide register is computed in two parts, a narrow one is quicker. */
+  const bool has_half = has_paired_tail || kernels.lanes >= costs::kWidestLanes;
+  const int64_t least = has_half ? kernels.lanes / 2 : kernels.lanes;
   const auto lanes = static_cast<double>(kernels.lanes);
   const int64_t rest = columns % kernels.columns;
   const PanelWidth full{static_cast<double>(kernels.columns) / lanes, static_cast<double>(columns / kernels.columns)};
@@ -54,10 +57,7 @@ PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least)
 }
 
 costs::Work product_work(const Products &products, const Kernels &kernels) {
-  /* Where a wide register is computed in two parts, a narrow one is quicker. */
-  const bool has_half = products.has_paired_tail || kernels.lanes >= costs::kWidestLanes;
-  const int64_t least = has_half ? kernels.lanes / 2 : kernels.lanes;
-  const PanelWidths panels = panel_widths(products.columns, kernels, least);
+  const PanelWidths panels = panel_widths(products.columns, kernels, products.has_paired_tail);
   costs::Work work;
   add_panels(work, products, panels.full, kernels);
   if (panels.last.count > 0.0) add_panels(work, products, panels.last, kernels);
@@ -66,9 +66,7 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
 
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
   const Products products{rows, layout.taps, layout.depth, layout.columns, 1, false, true, layout.has_paired_tail};
-  return product_work(products, kernels)
-      .add(costs::operation, 1.0)
-      .add(costs::row, static_cast<double>(rows * layout.taps));
+  return product_work(products, kernels).add(costs::operation, 1.0);
 }
 
 void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const Kernels &kernels) {
@@ -103,7 +101,8 @@ costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t 
   for (const costs::Unit unit : {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step}) {
     work.counts[unit] *= 0.5;
   }
-  return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
+  return work.add(costs::row, static_cast<double>(rows * layout.taps))
+      .add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
 }
 
 costs::Work scaled(costs::Work work, double times) {

@@ -27,11 +27,11 @@ struct PanelWidth {
   double count; /* of such panels */
 };
 
-/* The full panels, and the last one. Args: least: of the lanes that are computed together. */
+/* The full panels, and the last one. Args: has_paired_tail: as in TileOf. */
 struct PanelWidths {
   PanelWidth full, last;
 };
-PanelWidths panel_widths(int64_t columns, const Kernels &kernels, int64_t least);
+PanelWidths panel_widths(int64_t columns, const Kernels &kernels, bool has_paired_tail);
 
 costs::Work product_work(const Products &products, const Kernels &kernels);
 

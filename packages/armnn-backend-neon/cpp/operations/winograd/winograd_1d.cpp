@@ -128,10 +128,9 @@ class Winograd1dConvolution final : public WithEpilogue {
     block_lines_ = block.lines;
     const int64_t tiles = block_tiles_ * (block_lines_ + axes_.halo());
     sums_bytes_ = aligned_bytes(points_ * block_lines_ * block_tiles_ * kernels.columns * sizeof(float));
-    pointer_bytes_ = aligned_bytes(tiles * static_cast<int64_t>(sizeof(float *)));
     plane_ = (groups_ == 1 ? tiles : all_tiles) * line_;
     const size_t transformed_bytes = aligned_bytes(points_ * plane_ * sizeof(float));
-    thread_bytes_ = sums_bytes_ + pointer_bytes_ + (groups_ == 1 ? transformed_bytes : 0);
+    thread_bytes_ = sums_bytes_ + (groups_ == 1 ? transformed_bytes : 0);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + (groups_ == 1 ? 0 : transformed_bytes);
   }
 
@@ -151,7 +150,7 @@ class Winograd1dConvolution final : public WithEpilogue {
     if (groups_ == 1) {
       return frame.for_each(blocks, block_ns, [&](int64_t i, int32_t thread) {
         auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
-        auto *planes = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+        auto *planes = reinterpret_cast<float *>(scratch + sums_bytes_);
         const Block block = block_of(i);
         for (int64_t j = 0; j < block.lines + axes_.halo(); ++j) {
           read_line(frame, block, j, planes + j * block.tiles * line_);
@@ -228,10 +227,9 @@ class Winograd1dConvolution final : public WithEpilogue {
   void run_panels(const Frame &frame, std::byte *scratch, const Block &block, const float *planes,
                   const Panels &panels) const {
     auto *sums = reinterpret_cast<float *>(scratch);
-    auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
     for (int64_t panel = panels.first; panel < panels.last; ++panel) {
       const int64_t column = panel * frame.kernels.columns;
-      multiply(frame.kernels, block, planes, pointers, column, sums);
+      multiply(frame.kernels, block, planes, column, sums);
       for (int64_t i = 0; i < block.lines; ++i) {
         write_line(frame, block, i, column, sums + i * block.tiles * frame.kernels.columns);
       }
@@ -239,33 +237,29 @@ class Winograd1dConvolution final : public WithEpilogue {
   }
 
   /* One panel of columns: sums[point][line and tile][column]. */
-  void multiply(const Kernels &kernels, const Block &block, const float *planes, const float **pointers,
-                int64_t column, float *sums) const {
+  void multiply(const Kernels &kernels, const Block &block, const float *planes, int64_t column, float *sums) const {
     const int64_t count = block.lines * block.tiles;
-    const int64_t all = (block.lines + axes_.halo()) * block.tiles;
     const int64_t weights = axes_.taps * layout_.depth * kernels.columns;
-    GemmTile tile{};
-    tile.rows_stride = axes_.dilation * block.tiles; /* from one tap's line to the next one's */
+    GemmRows tile{};
+    tile.count = count;
+    tile.step = line_;
     tile.taps = axes_.taps;
+    tile.tap_step = axes_.dilation * block.tiles * line_; /* from one tap's line to the next one's */
     tile.depth = layout_.depth;
     tile.c_stride = kernels.columns;
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
-    tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
     const auto *packed = static_cast<const float *>(packed_.get());
     const float *const end = packed + ratio_up(layout_.columns, kernels.columns) * points_ * weights;
     tile.b = packed + column / kernels.columns * points_ * weights;
     for (int64_t p = 0; p < points_; ++p, tile.b += weights) {
-      for (int64_t i = 0; i < all; ++i) pointers[i] = planes + p * plane_ + i * line_;
+      tile.a = planes + p * plane_;
+      tile.c = sums + p * count * kernels.columns;
       const float *behind = tile.b + weights; /* the next point's, or those of the next columns */
-      NextPanel<float> next(behind == end ? nullptr : behind, axes_.taps * layout_.depth, kernels);
-      for (int64_t row = 0; row < count; row += kernels.rows) {
-        tile.rows = pointers + row;
-        tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
-        tile.c = sums + (p * count + row) * kernels.columns;
-        tile.ahead = next.part();
-        kernels.gemm_tile(tile);
-      }
+      const NextPanel<float> next(behind == end ? nullptr : behind, axes_.taps * layout_.depth, kernels);
+      tile.ahead = next.all();
+      tile.ahead_bytes = next.bytes();
+      kernels.gemm_rows(tile);
     }
   }
 
@@ -331,7 +325,6 @@ class Winograd1dConvolution final : public WithEpilogue {
   int64_t block_lines_ = 1;
   int64_t plane_ = 0; /* numbers from one point to the next */
   size_t sums_bytes_ = 0;
-  size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
   std::shared_ptr<const void> packed_;
 };

@@ -71,10 +71,9 @@ class Winograd2dConvolution final : public WithEpilogue {
     const int64_t transformed = groups_ == 1 ? block_ : tiles_; /* at a time */
     plane_ = transformed * tile_stride_ + costs::kRowFiller;
     sums_plane_ = block_ * kernels.columns + costs::kRowFiller;
-    sums_bytes_ = static_cast<size_t>(points_ * sums_plane_) * sizeof(float);
-    pointer_bytes_ = aligned_bytes(static_cast<size_t>(block_) * sizeof(float *));
+    sums_bytes_ = aligned_bytes(static_cast<size_t>(points_ * sums_plane_) * sizeof(float));
     const size_t transformed_bytes = aligned_bytes(static_cast<size_t>(points_ * plane_) * sizeof(float));
-    thread_bytes_ = sums_bytes_ + pointer_bytes_ + (groups_ == 1 ? transformed_bytes : 0);
+    thread_bytes_ = sums_bytes_ + (groups_ == 1 ? transformed_bytes : 0);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + (groups_ == 1 ? 0 : transformed_bytes);
   }
 
@@ -85,7 +84,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     if (groups_ == 1) {
       return frame.for_each(blocks, block_ns, [&](int64_t i, int32_t thread) {
         auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
-        auto *transformed = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+        auto *transformed = reinterpret_cast<float *>(scratch + sums_bytes_);
         const Tiles tiles{i * block_, std::min(block_, tiles_ - i * block_), transformed};
         read_tiles(frame, tiles);
         run_panels(frame, scratch, tiles, panels_of_group(0, 1, layout_.columns, frame.kernels));
@@ -156,10 +155,9 @@ class Winograd2dConvolution final : public WithEpilogue {
 
   void run_panels(const Frame &frame, std::byte *scratch, const Tiles &tiles, const Panels &panels) const {
     auto *sums = reinterpret_cast<float *>(scratch);
-    auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
     for (int64_t panel = panels.first; panel < panels.last; ++panel) {
       const int64_t column = panel * frame.kernels.columns;
-      multiply(frame.kernels, tiles.transformed, pointers, column, tiles.count, sums);
+      multiply(frame.kernels, tiles.transformed, column, tiles.count, sums);
       for (int64_t i = 0; i < tiles.count; ++i) {
         write_tile(frame, tiles.first + i, column, sums + i * frame.kernels.columns);
       }
@@ -167,32 +165,27 @@ class Winograd2dConvolution final : public WithEpilogue {
   }
 
   /* One panel of columns: sums[point][tile][column]. */
-  void multiply(const Kernels &kernels, const float *transformed, const float **pointers, int64_t column,
-                int64_t count, float *sums) const {
+  void multiply(const Kernels &kernels, const float *transformed, int64_t column, int64_t count, float *sums) const {
     const int64_t depth = layout_.depth;
-    GemmTile tile{};
-    tile.rows_stride = kernels.rows;
+    GemmRows tile{};
+    tile.count = count;
+    tile.step = tile_stride_;
     tile.taps = 1;
     tile.depth = depth;
     tile.c_stride = kernels.columns;
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
-    tile.is_in_order = true; /* threads have other blocks, so a row is computed beside other rows */
     const auto *packed = static_cast<const float *>(packed_.get());
     const float *const end = packed + ratio_up(layout_.columns, kernels.columns) * kernels.columns * points_ * depth;
     for (int64_t p = 0; p < points_; ++p) {
-      const float *points_of = transformed + p * plane_;
-      for (int64_t i = 0; i < count; ++i) pointers[i] = points_of + i * tile_stride_;
+      tile.a = transformed + p * plane_;
       tile.b = packed + (column * points_ + p * kernels.columns) * depth;
+      tile.c = sums + p * sums_plane_;
       const float *behind = tile.b + depth * kernels.columns; /* the next point's, or those of the next columns */
-      NextPanel<float> next(behind == end ? nullptr : behind, depth, kernels);
-      for (int64_t row = 0; row < count; row += kernels.rows) {
-        tile.rows = pointers + row;
-        tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
-        tile.c = sums + p * sums_plane_ + row * kernels.columns;
-        tile.ahead = next.part();
-        kernels.gemm_tile(tile);
-      }
+      const NextPanel<float> next(behind == end ? nullptr : behind, depth, kernels);
+      tile.ahead = next.all();
+      tile.ahead_bytes = next.bytes();
+      kernels.gemm_rows(tile);
     }
   }
 
@@ -253,7 +246,6 @@ class Winograd2dConvolution final : public WithEpilogue {
    */
   int64_t plane_ = 0, sums_plane_ = 0;
   size_t sums_bytes_ = 0;
-  size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
   std::shared_ptr<const void> packed_;
 };

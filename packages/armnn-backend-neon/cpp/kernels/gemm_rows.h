@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of rows that begin at equal distances: of a matrix, or windows side by side in an image.
+ *
+ * What follows the sums is known before the first tile. Rows are shared out among tiles evenly, so that none has so
+ * few sums that they wait for each other.
+ */
+#pragma once
+
+#include "kernels/epilogue.h"
+#include "kernels/sums.h"
+
+#include <utility>
+
+namespace cpuacc::CPUACC_LEVEL {
+namespace {
+
+/* Rows of a tile with V vectors of sums each: those of one vector fill the registers with more of them, as far as no
+ * sum waits for the one before it.
+ */
+template <int V>
+constexpr int kTileRowsOf = V == 1 && kRows < 8 ? kRows * kVectors : kRows;
+
+/* What is fetched for the rows of B of one tile after the other, a line for each, until all is. */
+class LinesAhead {
+ public:
+  CPUACC_INLINE explicit LinesAhead(const GemmRows &g)
+      : next_(reinterpret_cast<const char *>(g.ahead)), end_(next_ + g.ahead_bytes) {}
+
+  /* For one tile. Where nothing is left, it fetches the first line of B again and again: a condition takes longer. */
+  CPUACC_INLINE void begin_tile(const float *b) {
+    is_left_ = next_ < end_;
+    at_ = is_left_ ? next_ : reinterpret_cast<const char *>(b);
+    step_ = is_left_ ? 64 : 0;
+  }
+
+  CPUACC_INLINE void fetch() {
+    __builtin_prefetch(at_, 0, 2);
+    at_ += step_;
+  }
+
+  CPUACC_INLINE void end_tile() { next_ = is_left_ ? at_ : next_; }
+
+ private:
+  const char *next_;
+  const char *end_;
+  const char *at_ = nullptr;
+  int64_t step_ = 0;
+  bool is_left_ = false;
+};
+
+/* What follows sums that went through memory: all that registers do not do. */
+template <typename Number, int V, typename Last>
+CPUACC_INLINE void store_spilled(const TileOutput &tile, const Last &last, Floats (*sums)[V], int64_t rows) {
+  const Elementwise &f = tile.function;
+  const Known<Function::linear> scale{f.scale, f.shift};
+  if (f.function != Function::identity) apply_all(f, &sums[0][0], rows * V);
+  for (int64_t r = 0; r < rows; ++r) {
+    Number *row = output_of(tile, static_cast<const Number *>(nullptr)) + r * tile.c_stride;
+    each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
+      put(lanes, row + v * kLanes, f.is_scaled() ? scale(sums[r][v]) : sums[r][v]);
+    });
+  }
+}
+
+template <int V, bool kHasBfloat16, typename Last>
+__attribute__((noinline)) void finish_spilled(const TileOutput &tile, const Last &last, Floats (*sums)[V],
+                                              int64_t rows) {
+  const auto add = [&](const auto *numbers, int64_t stride) {
+    if (numbers == nullptr) return;
+    for (int64_t r = 0; r < rows; ++r, numbers += stride) {
+      each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
+        sums[r][v] += get(lanes, numbers + v * kLanes);
+      });
+    }
+  };
+  add(tile.bias, 0);
+  add(tile.residual, tile.residual_stride);
+  if constexpr (kHasBfloat16) {
+    add(tile.rounded_residual, tile.residual_stride);
+    if (tile.rounded_c != nullptr) return store_spilled<Bfloat16>(tile, last, sums, rows);
+  }
+  store_spilled<float>(tile, last, sums, rows);
+}
+
+/* The functions that most networks have between layers, which are computed in registers. */
+struct InRegisters {
+  explicit InRegisters(const TileOutput &tile) {
+    const Elementwise &f = tile.function;
+    if (f.is_scaled()) return;
+    is_bounded = f.function == Function::clamp || f.function == Function::identity;
+    is_hard_swish = f.function == Function::hard_swish;
+    if (f.function == Function::clamp) bounds = {f.a, f.b};
+  }
+
+  bool is_bounded = false; /* by what no number exceeds, if there is no function */
+  bool is_hard_swish = false;
+  Known<Function::clamp> bounds{__builtin_inff(), -__builtin_inff()};
+};
+
+template <bool kHasBfloat16, int R, int V, typename Last, typename F>
+CPUACC_INLINE void store_as(const TileOutput &tile, const Last &last, const Floats (&sums)[R][V], const F &function) {
+  if constexpr (kHasBfloat16) {
+    if (tile.rounded_c != nullptr) return store_all<Bfloat16>(tile, last, sums, function);
+  }
+  store_all<float>(tile, last, sums, function);
+}
+
+/* R rows each of so many tiles. Args: tile: where the first one goes. Returns: what is left to fetch. */
+template <int R, int V, typename AllSums, bool kHasBfloat16, typename Last>
+LinesAhead tiles_of(const GemmRows &g, TileOutput tile, const float *first, int64_t tiles, Last last,
+                    LinesAhead ahead) {
+  const InRegisters function(tile);
+  const bool is_in_registers = function.is_bounded || function.is_hard_swish;
+  const int64_t step = g.step;
+  for (; tiles > 0; --tiles, first += R * step, move_down<kHasBfloat16>(tile, R)) {
+    AllSums sums;
+    sums.clear();
+    ahead.begin_tile(g.b);
+    const float *b = g.b;
+    for (int64_t t = 0; t < g.taps; ++t) {
+      RowsAtSteps<R> a(first + t * g.tap_step, step);
+      for (int64_t k = 0; k < g.depth; k += AllSums::kSteps, b += AllSums::kSteps * kColumns) {
+        CPUACC_UNROLL for (int i = 0; i < AllSums::kSteps; ++i) ahead.fetch();
+        sums.add(a, 0, b);
+        a.advance(AllSums::kSteps);
+      }
+    }
+    ahead.end_tile();
+    Floats all[R][V];
+    sums.to_registers(all);
+    if (is_in_registers) {
+      if (tile.bias != nullptr) add_bias(tile, last, all);
+      if (tile.residual != nullptr) add_residual<float>(tile, last, all);
+      if constexpr (kHasBfloat16) {
+        if (tile.rounded_residual != nullptr) add_residual<Bfloat16>(tile, last, all);
+      }
+      if (function.is_bounded) {
+        store_as<kHasBfloat16>(tile, last, all, function.bounds);
+      } else {
+        store_as<kHasBfloat16>(tile, last, all, Known<Function::hard_swish>{0.0f, 0.0f});
+      }
+    } else {
+      Floats spilled[R][V];
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = all[r][v];
+      }
+      finish_spilled<V, kHasBfloat16>(tile, last, spilled, R);
+    }
+  }
+  return ahead;
+}
+
+template <bool kHasBfloat16, int V, typename Kind, typename Last, int... R>
+void rows_of(const GemmRows &g, const Last &last, std::integer_sequence<int, R...>) {
+  using Tiles = LinesAhead (*)(const GemmRows &, TileOutput, const float *, int64_t, Last, LinesAhead);
+  static constexpr Tiles kOfRows[] = {
+      tiles_of<R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Last>...};
+  const int64_t tiles = (g.count + kTileRowsOf<V> - 1) / kTileRowsOf<V>;
+  const int64_t rows = g.count / tiles;
+  const int64_t taller = g.count % tiles; /* tiles with a row more, which are the first ones */
+  LinesAhead ahead(g);
+  if (taller > 0) ahead = kOfRows[rows](g, g, g.a, taller, last, ahead);
+  TileOutput rest = g;
+  move_down<kHasBfloat16>(rest, taller * (rows + 1));
+  kOfRows[rows - 1](g, rest, g.a + taller * (rows + 1) * g.step, tiles - taller, last, ahead);
+}
+
+template <bool kHasBfloat16, int V>
+void columns_of(const GemmRows &g) {
+  const int64_t last_columns = g.column_count - (V - 1) * kLanes;
+  constexpr auto kHeights = std::make_integer_sequence<int, kTileRowsOf<V>>{};
+  if (last_columns == kLanes) {
+    return rows_of<kHasBfloat16, V, SumsKind<WholeSums>>(g, All{}, kHeights);
+  }
+  with_sums(g.has_paired_tail, last_columns, [&](auto kind) {
+    rows_of<kHasBfloat16, V, decltype(kind)>(g, First{last_columns}, kHeights);
+  });
+}
+
+/* Args: kHasBfloat16: whether results may be stored in it, and residuals read. */
+template <bool kHasBfloat16>
+void gemm_rows_of(const GemmRows &g) {
+  if (g.count <= 0) return;
+  const int64_t vectors = (g.column_count + kLanes - 1) / kLanes;
+  if (vectors == 1) return columns_of<kHasBfloat16, 1>(g);
+  vectors == 2 ? columns_of<kHasBfloat16, 2>(g) : columns_of<kHasBfloat16, kVectors>(g);
+}
+
+}  // namespace
+}  // namespace cpuacc::CPUACC_LEVEL
