@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "kernels/dot_rows.h"
 #include "kernels/epilogue.h"
 #include "kernels/sums.h"
 
@@ -181,6 +182,7 @@ void columns_of(const GemmRows &g) {
 template <bool kHasBfloat16>
 void gemm_rows_of(const GemmRows &g) {
   if (g.count <= 0) return;
+  if (are_dots(g)) return dots_of<kHasBfloat16>(g);
   const int64_t vectors = (g.column_count + kLanes - 1) / kLanes;
   if (vectors == 1) return columns_of<kHasBfloat16, 1>(g);
   vectors == 2 ? columns_of<kHasBfloat16, 2>(g) : columns_of<kHasBfloat16, kVectors>(g);

@@ -160,6 +160,8 @@ struct RasterTile : TileOutput {
   int64_t x; /* of the first pixel */
 };
 
+constexpr int64_t kMostDotNumbers = 1024; /* of a row that is multiplied by one column, a register of its numbers at a time */
+
 /* The same for any number of rows that begin at equal distances: those of a matrix, or windows side by side that are
  * inside of an image, where a tap is a row of the window. A row's bits are the same beside any number of rows. B is a
  * panel as in TileOf; row_count is not read.

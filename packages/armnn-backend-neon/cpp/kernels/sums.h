@@ -22,6 +22,9 @@ class PointedRows {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) rows_[r] = rows[r];
   }
   CPUACC_INLINE const float *at(int r) const { return rows_[r]; }
+  CPUACC_INLINE void advance(int64_t k) {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) rows_[r] += k;
+  }
 
  private:
   const float *rows_[R];

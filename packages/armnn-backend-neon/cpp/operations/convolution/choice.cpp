@@ -31,9 +31,20 @@ void add_direct_outputs(costs::Work &work, int64_t outputs, double times, int64_
       .add(costs::direct_call, calls);
 }
 
+/* As gemm_rows multiplies one column: a register has numbers of a row. */
+bool are_dots(const WeightLayout &layout, const Kernels &kernels) {
+  return layout.columns == 1 && layout.depth >= kernels.lanes && layout.taps * layout.depth <= kMostDotNumbers;
+}
+
+costs::Work dots_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t numbers = layout.taps * ratio_up(layout.depth, int64_t{kernels.lanes}) * kernels.lanes;
+  return costs::Work()
+      .add(costs::direct_multiply_add, static_cast<double>(rows * numbers))
+      .add(costs::direct_stored, static_cast<double>(rows))
+      .add(costs::direct_call, static_cast<double>(ratio_up(rows, int64_t{kernels.lanes})));
+}
+
 costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kernels &kernels) {
-  const int64_t steps = layout.taps * layout.depth;
-  const PanelWidths panels = panel_widths(layout.columns, kernels, false);
   const int64_t rows = w.batch * w.output_height;
   const bool is_narrow = w.output_width <= costs::kNarrowImage;
   const int64_t border = is_narrow ? 0 : std::min(ratio_up(w.pad_left, w.stride_x), w.output_width / 2);
@@ -42,6 +53,10 @@ costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kern
   work.add(costs::operation, 1.0)
       .add(costs::direct_line, static_cast<double>(rows))
       .add(costs::direct_copied, static_cast<double>(rows * w.window_height * copied * w.channels));
+  const WeightLayout lines = direct_layout(w, layout.columns);
+  if (are_dots(lines, kernels)) return work.add(dots_work(rows * w.output_width, lines, kernels));
+  const int64_t steps = layout.taps * layout.depth;
+  const PanelWidths panels = panel_widths(layout.columns, kernels, false);
   for (const PanelWidth &panel : {panels.full, panels.last}) {
     if (panel.count == 0.0) continue;
     const auto times = static_cast<double>(rows);
@@ -56,8 +71,14 @@ costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kern
 costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_rounded, const Kernels &kernels) {
   const int64_t rows = w.batch * w.output_height * w.output_width;
   const int64_t pixels = w.batch * w.height * w.width;
-  costs::Work work = is_rounded ? rounded_gemm_work(rows, layout, pixels, kernels)
-                                : gemm_work(rows, with_paired_tail(layout, kernels), kernels);
+  costs::Work work;
+  if (is_rounded) {
+    work = rounded_gemm_work(rows, layout, pixels, kernels);
+  } else if (are_pixels(w) && are_dots(layout, kernels)) {
+    work = dots_work(rows, layout, kernels).add(costs::operation, 1.0);
+  } else {
+    work = gemm_work(rows, with_paired_tail(layout, kernels), kernels);
+  }
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
   if (!is_rounded && !are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps));
   const int64_t distance = w.stride_x * w.channels;
