@@ -56,12 +56,14 @@ Tensor tensor_of(const Value &value, const Order &order) {
 
 }  // namespace
 
-int64_t Lowering::constant_bytes() const {
+int64_t Lowering::constant_bytes() {
+  if (constant_bytes_) return *constant_bytes_; /* each convolution asks */
   size_t bytes = 0;
   for (const Value &value : values_) {
     if (value.is_constant()) bytes += static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
   }
-  return static_cast<int64_t>(bytes);
+  constant_bytes_ = static_cast<int64_t>(bytes);
+  return *constant_bytes_;
 }
 
 void Lowering::receive(int32_t value) {
