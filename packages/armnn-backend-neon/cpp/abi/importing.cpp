@@ -114,7 +114,6 @@ std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_
   layer.node = from.id;
   layer.name = text_of(from.name);
   layer.type = text_of(from.type);
-  layer.row = &layer_type(layer.type);
   layer.inputs.assign(from.inputs, from.inputs + from.num_inputs);
   layer.outputs.assign(from.outputs, from.outputs + from.num_outputs);
   layer.attributes.reserve(from.num_attributes);
@@ -132,6 +131,7 @@ std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_
       attribute.integers.assign(text.begin(), text.end());
     }
   }
+  layer.complete();
   return made;
 }
 

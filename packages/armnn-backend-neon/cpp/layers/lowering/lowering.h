@@ -90,7 +90,10 @@ struct Layer {
   std::vector<int32_t> inputs; /* indices of values; -1: absent */
   std::vector<int32_t> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes; /* few: looked up one by one */
+  std::string refusal; /* of a parameter that may mean something else than here; "": there is none */
 
+  /* Finds out what follows from type and attributes: once, as programs share layers. */
+  void complete();
   /* nullptr: the host gave none of this name. */
   const Attribute *attribute(std::string_view name) const;
   /* A parameter by its name and its default, which ARMNN_PARAMETER gives as a pair. */
