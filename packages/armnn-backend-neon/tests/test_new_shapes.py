@@ -80,7 +80,7 @@ def attending(random: np.random.Generator) -> Network:
 
 
 def shared(random: np.random.Generator) -> Network:
-    """Return a random network whose depthwise layers read the same weights."""
+    """Return depthwise layers that read the same weights."""
     net = Network("shared")
     channels = int(random.integers(1, 100))
     x = net.add_input("x", TensorInfo(("n", "h", "w", channels)))

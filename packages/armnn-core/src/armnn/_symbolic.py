@@ -125,10 +125,10 @@ class _Script:
                 self._arithmetic.append((place, function, first, second))
             else:
                 decisions.setdefault(function, []).append((first, second, expected))
-        self._decisions = [
-            (function, *(list(column) for column in zip(*rows, strict=True)))
-            for function, rows in decisions.items()
-        ]
+        self._decisions: list[tuple[Callable[..., Any], list[int], list[int], list[Any]]] = []
+        for function, rows in decisions.items():
+            firsts, seconds, expectations = map(list, zip(*rows, strict=True))
+            self._decisions.append((function, firsts, seconds, expectations))
 
     def holds(self, values: list[Any]) -> bool:
         """Compute numbers that follow; return whether decisions do."""
