@@ -52,6 +52,11 @@ def _sequence(length: int) -> Feed:
     return {**_floats("input", length, 576), **states}
 
 
+def _sound(length: int) -> Feed:
+    bounds = {"fmin": np.array(46.875, np.float32), "fmax": np.array(2093.75, np.float32)}
+    return {**_floats("audio", 1, length), **bounds}
+
+
 FEEDS: dict[str, Callable[[int], Feed]] = {
     "minilm": lambda n: _text(1, n),
     "minilm_dynamic_int8": lambda n: _text(1, n),
@@ -62,6 +67,7 @@ FEEDS: dict[str, Callable[[int], Feed]] = {
     "captcha": lambda n: _floats("input1", 1, 1, 64, 8 * n),
     "captcha_dynamic_int8": lambda n: _floats("input1", 1, 1, 64, 8 * n),
     "speech_enhancement": lambda n: _floats("input", 1, n, 161),
+    "swift_f0": lambda n: _sound(1000 + 256 * n),
     "file_type": lambda n: {"bytes": RANDOM.integers(0, 257, (n, 2048)).astype(np.int32)},
 }
 """Inputs of a model, by a length that a user may come with."""

@@ -78,23 +78,17 @@ def test_quantised_weights_that_become_floats_go() -> None:
 
 def test_a_small_part_that_was_read_goes_and_a_large_one_stays() -> None:
     def network_of(taps: int) -> Network:
-        network = Network("convolutions")
-        x = network.add_input("x", TensorInfo((1, 15, 15, SIDE)))
-        filters = np.random.default_rng(0).random((1, taps, taps, SIDE), np.float32)
-        value = network.add_depthwise_convolution2d(
-            x,
-            network.add_constant(filters, name="read"),
-            data_layout=DataLayout.NHWC,
-        )
-        matrix_of_pixels = network.add_constant(
-            np.random.default_rng(1).random((SIDE, 1, 1, SIDE), np.float32), name="packed"
-        )
-        value = network.add_convolution2d(value, matrix_of_pixels, data_layout=DataLayout.NHWC)
-        network.add_output("y", value)
+        network = Network("volumes")
+        x = network.add_input("x", TensorInfo((1, taps + 7, 1, 1, SIDE)))
+        filters = np.random.default_rng(0).random((taps, 1, 1, SIDE, SIDE // 8), np.float32)
+        weights = network.add_constant(filters, name="read")
+        value = network.add_convolution3d(x, weights, data_layout=DataLayout.NDHWC)
+        value = network.add_reshape(value, target_shape=(1, SIDE))
+        network.add_output("y", network.add_fully_connected(value, matrix(network, "packed")))
         return network
 
-    assert left(network_of(5)) == {"read": False, "packed": False}
-    assert left(network_of(13)) == {"read": True, "packed": False}
+    assert left(network_of(1)) == {"read": False, "packed": False}
+    assert left(network_of(4)) == {"read": True, "packed": False}
 
 
 def test_constants_of_more_than_a_quarter_go_first(monkeypatch: pytest.MonkeyPatch) -> None:

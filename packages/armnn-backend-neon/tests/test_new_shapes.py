@@ -79,6 +79,32 @@ def attending(random: np.random.Generator) -> Network:
     return net
 
 
+def shared(random: np.random.Generator) -> Network:
+    """Return depthwise layers that read the same weights."""
+    net = Network("shared")
+    channels = int(random.integers(1, 100))
+    x = net.add_input("x", TensorInfo(("n", "h", "w", channels)))
+    window = (1, *random.choice([(3, 3), (3, 1), (1, 3)]).tolist(), channels)
+    filters = net.add_constant(noise(1, *window))
+    scales = random.uniform(0.001, 0.01, channels).astype(np.float32)
+    info = TensorInfo(window, DataType.QSYMM_S8, scales, axis=3)
+    narrow = net.add_constant(random.integers(-127, 128, window, np.int8), info)
+    for dilation in (1, 2):
+        x = net.add_depthwise_convolution2d(
+            x, filters, data_layout=DataLayout.NHWC, dilation_y=dilation, **SAME
+        )
+    for zero_point, kind in ((3, DataType.QASYMM_S8), (100, DataType.QASYMM_U8)):
+        for stride in (1, 2):
+            x = net.add_quantize(x, output=TensorInfo(None, kind, 0.05, zero_point))
+            x = net.add_depthwise_convolution2d(
+                x, narrow, data_layout=DataLayout.NHWC, stride_x=stride, **SAME,
+                output=TensorInfo(None, kind, 0.05, zero_point + stride),
+            )  # fmt: skip
+            x = net.add_dequantize(x)
+    net.add_output("y", x)
+    return net
+
+
 def sizes(random: np.random.Generator, network: Network) -> tuple[int, ...]:
     (info,) = (layer.output.info for layer in network.inputs)
     assert info.shape is not None
@@ -103,6 +129,27 @@ def test_each_new_shape_computes_the_bits_of_a_fresh_load(
     np.testing.assert_allclose(
         model.run(feed)["y"], expected, rtol=1e-4, atol=2e-5 * np.abs(expected).max()
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_layers_that_share_weights_have_them_packed_each_as_it_reads_them(
+    seed: int, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(seed)
+    network = shared(random)
+    armnn.save(network, tmp_path / "shared.armnn")
+    model = armnn.load_model(network, backends=["CpuAcc"], strict=True)
+    expected = armnn.load_model(network, backends=["CpuRef"])
+    for _ in range(3):
+        feed = {"x": random.uniform(-2, 2, sizes(random, network)).astype(np.float32)}
+        made = [model.run(feed)["y"]]
+        for _ in ("compiled", "stored"):
+            fresh = armnn.load_model(
+                tmp_path / "shared.armnn", backends=["CpuAcc"], cache_dir=tmp_path / "cache"
+            )
+            made.append(fresh.run(feed)["y"])
+        assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()
+        np.testing.assert_allclose(made[0], expected.run(feed)["y"], atol=0.11)
 
 
 def test_a_shape_is_stored_unless_another_one_leads_to_it(

@@ -35,6 +35,7 @@ FUNCTIONS: list[Callable[[Any, Any], Any]] = [
     lambda n, m: ((np.int64(3) * n, n * np.int32(2), n + True), (m,)),
     lambda n, m: TensorInfo((n, 2, m)).num_elements,
     lambda n, m: (n, m) == (3, m) or {n: 5}.get(m, m),
+    lambda n, m: n // (m - 3) if m > 3 else math.floor(n / m),
 ]
 
 
@@ -57,6 +58,19 @@ def test_a_replay_is_refused_only_where_a_decision_falls_otherwise() -> None:
     assert results(half, (8,), (7,)) is None
     assert results(lambda n: [0] * n, (3,), (4,)) is None
     assert results(lambda n, m: n // m, (3, 1), (4, 0)) is None  # it cannot be computed
+
+
+def test_what_is_recorded_after_a_replay_is_replayed_as_well() -> None:
+    tape = Tape()
+    size = tape.input(4)
+    assert tape.replay((5,)) == [5]
+    doubled = size * 2
+    numbers = tape.replay((5,))
+    assert numbers is not None
+    assert settled(doubled, numbers) == 10
+    assert doubled > 9 or doubled == 8  # two decisions
+    assert tape.replay((5,)) is None
+    assert tape.replay((4,)) is not None
 
 
 def test_it_passes_for_a_number_but_who_reads_it_as_one_decides() -> None:

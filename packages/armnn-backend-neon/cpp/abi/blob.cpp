@@ -105,7 +105,6 @@ std::shared_ptr<const Layer> read_layer(Reader &reader, size_t position, size_t 
   layer.id = layer.node = reader.number<int32_t>();
   if (layer.id != static_cast<int32_t>(position)) refuse("the layers are not numbered in order");
   layer.type = reader.text();
-  layer.row = &layer_type(layer.type);
   layer.inputs = read_indices(reader, -1, values);
   layer.outputs = read_indices(reader, 0, values);
   for (uint64_t left = reader.count(); left > 0; --left) {
@@ -115,6 +114,7 @@ std::shared_ptr<const Layer> read_layer(Reader &reader, size_t position, size_t 
     attribute.reals = reader.list<double>();
   }
   layer.name = reader.text();
+  layer.complete();
   return made;
 }
 

@@ -27,7 +27,7 @@ Quantization import_quantization(const armnn_quantization *from) {
  */
 constexpr size_t kCopiedBytes = 16384;
 /* The same of larger ones that lowering read, if they are a small part of what was lent: then they are only kept for
- * a stored program, such as the weights of depthwise convolutions.
+ * a stored program, such as the weights of convolutions of volumes.
  */
 constexpr size_t kLeastLentShare = 4;
 
@@ -72,7 +72,9 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   if (earlier != nullptr && take_memory(value, *earlier)) return value;
   const bool is_lent =
       armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr;
-  if (is_lent && bytes > kCopiedBytes) {
+  /* What an earlier program did without once it was compiled is not copied for the time that takes. */
+  const bool is_only_packed = earlier != nullptr && earlier->is_left_out;
+  if (is_lent && (bytes > kCopiedBytes || is_only_packed)) {
     const auto lent = std::make_shared<LentConstant>(from.constant_ref, graph.keep, graph.drop);
     value.memory = lent;
     value.lent = lent;
@@ -112,7 +114,6 @@ std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_
   layer.node = from.id;
   layer.name = text_of(from.name);
   layer.type = text_of(from.type);
-  layer.row = &layer_type(layer.type);
   layer.inputs.assign(from.inputs, from.inputs + from.num_inputs);
   layer.outputs.assign(from.outputs, from.outputs + from.num_outputs);
   layer.attributes.reserve(from.num_attributes);
@@ -130,6 +131,7 @@ std::shared_ptr<const Layer> import_layer(const armnn_graph &graph, const armnn_
       attribute.integers.assign(text.begin(), text.end());
     }
   }
+  layer.complete();
   return made;
 }
 

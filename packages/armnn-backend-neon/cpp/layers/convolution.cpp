@@ -36,6 +36,8 @@ struct Convolution {
     return is_last ? WeightLayout{taps(), depth, depth, 1, columns(), taps() * depth}
                    : WeightLayout{taps(), 1, depth, taps(), columns(), taps() * depth};
   }
+  /* Of weights with one input and one output channel in each group: the same in both layouts. */
+  WindowSteps steps() const { return {taps(), windows.window_width, 1}; }
 };
 
 Convolution convolution_of(const Lowering &l, int64_t usual_stride = ARMNN_CONVOLUTION2D_STRIDE_Y_DEFAULT) {
@@ -73,6 +75,7 @@ struct DepthwiseLayer {
   WeightLayout layout() const {
     return {windows.window_height * windows.window_width, outputs, 1, 1, multiplier(), 1};
   }
+  WindowSteps steps() const { return {1, windows.window_width * outputs, outputs}; }
 };
 
 DepthwiseLayer depthwise_of(const Lowering &l) {
@@ -119,20 +122,11 @@ TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
   return lowering.constant_tensor({times * columns}, repeated);
 }
 
-/* [KH, KW, C] from weights whose output channels are as many as the input's. Args: order: for that. */
-TensorId depthwise_weights(Lowering &l, const Order &order, const Shape &strides, const Windows &w) {
-  if (!l.input(1).is_constant()) return l.in(1, order);
-  const float *weights = l.constant(1, "the weights");
-  std::vector<float> ordered;
-  ordered.reserve(static_cast<size_t>(w.window_height * w.window_width * w.channels));
-  for (int64_t i = 0; i < w.window_height; ++i) {
-    for (int64_t j = 0; j < w.window_width; ++j) {
-      for (int64_t c = 0; c < w.channels; ++c) {
-        ordered.push_back(weights[c * strides[0] + i * strides[1] + j * strides[2]]);
-      }
-    }
-  }
-  return l.constant_tensor({w.window_height, w.window_width, w.channels}, ordered);
+/* Of a depthwise convolution whose output channels are as many as the input's: packed from the layer's own order, as
+ * reordered ones would be packed again for each shape. Args: order: in which computed ones are [KH, KW, C].
+ */
+TensorId depthwise_weights(Lowering &l, const Order &order) {
+  return l.input(1).is_constant() ? l.in(1) : l.in(1, order);
 }
 
 /* The layer's weights as [together, O, KH, KW', I], for so many outputs side by side. */
@@ -169,11 +163,10 @@ void lower_depthwise(Lowering &l) {
   const DepthwiseLayer d = depthwise_of(l);
   const TensorId input = l.in(0, d.order);
   const TensorId bias = bias_of(l);
-  const Shape strides = {1, d.windows.window_width * d.outputs, d.outputs};
-  const TensorId weights = d.is_single() ? depthwise_weights(l, plain_order(4), strides, d.windows) : l.in(1);
+  const TensorId weights = l.in(1);
   const int64_t multiplier = d.is_single() ? 1 : d.multiplier();
   const WeightedTensors tensors{input, weights, bias, l.out(0, d.order)};
-  if (d.is_single()) return l.add(depthwise_convolution(tensors, d.windows));
+  if (d.is_single()) return l.add(depthwise_convolution(tensors, d.windows, d.steps()));
   if (d.windows.channels == 1 && suits_direct(d.windows)) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
     return l.add(direct_convolution(tensors, d.windows, direct, direct));
@@ -286,11 +279,10 @@ void lower_convolution(Lowering &l) {
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
   const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
-  const Shape strides = {c.taps(), windows.window_width, 1}; /* the same in both layouts */
   const Order order_of_windows = is_last ? Order{1, 2, 0, 3} : Order{2, 3, 0, 1};
-  const TensorId weights = is_depthwise ? depthwise_weights(l, order_of_windows, strides, windows) : l.in(1);
+  const TensorId weights = is_depthwise ? depthwise_weights(l, order_of_windows) : l.in(1);
   const WeightedTensors tensors{input, weights, bias, l.out(0, order)};
-  if (is_depthwise) return l.add(depthwise_convolution(tensors, windows));
+  if (is_depthwise) return l.add(depthwise_convolution(tensors, windows, c.steps()));
   switch (kernel.kind) {
     case ConvolutionKernel::winograd_2d:
       return add_as(l, kernel, winograd_2d_convolution(tensors, windows, layout, kernel.side));
@@ -311,14 +303,13 @@ void require_narrow(const Int8Params &params) {
 void lower_int8_depthwise(Lowering &l) {
   const DepthwiseLayer d = depthwise_of(l);
   l.require_constant(1, "the weights of a convolution in 8 bits");
-  l.input(1).read(); /* kept with a stored program: bytes are packed each time */
+  if (!d.is_single()) l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   Int8Params params = int8_params_of(l, 3, d.outputs, l.has_input(2));
   const TensorId input = l.in(0, d.order);
   const WeightedTensors tensors{input, l.in(1), kNone, l.out(0, d.order)};
   if (d.is_single()) {
     require_narrow(params);
-    const Int8WeightSteps steps{1, d.windows.window_width * d.outputs, d.outputs};
-    return l.add(int8_depthwise_convolution(tensors, d.windows, steps, std::move(params), l.kernels()));
+    return l.add(int8_depthwise_convolution(tensors, d.windows, d.steps(), std::move(params), l.kernels()));
   }
   if (d.windows.channels == 1 && suits_int8_direct(d.windows, params)) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
@@ -332,11 +323,11 @@ void lower_int8_convolution(Lowering &l) {
   const Convolution c = grouped_convolution_of(l);
   const auto &[order, is_last, windows, depth, outputs] = c;
   l.require_constant(1, "the weights of a convolution in 8 bits");
-  l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   const int64_t groups = c.groups();
+  const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
+  if (!is_depthwise) l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   Int8Params params = int8_params_of(l, 0, outputs, l.has_input(2));
   const TensorId input = l.in(0, order);
-  const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
   const bool in_tile_registers = 2 * depth > costs::kTileRegisterBytes &&
                                  suits_tile_registers(windows.batch * windows.output_height * windows.output_width,
                                                       c.layout(), l.kernels());
@@ -346,8 +337,7 @@ void lower_int8_convolution(Lowering &l) {
   const WeightedTensors tensors{input, right, kNone, l.out(0, order)};
   if (is_depthwise) {
     require_narrow(params);
-    const Int8WeightSteps steps{c.taps(), windows.window_width, 1}; /* the same in both layouts */
-    return l.add(int8_depthwise_convolution(tensors, windows, steps, std::move(params), l.kernels()));
+    return l.add(int8_depthwise_convolution(tensors, windows, c.steps(), std::move(params), l.kernels()));
   }
   if (is_direct) {
     return l.add(int8_direct_convolution(tensors, windows, direct_layout(windows, c.columns()), std::move(params)));

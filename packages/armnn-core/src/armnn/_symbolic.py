@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +34,7 @@ class Tape:
         self._steps: dict[int, tuple[Callable[..., Any], int, int, Any]] = {}
         self._positions: dict[tuple[Any, ...], int] = {}
         self._inputs = 0
+        self._script: _Script | None = None
 
     def input(self, value: int) -> Any:
         """Return the number of an input; before all arithmetic."""
@@ -58,20 +59,15 @@ class Tape:
 
     def replay(self, inputs: Sequence[int]) -> list[Any] | None:
         """Return all numbers for other inputs, None if decisions differ."""
+        script = self._script
+        if script is None:
+            script = self._script = _Script(self._steps)
         values = self.values.copy()  # plain numbers stay as they are
         values[: len(inputs)] = inputs
         try:
-            for place, (function, first, second, expected) in self._steps.items():
-                value = values[place] = (
-                    function(values[first])
-                    if second < 0
-                    else function(values[first], values[second])
-                )
-                if expected is not _MISSING and value != expected:
-                    return None
-        except ArithmeticError:
-            return None
-        return values
+            return values if script.holds(values) else None
+        except (ArithmeticError, ValueError):
+            return None  # computed before the decision that would have kept it from that
 
     def _record(self, function: Callable[..., Any], operands: Sequence[object]) -> int:
         places = tuple([self._position(each) for each in operands])
@@ -80,6 +76,7 @@ class Tape:
             return known
         value = function(*[self.values[place] for place in places])
         position = self._append((function, *places), value)
+        self._script = None
         self._steps[position] = (function, places[0], (*places, -1)[1], _MISSING)
         return position
 
@@ -103,7 +100,50 @@ class Tape:
             )
         elif position in self._steps:
             function, first, second, _ = self._steps[position]
+            self._script = None
             self._steps[position] = (function, first, second, self.values[position])
+
+
+class _Script:
+    """The steps of a tape, sorted for replays.
+
+    Arithmetic is in order. Nothing else of a replay follows from decisions, as they are expected to
+    fall as before; so they are checked together, and all takes a third of the time.
+    """
+
+    def __init__(self, steps: Mapping[int, tuple[Callable[..., Any], int, int, Any]]) -> None:
+        """Sort the steps: position, function, operands and what is expected."""
+        self._arithmetic: list[tuple[int, Callable[..., Any], int, int]] = []
+        decisions: dict[Callable[..., Any], list[tuple[int, int, Any]]] = {}
+        unary = {
+            function: _of_two(function) for function, _, second, _ in steps.values() if second < 0
+        }
+        for place, (function, first, second, expected) in steps.items():
+            if second < 0:
+                function, second = unary[function], first
+            if expected is _MISSING:
+                self._arithmetic.append((place, function, first, second))
+            else:
+                decisions.setdefault(function, []).append((first, second, expected))
+        self._decisions: list[tuple[Callable[..., Any], list[int], list[int], list[Any]]] = []
+        for function, rows in decisions.items():
+            firsts, seconds, expectations = map(list, zip(*rows, strict=True))
+            self._decisions.append((function, firsts, seconds, expectations))
+
+    def holds(self, values: list[Any]) -> bool:
+        """Compute numbers that follow; return whether decisions do."""
+        for place, function, first, second in self._arithmetic:
+            values[place] = function(values[first], values[second])
+        number = values.__getitem__
+        return all(
+            list(map(function, map(number, firsts), map(number, seconds))) == expected
+            for function, firsts, seconds, expected in self._decisions
+        )
+
+
+def _of_two(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return a function that ignores a second operand."""
+    return lambda operand, _: function(operand)
 
 
 def _unary(function: Callable[[Any], Any]) -> Any:

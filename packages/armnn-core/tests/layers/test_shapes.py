@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from armnn._symbolic import Tape, settled
 from armnn.errors import ShapeError
 from armnn.graph import Network
 from armnn.layers._shapes import (
@@ -57,6 +58,16 @@ def test_broadcasting_is_numpys(first: tuple[int, ...], second: tuple[int, ...])
 def test_broadcasting_keeps_what_is_known(first: Shape, second: Shape, expected: Shape) -> None:
     assert broadcast(first, second) == expected
     assert broadcast(second, first) == expected
+
+
+def test_a_dimension_beside_one_is_not_decided_about() -> None:
+    tape = Tape()
+    n = tape.input(3)
+    shapes = [((n, 1, 4), (1, 5, 4)), ((1, 5, 4), (n, 1, 4)), ((n, 5, 4), (4,)), ((n,), (n,))]
+    found = [broadcast(*pair) for pair in shapes]
+    numbers = tape.replay((1,))
+    assert numbers is not None
+    assert [settled(each, numbers) for each in found] == [(1, 5, 4)] * 3 + [(1,)]
 
 
 def test_a_failed_broadcast_shows_both_shapes() -> None:

@@ -88,7 +88,7 @@ def test_results_for_other_shapes_are_those_of_a_fresh_load(
 ) -> None:
     runtime = make_runtime(make_backend("Fake"))
     model = runtime.load_model(make(), ["Fake"])
-    sizes = [(n, m) for n in (2, 3, 5) for m in (4, 6, 8)]
+    sizes = [(n, m) for n in (2, 1, 5) for m in (4, 6, 8)]
     for n, m in sizes:
         x = np.random.default_rng(n * m).uniform(-9, 9, (n, 2, m)).astype(np.float32)
         x = (

@@ -56,12 +56,14 @@ Tensor tensor_of(const Value &value, const Order &order) {
 
 }  // namespace
 
-int64_t Lowering::constant_bytes() const {
+int64_t Lowering::constant_bytes() {
+  if (constant_bytes_) return *constant_bytes_; /* each convolution asks */
   size_t bytes = 0;
   for (const Value &value : values_) {
     if (value.is_constant()) bytes += static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
   }
-  return static_cast<int64_t>(bytes);
+  constant_bytes_ = static_cast<int64_t>(bytes);
+  return *constant_bytes_;
 }
 
 void Lowering::receive(int32_t value) {
@@ -125,24 +127,30 @@ constexpr Enumeration kEnumerations[] = {
      ARMNN_SEQUENCE_DIRECTION_BIDIRECTIONAL},
 };
 
-void require_known_enumerators(const Layer &layer) {
+std::string refused_enumerator(const Layer &layer) {
   for (const auto &[name, attribute] : layer.attributes) {
     for (const Enumeration &each : kEnumerations) {
       if (each.parameter != name) continue;
       for (const int64_t number : attribute.integers) {
         if (number >= each.least && number <= each.highest) continue;
-        throw Refusal{name + " has the unknown number " + std::to_string(number)};
+        return name + " has the unknown number " + std::to_string(number);
       }
     }
   }
+  return "";
 }
 
 }  // namespace
 
+void Layer::complete() {
+  row = &layer_type(type);
+  refusal = refused_enumerator(*this);
+}
+
 void Lowering::lower_as_it_is(const Layer &layer, Lower lower) {
   layer_ = &layer;
   if (lower == nullptr) throw Refusal{"layers of type " + layer.type + " are not computed here"};
-  require_known_enumerators(layer);
+  if (!layer.refusal.empty()) throw Refusal{layer.refusal};
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     if (!has_input(i)) continue;
     require(input(i).is_static, "the shape must be known", static_cast<int32_t>(i));

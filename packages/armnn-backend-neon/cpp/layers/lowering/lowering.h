@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,7 +90,10 @@ struct Layer {
   std::vector<int32_t> inputs; /* indices of values; -1: absent */
   std::vector<int32_t> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes; /* few: looked up one by one */
+  std::string refusal; /* of a parameter that may mean something else than here; "": there is none */
 
+  /* Finds out what follows from type and attributes: once, as programs share layers. */
+  void complete();
   /* nullptr: the host gave none of this name. */
   const Attribute *attribute(std::string_view name) const;
   /* A parameter by its name and its default, which ARMNN_PARAMETER gives as a pair. */
@@ -157,7 +161,7 @@ class Lowering {
   const Kernels &kernels() const { return kernels_; }
   const FastMath &fast_math() const { return fast_math_; }
   /* Of all constants of the graph, as the host gave them. */
-  int64_t constant_bytes() const;
+  int64_t constant_bytes();
   size_t input_count() const { return layer_->inputs.size(); }
   bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
   const Value &input(size_t i) const;
@@ -234,6 +238,7 @@ class Lowering {
   const Kernels &kernels_;
   FastMath fast_math_;
   const Layer *layer_ = nullptr;
+  std::optional<int64_t> constant_bytes_;
   std::vector<std::vector<Form>> forms_; /* of each value, the first one as it was made; none: not made yet */
   std::deque<Value> float_values_; /* numbered after values_: quantised values and those of 16 bits as floats */
   std::map<int32_t, int32_t> float_values_of_;

@@ -4,14 +4,23 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 
 #include "operations/gemm/gemm.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
 
-/* Args: weights: [window_height, window_width, C]. */
-OperationPtr depthwise_convolution(const WeightedTensors &tensors, const Windows &windows);
+/* How far apart in the weights those of neighbouring channels are, and of a window's rows and columns. */
+struct WindowSteps {
+  int64_t channel, row, column;
+
+  /* All that packing depends on but the kernel. */
+  std::string recipe(const Windows &windows) const;
+};
+
+/* Args: steps: of constant weights, which are packed; computed ones are [window_height, window_width, C]. */
+OperationPtr depthwise_convolution(const WeightedTensors &tensors, const Windows &windows, const WindowSteps &steps);
 
 /* Calls compute(rows, thread) for bands of rows of the output, in pieces of so many columns, by threads; compute
  * gets shared rows with their place. Args: ns: what a piece of a band takes.

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "graph/packed.h"
 #include "operations/depthwise/depthwise.h"
 #include "operations/quantised/quantised.h"
 
@@ -13,7 +15,7 @@ namespace cpuacc {
 /* Those of a depthwise convolution, as numbers without their zero point. */
 struct Int8DepthwiseWeights {
   const uint8_t *stored;
-  const Int8WeightSteps &steps;
+  const WindowSteps &steps;
   const Int8Params &params;
 
   int32_t at(int64_t c, int64_t row, int64_t column) const {
@@ -26,7 +28,7 @@ struct Int8DepthwiseWeights {
 /* What both ways share: windows, and rows of the output as tasks. */
 class Int8Depthwise : public WithInt8Epilogue {
  public:
-  Int8Depthwise(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
+  Int8Depthwise(const WeightedTensors &tensors, const Windows &windows, WindowSteps steps, Int8Params params)
       : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
         windows_(column_as_row(windows)),
         steps_(steps) {
@@ -34,8 +36,16 @@ class Int8Depthwise : public WithInt8Epilogue {
   }
 
  protected:
-  Int8DepthwiseWeights weights_of(const Setup &setup) const {
-    return {static_cast<const uint8_t *>(setup[inputs[1]].constant), steps_, params_};
+  /* The weights in the order of a kernel, which needs no others. Args: recipe: all that packing depends on but windows,
+   * steps and zero point; pack(weights, memory): writes so many bytes.
+   */
+  template <typename Pack>
+  std::shared_ptr<const void> packed(const Setup &setup, const std::string &recipe, size_t bytes, const Pack &pack) {
+    const void *source = setup[std::exchange(inputs[1], kNone)].constant;
+    const std::string zero_point = (params_.right_is_signed ? "int8 " : "uint8 ") + std::to_string(params_.right_zero_point);
+    return setup.packed.get(source, recipe + " " + steps_.recipe(windows_) + zero_point, bytes, [&](void *memory) {
+      pack(Int8DepthwiseWeights{static_cast<const uint8_t *>(source), steps_, params_}, memory);
+    });
   }
 
   /* Into as few calls as keep the threads busy: each reads the rows at its edges on its own. Args: name, unit: of the
@@ -81,17 +91,17 @@ class Int8Depthwise : public WithInt8Epilogue {
   }
 
   Windows windows_;
-  Int8WeightSteps steps_;
+  WindowSteps steps_;
   int64_t band_ = 1; /* output rows at a time */
   int64_t piece_ = 1; /* outputs of a row at a time */
   double part_ns_ = 0.0; /* a piece of a band */
 };
 
 OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,
-                                          const Int8WeightSteps &steps, Int8Params params);
+                                          const WindowSteps &steps, Int8Params params);
 
 /* Where the level has depthwise_lines. */
 OperationPtr int8_depthwise_of_lines(const WeightedTensors &tensors, const Windows &windows,
-                                     const Int8WeightSteps &steps, Int8Params params);
+                                     const WindowSteps &steps, Int8Params params);
 
 }  // namespace cpuacc

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "costs/costs.h"
 #include "graph/packed.h"
@@ -24,7 +25,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     lines_ = joins_rows_ ? groups_down : w.window_height;
     taps_ = joins_rows_ ? w.window_width : groups_across;
     tap_step_ = w.dilation_x * (joins_rows_ ? 1 : kJoined);
-    pack(weights_of(setup), setup.kernels.int8);
+    pack_all(setup);
     /* So many columns stay in the first cache interleaved. */
     const int64_t room = costs::kMostInterleavedBytes / column_bytes(setup.kernels.int8) / w.stride_x;
     const auto products = static_cast<double>(lines_ * taps_ * kJoined);
@@ -38,7 +39,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
 
   void run(const Frame &frame) const override {
     Int8DepthwiseLines shared{};
-    shared.weights = weights_.get();
+    shared.weights = packed_.get();
     shared.bias = bias_.get();
     shared.joins_rows = joins_rows_;
     shared.lines = lines_;
@@ -59,32 +60,52 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
   int64_t columns_of(int64_t width) const { return (width - 1) * windows_.stride_x + (taps_ - 1) * tap_step_ + 1; }
 
   /* Weights, bias and scales in the order of Int8DepthwiseLines. */
-  void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
-    const Windows &w = windows_;
+  void pack_all(const Setup &setup) {
+    const Int8Kernels &kernels = setup.kernels.int8;
     const int64_t together = kernels.line_channels;
-    const int64_t parts = ratio_up(w.channels, together);
-    const size_t padded = static_cast<size_t>(parts * together);
-    const int64_t part_bytes = lines_ * taps_ * together * kJoined;
-    const std::shared_ptr<void> packed = zeros(static_cast<size_t>(parts * part_bytes));
-    const std::shared_ptr<void> bias = zeros(padded * sizeof(int32_t));
-    const std::shared_ptr<void> scales = zeros(padded * sizeof(float));
+    const int64_t padded = ratio_up(windows_.channels, together) * together;
+    const int64_t weight_bytes = lines_ * taps_ * kJoined * padded;
+    const std::string recipe = std::string(joins_rows_ ? "rows" : "columns") + " by lines " + std::to_string(together);
+    packed_ = packed(setup, recipe, static_cast<size_t>(weight_bytes) + static_cast<size_t>(padded) * sizeof(int32_t),
+                     [&](const Int8DepthwiseWeights &weights, void *memory) {
+                       auto *bytes = static_cast<int8_t *>(memory);
+                       pack(weights, together, bytes, reinterpret_cast<int32_t *>(bytes + weight_bytes));
+                     });
+    const auto *sums = reinterpret_cast<const int32_t *>(static_cast<const int8_t *>(packed_.get()) + weight_bytes);
     const int32_t zero_point = params_.left_zero_point + kernels.read_offset[params_.left_is_signed ? 1 : 0];
-    for (int64_t part = 0; part < parts; ++part) {
-      const bool is_cut = w.channels >= together && (part + 1) * together > w.channels;
-      const int64_t begin = is_cut ? w.channels - together : part * together;
-      for (int64_t i = 0; i < together; ++i) {
-        const int64_t c = begin + channel_of(i, together);
-        if (c >= w.channels) continue;
-        auto *to = static_cast<int8_t *>(packed.get()) + part * part_bytes + i * kJoined;
-        const size_t at = static_cast<size_t>(part * together + i);
-        const int32_t sum = pack_channel(weights, c, together, to);
-        static_cast<int32_t *>(bias.get())[at] = bias_of(c) - zero_point * sum;
-        static_cast<float *>(scales.get())[at] = params_.multipliers[static_cast<size_t>(c)];
-      }
-    }
-    weights_ = packed;
+    const std::shared_ptr<void> bias = zeros(static_cast<size_t>(padded) * sizeof(int32_t));
+    const std::shared_ptr<void> scales = zeros(static_cast<size_t>(padded) * sizeof(float));
+    for_each_place(together, [&](size_t at, int64_t c) {
+      static_cast<int32_t *>(bias.get())[at] = bias_of(c) - zero_point * sums[at];
+      static_cast<float *>(scales.get())[at] = params_.multipliers[static_cast<size_t>(c)];
+    });
     bias_ = bias;
     scales_ = scales;
+  }
+
+  /* Sums are those of a channel's weights. */
+  void pack(const Int8DepthwiseWeights &weights, int64_t together, int8_t *packed, int32_t *sums) const {
+    const int64_t part_bytes = lines_ * taps_ * together * kJoined;
+    std::memset(packed, 0, static_cast<size_t>(reinterpret_cast<int8_t *>(sums) - packed));
+    std::memset(sums, 0, static_cast<size_t>(ratio_up(windows_.channels, together) * together) * sizeof *sums);
+    for_each_place(together, [&](size_t at, int64_t c) {
+      const auto place = static_cast<int64_t>(at);
+      sums[at] = pack_channel(weights, c, together, packed + place / together * part_bytes + place % together * kJoined);
+    });
+  }
+
+  /* Calls visit(place, channel). Channels are padded to so many together, or the last ones are there twice. */
+  template <typename Visit>
+  void for_each_place(int64_t together, const Visit &visit) const {
+    const int64_t channels = windows_.channels;
+    for (int64_t part = 0; part * together < channels; ++part) {
+      const bool is_cut = channels >= together && (part + 1) * together > channels;
+      const int64_t begin = is_cut ? channels - together : part * together;
+      for (int64_t i = 0; i < together; ++i) {
+        const int64_t c = begin + channel_of(i, together);
+        if (c < channels) visit(static_cast<size_t>(part * together + i), c);
+      }
+    }
   }
 
   static std::shared_ptr<void> zeros(size_t bytes) {
@@ -124,13 +145,13 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
   int64_t taps_ = 1;
   int64_t tap_step_ = 1;
   size_t thread_bytes_ = 0;
-  std::shared_ptr<const void> weights_, bias_, scales_;
+  std::shared_ptr<const void> packed_, bias_, scales_;
 };
 
 }  // namespace
 
 OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
-                                        const Int8WeightSteps &steps, Int8Params params, const Kernels &kernels) {
+                                        const WindowSteps &steps, Int8Params params, const Kernels &kernels) {
   const bool has_lines = kernels.int8.depthwise_lines != nullptr &&
                          windows.channels >= kernels.int8.least_line_channels;
   const auto make = has_lines ? int8_depthwise_of_lines : int8_depthwise_of_neighbours;
@@ -138,7 +159,7 @@ OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Wi
 }
 
 OperationPtr int8_depthwise_of_lines(const WeightedTensors &tensors, const Windows &windows,
-                                     const Int8WeightSteps &steps, Int8Params params) {
+                                     const WindowSteps &steps, Int8Params params) {
   return std::make_unique<Int8DepthwiseOfLines>(tensors, windows, steps, std::move(params));
 }
 

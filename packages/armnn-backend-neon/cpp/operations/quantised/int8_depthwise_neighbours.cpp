@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "costs/costs.h"
 #include "graph/packed.h"
@@ -20,7 +22,7 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
     const int64_t lanes = kernels.lanes;
     padded_channels_ = ratio_up(w.channels, lanes) * lanes;
     groups_ = ratio_up(w.window_width, kernels.depthwise_group);
-    pack(weights_of(setup), kernels);
+    pack_all(setup);
     scales_ = filled_multipliers(w.channels, lanes);
     const auto products = static_cast<double>(w.window_height * w.window_width);
     choose_pieces(setup, "bytes by neighbours", costs::byte_neighbour_multiply_add, padded_channels_, products,
@@ -51,15 +53,29 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
   }
 
  private:
-  void pack(const Int8DepthwiseWeights &weights, const Int8Kernels &kernels) {
-    const Windows &w = windows_;
+  void pack_all(const Setup &setup) {
+    const Int8Kernels &kernels = setup.kernels.int8;
     const int32_t group = kernels.depthwise_group;
-    const size_t bytes = static_cast<size_t>(w.window_height * groups_ * padded_channels_) * 4;
-    const std::shared_ptr<void> memory = aligned_memory(bytes);
-    auto *packed = static_cast<uint8_t *>(memory.get());
-    std::memset(packed, 0, bytes);
+    const size_t weight_bytes = static_cast<size_t>(windows_.window_height * groups_ * padded_channels_) * 4;
+    const std::string recipe = "neighbours " + std::to_string(group) + " " + std::to_string(padded_channels_);
+    packed_ = packed(setup, recipe, weight_bytes + static_cast<size_t>(padded_channels_) * sizeof(int32_t),
+                     [&](const Int8DepthwiseWeights &weights, void *memory) {
+                       auto *bytes = static_cast<uint8_t *>(memory);
+                       pack(weights, group, bytes, reinterpret_cast<int32_t *>(bytes + weight_bytes));
+                     });
+    const auto *sums = reinterpret_cast<const int32_t *>(static_cast<const uint8_t *>(packed_.get()) + weight_bytes);
     const int32_t zero_point = params_.left_zero_point + kernels.read_offset[params_.left_is_signed ? 1 : 0];
-    folded_.assign(static_cast<size_t>(padded_channels_), 0);
+    folded_.resize(static_cast<size_t>(padded_channels_));
+    for (size_t c = 0; c < folded_.size(); ++c) {
+      folded_[c] = (c < params_.bias.size() ? params_.bias[c] : 0) - zero_point * sums[c];
+    }
+  }
+
+  /* Sums are those of a channel's weights. */
+  void pack(const Int8DepthwiseWeights &weights, int32_t group, uint8_t *packed, int32_t *sums) const {
+    const Windows &w = windows_;
+    std::memset(packed, 0, static_cast<size_t>(reinterpret_cast<uint8_t *>(sums) - packed));
+    std::fill(sums, sums + padded_channels_, 0);
     for (int64_t i = 0; i < w.window_height; ++i) {
       for (int64_t j = 0; j < w.window_width; ++j) {
         for (int64_t c = 0; c < w.channels; ++c) {
@@ -67,12 +83,10 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
           const int64_t place = (i * groups_ + j / group) * padded_channels_ + c;
           std::memcpy(packed + place * 4 + j % group * (4 / group), &number,
                       static_cast<size_t>(4 / group)); /* the lowest bytes come first */
-          folded_[static_cast<size_t>(c)] -= zero_point * number;
+          sums[c] += number;
         }
       }
     }
-    for (size_t c = 0; c < params_.bias.size(); ++c) folded_[c] += params_.bias[c];
-    packed_ = memory;
   }
 
   int64_t padded_channels_ = 0;
@@ -89,7 +103,7 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
 }  // namespace
 
 OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,
-                                          const Int8WeightSteps &steps, Int8Params params) {
+                                          const WindowSteps &steps, Int8Params params) {
   return std::make_unique<Int8DepthwiseOfNeighbours>(tensors, windows, steps, std::move(params));
 }
 

@@ -7,6 +7,7 @@
 
 #include "graph/ir.h"
 #include "operations/convolution/convolution.h"
+#include "operations/depthwise/depthwise.h"
 #include "operations/gemm/gemm.h"
 #include "operations/pointwise/binary.h"
 #include "operations/quantised/int8_epilogue.h"
@@ -27,13 +28,8 @@ bool suits_int8_direct(const Windows &windows, const Int8Params &params);
 OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, Int8Params params);
 
-/* How far apart in the weights those of neighbouring channels are, and of a window's rows and columns. */
-struct Int8WeightSteps {
-  int64_t channel, row, column;
-};
-
 OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
-                                        const Int8WeightSteps &steps, Int8Params params, const Kernels &kernels);
+                                        const WindowSteps &steps, Int8Params params, const Kernels &kernels);
 
 struct Int8PoolingKind {
   bool takes_maximum;

@@ -37,13 +37,18 @@ def broadcast(first: Shape, second: Shape) -> Shape:
     Raises:
         ShapeError: Two known dimensions differ and neither is 1.
     """
-    if first == second:
+    # A comparison decides about a symbolic dimension, which a hash leaves open.
+    if hash(first) == hash(second) and first == second:
         return tuple(first)
     rank = max(len(first), len(second))
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in (first, second)]
     dims: list[Dimension] = []
     for ours, theirs in zip(*padded, strict=True):
-        if ours == theirs or theirs == 1:
+        if type(theirs) is int and theirs == 1:  # whatever the other one is, as below
+            dims.append(ours)
+        elif type(ours) is int and ours == 1:
+            dims.append(theirs)
+        elif ours == theirs or theirs == 1:
             dims.append(ours)
         elif ours == 1:
             dims.append(theirs)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passes_on_demand import on_demand
 
+from armnn._symbolic import Tape
 from armnn.graph import Network
 from armnn.tensor import Shape, TensorInfo
 from armnn.types import DataType
@@ -42,6 +43,14 @@ def test_moving_axes_of_one_element_is_a_reshape(shape, order, target) -> None:
     assert network.outputs[0].inputs == (layer.output,)
     assert layer.output.info == info
     assert permute_as_reshape(network) == 0
+
+
+def test_nothing_is_decided_about_axes_that_keep_their_place() -> None:
+    tape = Tape()
+    n, m = tape.input(3), tape.input(4)
+    assert permute_as_reshape(transposed((n, 2, m), (0, 2, 1))) == 0
+    assert tape.replay((1, 4)) is not None
+    assert tape.replay((3, 1)) is None
 
 
 def test_a_permute_says_its_order_the_other_way_round(compute) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from armnn.layers.reshaping import ReshapeDescriptor
@@ -10,7 +11,10 @@ from armnn.optimizer.passes._pattern import first_input, replace_layer, walk
 from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armnn.graph import Layer, Network
+    from armnn.tensor import Shape
 
 
 def permute_as_reshape(network: Network) -> int:
@@ -24,6 +28,17 @@ def permute_as_reshape(network: Network) -> int:
     return sum(_replace(network, layer) for layer in walk(network, PERMUTATIONS))
 
 
+def _moves_elements(order: Sequence[int], shape: Shape) -> bool:
+    """Return whether two axes of several elements change places.
+
+    Only those that change places are looked at: a comparison decides about a symbolic dimension.
+    """
+    return any(
+        order[behind] < order[before] and shape[before] != 1 and shape[behind] != 1
+        for before, behind in itertools.combinations(range(len(order)), 2)
+    )
+
+
 def _replace(network: Network, layer: Layer) -> bool:
     order = axis_order(layer)
     if order is None:
@@ -32,9 +47,8 @@ def _replace(network: Network, layer: Layer) -> bool:
     shape = output.info.shape
     if shape is None or not source.info.is_type_space_match(output.info):
         return False
-    moved = [axis for axis, dim in zip(order, shape, strict=True) if dim != 1]
     target = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
-    if moved != sorted(moved) or target.count(-1) > 1:
+    if target.count(-1) > 1 or _moves_elements(order, shape):
         return False
     return replace_layer(
         network, layer, "Reshape", [source], ReshapeDescriptor(target_shape=target)
