@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products of rows at equal distances, on every level: those of one column, and what rows share."""
+"""Products of rows at equal distances, on every level."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RunNetwork = Callable[..., Array]
 
 
 class Product:
-    """The network of function(x w + bias) of a constant w, and its numbers."""
+    """A network of function(x w + bias), and its numbers."""
 
     def __init__(
         self, rows: int, depth: int, columns: int, function: ActivationFunction | None = None
@@ -95,7 +95,7 @@ def test_windows_of_one_output_channel(
     threads: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A NaN reaches the windows that see it, and no other, though whole registers are read."""
+    """A NaN reaches the windows that see it, and no other."""
     monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "plain")
     generator = np.random.default_rng(width)
     x = generator.standard_normal((1, 5, width, channels), np.float32)
