@@ -95,7 +95,7 @@ def test_windows_of_one_output_channel(
     threads: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A NaN reaches the windows that see it, and no other."""
+    """A NaN reaches only the windows that see it."""
     monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "plain")
     generator = np.random.default_rng(width)
     x = generator.standard_normal((1, 5, width, channels), np.float32)
