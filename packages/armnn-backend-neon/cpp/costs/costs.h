@@ -67,7 +67,6 @@ constexpr int64_t kLeastLanes = 4; /* and in the narrowest ones */
  */
 constexpr double kInFlight = 8.0;
 constexpr double kPairedRegisters = 4.0;
-constexpr int64_t kMostRowsInPairs = 4;
 /* Numbers of the first cache that share a set: rows so far apart crowd it. */
 constexpr int64_t kFloatsOfAWay = 1024;
 constexpr double kFloatsPerLine = 16.0;

@@ -106,12 +106,30 @@ CPUACC_INLINE void store_as(const TileOutput &tile, const Last &last, const Floa
   store_all<float>(tile, last, sums, function);
 }
 
+template <bool kHasBfloat16, int R, int V, typename Last>
+CPUACC_INLINE void finish_tile(const TileOutput &tile, const Last &last, const InRegisters &function,
+                               Floats (&sums)[R][V]) {
+  if (!function.is_bounded && !function.is_hard_swish) {
+    Floats spilled[R][V];
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
+    }
+    return finish_spilled<V, kHasBfloat16>(tile, last, spilled, R);
+  }
+  if (tile.bias != nullptr) add_bias(tile, last, sums);
+  if (tile.residual != nullptr) add_residual<float>(tile, last, sums);
+  if constexpr (kHasBfloat16) {
+    if (tile.rounded_residual != nullptr) add_residual<Bfloat16>(tile, last, sums);
+  }
+  if (function.is_bounded) return store_as<kHasBfloat16>(tile, last, sums, function.bounds);
+  store_as<kHasBfloat16>(tile, last, sums, Known<Function::hard_swish>{0.0f, 0.0f});
+}
+
 /* R rows each of so many tiles. Args: tile: where the first one goes. Returns: what is left to fetch. */
 template <int R, int V, typename AllSums, bool kHasBfloat16, typename Last>
 LinesAhead tiles_of(const GemmRows &g, TileOutput tile, const float *first, int64_t tiles, Last last,
                     LinesAhead ahead) {
   const InRegisters function(tile);
-  const bool is_in_registers = function.is_bounded || function.is_hard_swish;
   const int64_t step = g.step;
   for (; tiles > 0; --tiles, first += R * step, move_down<kHasBfloat16>(tile, R)) {
     AllSums sums;
@@ -129,24 +147,7 @@ LinesAhead tiles_of(const GemmRows &g, TileOutput tile, const float *first, int6
     ahead.end_tile();
     Floats all[R][V];
     sums.to_registers(all);
-    if (is_in_registers) {
-      if (tile.bias != nullptr) add_bias(tile, last, all);
-      if (tile.residual != nullptr) add_residual<float>(tile, last, all);
-      if constexpr (kHasBfloat16) {
-        if (tile.rounded_residual != nullptr) add_residual<Bfloat16>(tile, last, all);
-      }
-      if (function.is_bounded) {
-        store_as<kHasBfloat16>(tile, last, all, function.bounds);
-      } else {
-        store_as<kHasBfloat16>(tile, last, all, Known<Function::hard_swish>{0.0f, 0.0f});
-      }
-    } else {
-      Floats spilled[R][V];
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = all[r][v];
-      }
-      finish_spilled<V, kHasBfloat16>(tile, last, spilled, R);
-    }
+    finish_tile<kHasBfloat16>(tile, last, function, all);
   }
   return ahead;
 }

@@ -339,7 +339,7 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
                    const Number **pointers, Point &&point) {
   if constexpr (std::is_same_v<std::decay_t<Point>, EvenRows<float>>) {
     /* Tiles of few sums have two of each, so that none waits for the one before it. */
-    if (tiling.rows > costs::kMostRowsInPairs) return run_even_task(gemm, tiling, task, kernels, point);
+    if (static_cast<double>(tiling.rows) > costs::kPairedRegisters) return run_even_task(gemm, tiling, task, kernels, point);
   }
   run_pointed_task(gemm, tiling, task, kernels, pointers, point);
 }
