@@ -86,17 +86,15 @@ class Supervisor:
                     "this one was forked from: load the model after the fork",
                     self.recipe.name,
                 )
-            if link is not None and link.is_lost and self._link is link:
-                self._replace(link)  # the thread that lost it has not come to that yet
-            while wait and self._thread is not None:
-                self._state.wait()
-            link = self._link
+            link = self._noted(wait=wait)
             if link is not None and not link.is_lost:
                 return link
             if self._last is not None:
                 raise WorkerLostError(
                     str(self._last), self.recipe.name, is_starting=self._thread is not None
                 )
+            if link is not None:  # lost while another thread closes this, and will close it
+                raise link.error()
             self._link = link = self._started()
             return link
 
@@ -122,6 +120,16 @@ class Supervisor:
             self._is_closed = False
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _noted(self, *, wait: bool) -> Link | None:
+        """Return the worker of now, its loss noted."""
+        while True:
+            link = self._link
+            if link is not None and link.is_lost:
+                self._replace(link)  # the thread that lost it has not come to that yet
+            if self._thread is None or not wait:
+                return link
+            self._state.wait()
 
     def _started(self) -> Link:
         self.starts += 1
