@@ -15,7 +15,8 @@ import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.errors import BackendUnavailableError, WorkerLostError
 from armnn.isolation import link
-from armnn.isolation.link import START_SECONDS
+from armnn.isolation.link import START_SECONDS, Link
+from armnn.isolation.supervisor import Supervisor
 
 
 def test_a_process_that_cannot_be_started_leaves_no_socket(
@@ -76,4 +77,39 @@ def test_a_worker_that_is_started_and_lost_meanwhile_is_closed(
             assert supervisor.wait(START_SECONDS)
             assert "broke" in str(supervisor.faults[-1]), "it is noted"
         supervisor.close()
+        assert set(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("moment", ["before", "meanwhile"])
+def test_a_backend_collected_by_the_thread_that_starts_its_worker_leaves_none(
+    monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def close(*_: object) -> None:
+        ended.append(threading.current_thread())
+        supervisor.close()
+
+    def started_and_closed(own: Supervisor) -> Link:
+        made = started(own)
+        close()
+        return made
+
+    ended: list[threading.Thread] = []
+    started = Supervisor._started
+    with (
+        armnn.register_backend("Honest", samples.Honest),
+        workers_in_threads(),
+        Runtime(CreationOptions(isolate=["Honest"])) as runtime,
+    ):
+        supervisor = runtime.registry.get("Honest").supervisor
+        supervisor.close()
+        before = set(os.listdir("/proc/self/fd"))
+        link = supervisor.link()
+        if moment == "before":
+            monkeypatch.setattr(supervisor, "_tell", close)
+        else:
+            monkeypatch.setattr(Supervisor, "_started", started_and_closed)
+        link.lose("broke")
+        assert supervisor.wait(START_SECONDS) is False
+        (thread,) = ended
+        thread.join(START_SECONDS)
         assert set(os.listdir("/proc/self/fd")) == before
