@@ -31,6 +31,7 @@ OLD(double, log, (double x), (x))
 OLD(double, log2, (double x), (x))
 OLD(double, pow, (double x, double y), (x, y))
 
+#ifndef __SANITIZE_THREAD__ /* whose library has an __fxstat64 without a version: the linker takes neither */
 /* Before 2.33 a program passed which version of the structure it knows, 1 on x86-64 and 0 on Arm. */
 extern "C" int old_fstat(int version, int file, void *made);
 __asm__(".symver old_fstat,__fxstat64@" FIRST);
@@ -43,6 +44,7 @@ int own_fstat(int file, void *made) {
   return old_fstat(0, file, made);
 #endif
 }
+#endif
 
 /* Whether the C++ library may count references without atomics, which it then never does. */
 extern "C" __attribute__((visibility("hidden"))) char own_single_threaded __asm__(

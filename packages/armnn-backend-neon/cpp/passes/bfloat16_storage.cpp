@@ -8,6 +8,15 @@
 namespace cpuacc {
 namespace {
 
+/* Whether an operation decodes steps of 16 bits, or encodes them: bfloat16 has half of their digits, and what only
+ * moves them must not lose the others.
+ */
+bool has_fine_steps(const Graph &graph, const Operation &operation) {
+  const auto is_fine = [&](TensorId id) { return id != kNone && graph[id].type == ARMNN_QSYMM_S16; };
+  return std::any_of(operation.inputs.begin(), operation.inputs.end(), is_fine) ||
+         std::any_of(operation.outputs.begin(), operation.outputs.end(), is_fine);
+}
+
 class Storage {
  public:
   Storage(Graph &graph, const Kernels &kernels)
@@ -61,13 +70,15 @@ class Storage {
   }
 
   void look_at(const Operation &operation) {
+    const bool is_exact = has_fine_steps(graph_, operation);
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
       const TensorId id = operation.inputs[i];
-      if (id != kNone && !can_read(operation, i)) keep(id);
+      if (id != kNone && (is_exact || !can_read(operation, i))) keep(id);
     }
     for (const TensorId id : operation.outputs) {
       is_made_[place(id)] = true;
-      if (!operation.can_store_bfloat16(kernels_) && !can_be_link(graph_, operation)) keep(id);
+      const bool can_store = operation.can_store_bfloat16(kernels_) || can_be_link(graph_, operation);
+      if (is_exact || !can_store) keep(id);
     }
   }
 
@@ -110,7 +121,7 @@ const Operation *maker_of(const Graph &graph, TensorId id) {
 
 bool may_be_stored(const Graph &graph, const Kernels &kernels, TensorId id, int makers) {
   const Operation *maker = id == kNone || makers == 0 ? nullptr : maker_of(graph, id);
-  if (maker == nullptr) return false;
+  if (maker == nullptr || has_fine_steps(graph, *maker)) return false;
   const auto is_stored = [&](TensorId input) { return may_be_stored(graph, kernels, input, makers - 1); };
   const auto is_made = [&](TensorId input) { return input != kNone && maker_of(graph, input) != nullptr; };
   const auto &inputs = maker->inputs;

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""Workers whose process cannot be started."""
+"""Starts of workers that fail, or that others cross."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
 
 import isolated_backends as samples
 import pytest
+from worker_in_thread import workers_in_threads
 
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
-from armnn.errors import BackendUnavailableError
+from armnn.errors import BackendUnavailableError, WorkerLostError
 from armnn.isolation import link
+from armnn.isolation.link import START_SECONDS, Link
+from armnn.isolation.supervisor import Supervisor
 
 
 def test_a_process_that_cannot_be_started_leaves_no_socket(
@@ -30,4 +35,81 @@ def test_a_process_that_cannot_be_started_leaves_no_socket(
         before = set(os.listdir("/proc/self/fd"))
         with pytest.raises(BackendUnavailableError, match="no process can be started: none today"):
             runtime.load_model(network, ["Hostile"])
+        assert set(os.listdir("/proc/self/fd")) == before
+
+
+class Meanwhile(threading.Condition):
+    """Lets something happen before it is entered next."""
+
+    happens: Callable[[], object] | None = None
+
+    def __enter__(self) -> bool:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        return super().__enter__()
+
+
+@pytest.mark.parametrize("is_closing", [False, True])
+def test_a_worker_that_is_started_and_lost_meanwhile_is_closed(
+    monkeypatch: pytest.MonkeyPatch, *, is_closing: bool
+) -> None:
+    def start_and_lose() -> None:
+        link = supervisor.link()
+        with monkeypatch.context() as patch:  # the thread that loses it is on its way to say so
+            patch.setattr(link, "_lost", lambda _: None)
+            link.lose("broke")
+        supervisor._is_closed = is_closing
+
+    with (
+        armnn.register_backend("Honest", samples.Honest),
+        workers_in_threads(),
+        Runtime(CreationOptions(isolate=["Honest"])) as runtime,
+    ):
+        supervisor = runtime.registry.get("Honest").supervisor
+        supervisor.close()
+        before = set(os.listdir("/proc/self/fd"))
+        supervisor._state = state = Meanwhile()
+        state.happens = start_and_lose
+        with pytest.raises(WorkerLostError, match="broke"):
+            supervisor.link(wait=False)
+        if not is_closing:
+            assert supervisor.wait(START_SECONDS)
+            assert "broke" in str(supervisor.faults[-1]), "it is noted"
+        supervisor.close()
+        assert set(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("moment", ["before", "meanwhile"])
+def test_a_backend_collected_by_the_thread_that_starts_its_worker_leaves_none(
+    monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def close(*_: object) -> None:
+        ended.append(threading.current_thread())
+        supervisor.close()
+
+    def started_and_closed(own: Supervisor) -> Link:
+        made = started(own)
+        close()
+        return made
+
+    ended: list[threading.Thread] = []
+    started = Supervisor._started
+    with (
+        armnn.register_backend("Honest", samples.Honest),
+        workers_in_threads(),
+        Runtime(CreationOptions(isolate=["Honest"])) as runtime,
+    ):
+        supervisor = runtime.registry.get("Honest").supervisor
+        supervisor.close()
+        before = set(os.listdir("/proc/self/fd"))
+        link = supervisor.link()
+        if moment == "before":
+            monkeypatch.setattr(supervisor, "_tell", close)
+        else:
+            monkeypatch.setattr(Supervisor, "_started", started_and_closed)
+        link.lose("broke")
+        assert supervisor.wait(START_SECONDS) is False
+        (thread,) = ended
+        thread.join(START_SECONDS)
         assert set(os.listdir("/proc/self/fd")) == before

@@ -136,8 +136,11 @@ class Examiner:
 
     def narrows(self, layer: Layer, backend: str) -> bool:
         """Return whether the backend may round a layer's operands."""
-        options = self.bench.options.model_options.get(backend, {})
-        return bool(options.get(FAST_MATH)) and bool(multiply_adds_of(layer))
+        return self.is_fast(backend) and bool(multiply_adds_of(layer))
+
+    def is_fast(self, backend: str) -> bool:
+        """Return whether the backend may use BFloat16 unasked."""
+        return bool(self.bench.options.model_options.get(backend, {}).get(FAST_MATH))
 
     def keeps_nan(self, backend: str) -> bool:
         """Return whether a backend must keep NaN."""

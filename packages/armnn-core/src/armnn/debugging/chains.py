@@ -14,8 +14,10 @@ import numpy as np
 
 from armnn._dataclasses import dataclass, field
 from armnn.debugging.alone import as_bfloat16
+from armnn.debugging.noise import UNITS
 from armnn.layers import LAYERS
 from armnn.quantization import quantization_arrays
+from armnn.types import DataType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,6 +36,14 @@ ROUNDINGS = 3
 
 SPREAD = 1.5
 """How many times the largest error of those ways another one's may be."""
+
+
+STORED_ERROR = UNITS[DataType.BFLOAT16] / 4
+"""The error of a number that is stored in BFloat16, as a part of it.
+
+Errors are even up to half a unit of the number's power of two, so that their RMS is 0.4 of half a
+unit of the number. The ratios of a judgement have room for the largest, which is twice this.
+"""
 
 
 @dataclass(slots=True)
@@ -76,7 +86,8 @@ class Chains:
 
         A right backend rounds a number to either of the steps beside it where its arithmetic
         differs from the reference's in the last place, such as at a tie. What the reference's own
-        roundings add up to behind it is one case of many.
+        roundings add up to behind it is one case of many. With fast math it may also store numbers
+        in BFloat16.
 
         Args:
             layers: The chain.
@@ -87,20 +98,23 @@ class Chains:
         """
         key = tuple(layers)
         if key not in self._rounded:
-            between = _rounded_between(layers)
+            errors = _errors_between(layers, is_fast=self.examiner.is_fast(self.backend))
             self._rounded[key] = [
-                self._chain(layers, (), kept, partial(_half_a_step, between, generator))
+                self._chain(layers, self._narrow(layers), kept, partial(_moved, errors, generator))
                 for generator in (np.random.default_rng(seed) for seed in range(ROUNDINGS))
-                if between
+                if errors
             ]
         return self._rounded[key]
 
     def _both(
         self, layers: Sequence[Layer], kept: Collection[Value] | None
     ) -> tuple[RealValues, RealValues]:
-        narrow = [layer for layer in layers if self.examiner.narrows(layer, self.backend)]
+        narrow = self._narrow(layers)
         narrowed = self._chain(layers, narrow, kept) if narrow else {}
         return self._chain(layers, (), kept), narrowed
+
+    def _narrow(self, layers: Sequence[Layer]) -> list[Layer]:
+        return [layer for layer in layers if self.examiner.narrows(layer, self.backend)]
 
     def _chain(
         self,
@@ -141,24 +155,31 @@ class Chains:
         return known
 
 
-def _rounded_between(layers: Sequence[Layer]) -> set[Value]:
-    """Return quantised values between layers that compute."""
-    return {
-        value
-        for layer in layers
-        if not LAYERS[layer.type].moves_data
-        for value in layer.outputs
-        if value.info.scales and any(reader in layers for reader in value.consumers)
-    }
+def _errors_between(layers: Sequence[Layer], *, is_fast: bool) -> dict[Value, tuple[Any, float]]:
+    """Return the errors of rounded values between layers.
+
+    They are absolute and relative ones.
+    """
+    made = [v for each in layers if not LAYERS[each.type].moves_data for v in each.outputs]
+    found: dict[Value, tuple[Any, float]] = {}
+    for value in (v for v in made if any(reader in layers for reader in v.consumers)):
+        if value.info.scales:
+            found[value] = 0.5 * quantization_arrays(value.info)[0].astype(np.float64), 0.0
+        elif is_fast and value.info.data_type is DataType.FLOAT32:
+            found[value] = 0.0, STORED_ERROR
+    return found
 
 
-def _half_a_step(
-    between: Collection[Value], generator: np.random.Generator, value: Value, real: Reals
+def _moved(
+    errors: Mapping[Value, tuple[Any, float]],
+    generator: np.random.Generator,
+    value: Value,
+    real: Reals,
 ) -> Reals:
-    if value not in between:
+    if value not in errors:
         return real
-    steps = quantization_arrays(value.info)[0].astype(np.float64)
-    moved: Reals = real + generator.choice([-0.5, 0.5], real.shape) * steps
+    absolute, relative = errors[value]
+    moved: Reals = real + generator.choice([-1, 1], real.shape) * (absolute + relative * real)
     return moved
 
 

@@ -86,17 +86,15 @@ class Supervisor:
                     "this one was forked from: load the model after the fork",
                     self.recipe.name,
                 )
-            if link is not None and link.is_lost and self._link is link:
-                self._replace(link)  # the thread that lost it has not come to that yet
-            while wait and self._thread is not None:
-                self._state.wait()
-            link = self._link
+            link = self._noted(wait=wait)
             if link is not None and not link.is_lost:
                 return link
             if self._last is not None:
                 raise WorkerLostError(
                     str(self._last), self.recipe.name, is_starting=self._thread is not None
                 )
+            if link is not None:  # lost while another thread closes this, and will close it
+                raise link.error()
             self._link = link = self._started()
             return link
 
@@ -112,6 +110,8 @@ class Supervisor:
             self._is_closed = True
             self._state.notify_all()
             thread = self._thread
+            if thread is threading.current_thread():  # the backend was collected there
+                self._thread = None
         if thread is not None and thread is not threading.current_thread():
             thread.join()
         with self._state:
@@ -122,6 +122,16 @@ class Supervisor:
             self._is_closed = False
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _noted(self, *, wait: bool) -> Link | None:
+        """Return the worker of now, its loss noted."""
+        while True:
+            link = self._link
+            if link is not None and link.is_lost:
+                self._replace(link)  # the thread that lost it has not come to that yet
+            if self._thread is None or not wait:
+                return link
+            self._state.wait()
 
     def _started(self) -> Link:
         self.starts += 1
@@ -169,10 +179,13 @@ class Supervisor:
                     self.recipe.name,
                 )
         with self._state:
-            self._link = link
-            self._last = None if link is not None else last or self._last
-            self._thread = None
-            self._state.notify_all()
+            if self._is_wanted():
+                self._link, link = link, None
+                self._last = None if self._link is not None else last or self._last
+                self._thread = None
+                self._state.notify_all()
+        if link is not None:
+            link.close()
 
     def _count(self, lost: Link) -> None:
         """Count failures in succession; kills by others end nothing."""
@@ -194,7 +207,11 @@ class Supervisor:
             if self._failures > 1:
                 delay = FIRST_DELAY_SECONDS * 2 ** (self._failures - 2)
                 self._pause(min(delay, LONGEST_DELAY_SECONDS))
-            return not self._is_closed
+            return self._is_wanted() and not self._is_closed
+
+    def _is_wanted(self) -> bool:
+        """Return whether this thread is to start a worker."""
+        return self._thread is threading.current_thread()
 
     def _pause(self, seconds: float) -> None:
         """Wait until it is closed, or so long."""
