@@ -61,6 +61,7 @@ class OptimizedNetwork:
         constants: SharedConstants | None = None,
         *,
         may_change: bool = False,
+        again: Callable[[], Network] | None = None,
     ) -> None:
         """Prepare a network.
 
@@ -71,6 +72,8 @@ class OptimizedNetwork:
             constants: Those of the network that this one is a later segment of.
             may_change: Whether no other object has the network: it is rewritten in place then, so
                 that weights that a pass replaces go at once.
+            again: Makes the network again, in layers on floats where it has quantised ones for
+                them, if backends refuse these or cannot be asked; left out, a copy is kept.
         """
         self.participants = participants
         self.options = options
@@ -82,18 +85,23 @@ class OptimizedNetwork:
         self._static: Prepared | None = None
         self._only: Prepared | SingleProgram | None = None
         source = network if may_change else network.clone()
+        remake = again if source.is_folded else None
         if not _may_fold_all(source, options):
+            source = source if remake is None else remake()
             self._prepare_source(source, participants.fold_permission(), may_change=may_change)
             return
         from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
 
-        spare = source.clone()
+        spare = source.clone() if remake is None else Network("")
         trial = participants.fold_trial()
+        if source.is_folded:
+            trial.note(source.layers)
         try:
             self._prepare_source(source, trial, trial, may_change=may_change)
         except FoldsRefused as refusal:
             permission = participants.fold_permission(refusal.refused)
-            self._prepare_source(spare, permission, may_change=may_change)
+            source = spare if remake is None else remake()
+            self._prepare_source(source, permission, may_change=may_change)
         else:
             spare.clear()
 
