@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
 """Type, scales and zero points."""
 
-_STORED = {"uint8": DataType.QASYMM_U8, "int8": DataType.QASYMM_S8}
+_STORED = {np.dtype(np.uint8): DataType.QASYMM_U8, np.dtype(np.int8): DataType.QASYMM_S8}
 
 _MOST_STEPS = 2**21
 """Up to which a bias that became a float of 32 bits is a whole number of usual steps again."""
@@ -97,7 +97,7 @@ def _is_usual(
         bias.dtype == np.int32
         and bias.shape == weights.shape[:1]
         and all(_USUAL[0] <= each <= _USUAL[1] for each in steps)
-        and bool((np.abs(bias, dtype=np.int64) <= _MOST_STEPS).all())
+        and bool(-_MOST_STEPS <= bias.min() and bias.max() <= _MOST_STEPS)
     )
 
 
@@ -176,7 +176,7 @@ def _quantization(operation: Operation, index: int) -> _Quantization | None:
     scale, point = operation.constant(index), operation.constant(index + 1)
     if scale is None or point is None or scale.dtype != np.float32:
         return None
-    stored = _STORED.get(point.dtype.name)
+    stored = _STORED.get(point.dtype)
     scales, points = tuple(scale.reshape(-1).tolist()), tuple(point.reshape(-1).tolist())
     if scale.ndim > 1 or scale.shape != point.shape or stored is None:
         return None
