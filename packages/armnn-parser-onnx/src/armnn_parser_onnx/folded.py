@@ -97,7 +97,7 @@ def _is_usual(
         bias.dtype == np.int32
         and bias.shape == weights.shape[:1]
         and all(_USUAL[0] <= each <= _USUAL[1] for each in steps)
-        and bool(-_MOST_STEPS <= bias.min() and bias.max() <= _MOST_STEPS)
+        and bool(bias.min() >= -_MOST_STEPS and bias.max() <= _MOST_STEPS)
     )
 
 
