@@ -73,7 +73,8 @@ class OptimizedNetwork:
             may_change: Whether no other object has the network: it is rewritten in place then, so
                 that weights that a pass replaces go at once.
             again: Makes the network again, in layers on floats where it has quantised ones for
-                them, if backends refuse these or cannot be asked; left out, a copy is kept.
+                them; for networks whose quantised layers backends refuse, or cannot be asked about.
+                Left out, a copy is kept, which takes longer where they refuse none.
         """
         self.participants = participants
         self.options = options
@@ -85,14 +86,13 @@ class OptimizedNetwork:
         self._static: Prepared | None = None
         self._only: Prepared | SingleProgram | None = None
         source = network if may_change else network.clone()
-        remake = again if source.is_folded else None
         if not _may_fold_all(source, options):
-            source = source if remake is None else remake()
+            source = again() if again is not None and source.is_folded else source
             self._prepare_source(source, participants.fold_permission(), may_change=may_change)
             return
         from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
 
-        spare = source.clone() if remake is None else Network("")
+        spare = source.clone() if again is None else Network("")
         trial = participants.fold_trial()
         if source.is_folded:
             trial.note(source.layers)
@@ -100,7 +100,7 @@ class OptimizedNetwork:
             self._prepare_source(source, trial, trial, may_change=may_change)
         except FoldsRefused as refusal:
             permission = participants.fold_permission(refusal.refused)
-            source = spare if remake is None else remake()
+            source = spare if again is None else again()
             self._prepare_source(source, permission, may_change=may_change)
         else:
             spare.clear()
