@@ -95,9 +95,9 @@ class Constants:
             return reference, ctypes.pointer(self._held[reference].tensor)
 
     def let_go_by(self, reference: int, let_go: Callable[[], None] | None) -> None:
-        """Say later what takes a lent constant out of the network.
+        """Say later what takes a lent constant out.
 
-        It counts if nobody else holds the constant, as in :meth:`lend`.
+        It counts if no other caller holds the constant, as in :meth:`lend`.
         """
         with self._lock:
             held = self._find(reference)

@@ -109,7 +109,9 @@ class NativeGraph:
         self.leave_with(self)
 
     def lent_for(self, view: SubgraphView, *, lets_go: bool) -> bool:
-        """Return whether it is the graph of a view; else give all back.
+        """Return whether it is a view's graph.
+
+        If not, the constants are taken back.
 
         Args:
             view: The view.
