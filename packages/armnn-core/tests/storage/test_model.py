@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import armnn.parsing
 import armnn.runtime.cached_model
 import armnn.runtime.runtime
 from armnn import DataType, LoadedNetwork, Network, Runtime, TensorInfo
@@ -59,6 +60,8 @@ def load(
             return parsed[-1]
 
         monkeypatch.setattr(armnn.runtime.cached_model, "parse", parse)
+        for name in ("parse", "parse_folded"):
+            monkeypatch.setattr(armnn.parsing, name, parse)
         path = tmp_path / "model.toy"
         if not path.exists():
             path.write_bytes(b"content")

@@ -48,6 +48,7 @@ class Graph(ValueTable[str]):
         bodies: The graphs in attributes of the nodes that are converted.
         derived: Keeps derived data for other networks; None where there is only one.
         scope: Stands before the names of the nodes where they must be unique in the file.
+        may_fold: Whether quantised operators may become layers on stored values.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Graph(ValueTable[str]):
         self.bodies: Bodies = {} if bodies is None else bodies
         self.derived = derived
         self.scope = scope
+        self.may_fold = False
         self._initializers: dict[str, messages.Tensor | NDArray[Any]] = {}
         self._derived: dict[tuple[Value, str], Value] = {}
 

@@ -24,7 +24,9 @@ _ANONYMOUS = "?"
 """What some exporters call every dimension that they do not know."""
 
 
-def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = None) -> Network:
+def parse(
+    source: str | os.PathLike[str] | bytes, *, survey: Survey | None = None, folded: bool = False
+) -> Network:
     """Read an ONNX model as a network.
 
     The names of inputs and outputs are the model's; layers have the names of their nodes. Nodes
@@ -38,6 +40,8 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
             or below it.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
+        folded: Whether quantised operators may become layers on stored values, if the shapes of
+            all inputs are known; see ``armnn.parsing.GROUP``.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -46,16 +50,17 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
             names every one of them with its nodes and the reason.
         ParseError: The model is malformed.
     """
-    return network_of(read_model(source), survey)
+    return network_of(read_model(source), survey, folded=folded)
 
 
-def network_of(model: ModelFile, survey: Survey | None) -> Network:
+def network_of(model: ModelFile, survey: Survey | None, *, folded: bool = False) -> Network:
     """Return the network of a model; see :func:`parse`."""
     opset = default_opset(model)
     check_opset(opset)
     network = Network(model.graph.name, _metadata(model.proto, opset))
     graph = Graph(network, model.external_data, survey=survey)
     _add_inputs(model, graph)
+    graph.may_fold = folded and all(each.output.info.is_static for each in network.inputs)
     convert_model(_main_graph(model), opset, graph)
     _add_outputs(model, graph)
     network.is_self_contained = not model.external_data.was_read

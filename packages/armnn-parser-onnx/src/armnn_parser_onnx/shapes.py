@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from armnn.parsing.conversion import reshape, reshape_target, shape_vector
+from armnn.parsing.conversion import add_layer, reshape, reshape_target, shape_vector
 from armnn.types import ReduceOperation
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def reshape_to_groups(
         dim if dim is not None else 0 if stays else -1
         for dim, stays in zip(dims, copied, strict=True)
     ]
-    return operation.network.add_reshape(
-        value, target_shape=target, zero_copies=True, name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Reshape", [value], part, target_shape=target, zero_copies=True)
 
 
 def _product(dims: Sequence[Dimension]) -> int | None:

@@ -53,8 +53,8 @@ class LayerGraph:
         quantized_arithmetic: How quantised layers round; a parser sets it.
         origin: The operator that layers are being added for; a parser sets it.
         is_self_contained: Whether all of it comes from the model's one file; a parser sets it.
-        lets_constants_go: Whether no other object needs its constants once a backend has
-            compiled the layers that read them, so that they may go one by one meanwhile.
+        is_folded: Whether quantised layers are there for those on floats: ``armnn.parsing.GROUP``.
+        lets_constants_go: Whether constants may go one by one as their readers are compiled.
         keeps_graphs: Whether what backends compile of it is to be compiled for other shapes, too.
     """
 
@@ -68,7 +68,7 @@ class LayerGraph:
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
         self.is_self_contained = True
-        self.lets_constants_go = self.keeps_graphs = False
+        self.lets_constants_go = self.keeps_graphs = self.is_folded = False
         self._layers: dict[Layer, None] = {}
         self._ends: dict[str, dict[Layer, None]] = {"Input": {}, "Output": {}}
         self._names: dict[tuple[str, str], Layer] = {}
@@ -430,7 +430,7 @@ class LayerGraph:
         copy = type(self)(self.name, self.metadata)
         copy.aliases, copy.declared_shapes = self.aliases, dict(self.declared_shapes)
         copy.quantized_arithmetic = self.quantized_arithmetic
-        copy.is_self_contained = self.is_self_contained
+        copy.is_self_contained, copy.is_folded = self.is_self_contained, self.is_folded
         values: dict[Value, Value] = {}
         for layer in layers:
             twin = copy._copy_layer(layer, replaced_inputs(layer, values))

@@ -18,6 +18,11 @@ class Operator:
     type: str
     name: str
 
+    def __init__(self, type: str, name: str) -> None:  # one for each operator: a tenth of the time
+        assign = object.__setattr__
+        assign(self, "type", type)
+        assign(self, "name", name)
+
 
 @dataclass(slots=True)
 class Survey:

@@ -61,6 +61,7 @@ class OptimizedNetwork:
         constants: SharedConstants | None = None,
         *,
         may_change: bool = False,
+        again: Callable[[], Network] | None = None,
     ) -> None:
         """Prepare a network.
 
@@ -71,6 +72,9 @@ class OptimizedNetwork:
             constants: Those of the network that this one is a later segment of.
             may_change: Whether no other object has the network: it is rewritten in place then, so
                 that weights that a pass replaces go at once.
+            again: Makes the network again, in layers on floats where it has quantised ones for
+                them; for networks whose quantised layers backends refuse, or cannot be asked about.
+                Left out, a copy is kept, which takes longer where they refuse none.
         """
         self.participants = participants
         self.options = options
@@ -83,17 +87,21 @@ class OptimizedNetwork:
         self._only: Prepared | SingleProgram | None = None
         source = network if may_change else network.clone()
         if not _may_fold_all(source, options):
+            source = again() if again is not None and source.is_folded else source
             self._prepare_source(source, participants.fold_permission(), may_change=may_change)
             return
         from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
 
-        spare = source.clone()
+        spare = source.clone() if again is None else Network("")
         trial = participants.fold_trial()
+        if source.is_folded:
+            trial.note(source.layers)
         try:
             self._prepare_source(source, trial, trial, may_change=may_change)
         except FoldsRefused as refusal:
             permission = participants.fold_permission(refusal.refused)
-            self._prepare_source(spare, permission, may_change=may_change)
+            source = spare if again is None else again()
+            self._prepare_source(source, permission, may_change=may_change)
         else:
             spare.clear()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import replace
@@ -185,7 +186,7 @@ def prepare_specialisation(
     return Prepared(
         head,
         placement,
-        _known(make_report()) if trace is None else functools.cache(make_report),
+        make_report() if trace is None else functools.cache(lambda: make_report()()),
         cut,
         trace,
         has_refusals=any(map(assignment.refusals.get, assignment.final(layers))),
@@ -362,11 +363,6 @@ def _awaits_more(network: Network, head: Network, awaited: Mapping[str, int]) ->
     )
 
 
-def _known(report: Report) -> Callable[[], Report]:
-    """Return what returns a report, for which no layer stays."""
-    return lambda: report
-
-
 def _report(
     network: Network,
     layers: Sequence[Layer],
@@ -374,14 +370,15 @@ def _report(
     assignment: Assignment,
     replaced: Mapping[Layer, Layer],
     label: str,
-) -> Report:
+) -> Callable[[], Report]:
+    """Return what makes the report, for which no layer stays."""
     placed = [layer for layer in assignment.final(layers) if layer.backend is not None]
     named: dict[Layer, list[str]] = {}
     for layer in placed:
         named.setdefault(replaced.get(layer, layer), []).append(layer.name)
     origins = {layer: tuple(names) for layer, names in named.items()}
-    rows = tuple(
-        ReportRow(
+    rows = [
+        (
             layer.name,
             layer.type,
             layer.backend or "",
@@ -393,5 +390,6 @@ def _report(
             multiply_adds.get(layer),
         )
         for layer in placed
-    )
-    return Report(rows, parts=parts_of(network, origins, label))
+    ]
+    parts = parts_of(network, origins, label)
+    return functools.cache(lambda: Report(tuple(starmap(ReportRow, rows)), parts=parts))

@@ -27,6 +27,7 @@ __all__ = [
     "checked_options",
     "installed_parsers",
     "parse",
+    "parse_folded",
     "parser_version",
     "survey",
 ]
@@ -40,7 +41,13 @@ _CORE = "armnn-core"
 
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
-the bytes of a file. A function that has the parameter ``survey`` fills one."""
+the bytes of a file. A function that has the parameter ``survey`` fills one. To a function that has
+the parameter ``folded``, True says that quantised operators may become layers on stored values
+where layers on floats between Dequantize and Quantize mean the same; the network's ``is_folded``
+then says that some did. Who asks for that parses the model again where backends refuse them."""
+
+_NO_OPTIONS = ("survey", "folded")
+"""Parameters that are for the core."""
 
 
 def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
@@ -86,6 +93,16 @@ def parse(
         return _parser(suffix, "the bytes of a model", parser_options)(source)
     file = checked_file(source)
     return _parser(file.suffix if suffix is None else suffix, repr(str(file)), parser_options)(file)
+
+
+def parse_folded(file: str, *, parser_options: ParserOptions | None = None) -> Network:
+    """Parse a file, perhaps to layers on stored values.
+
+    See :data:`GROUP`. Other parsers do as in :func:`parse`, which also says what is raised.
+    """
+    path = checked_file(file)
+    parser = _parser(path.suffix, repr(str(path)), parser_options)
+    return parser(path, folded=True) if "folded" in signature(parser).parameters else parser(path)
 
 
 def survey(
@@ -186,7 +203,9 @@ def _check_names(
     """Raise InvalidArgumentError for options that a parser lacks."""
     for name in options:
         parameters = signature(parser).parameters.values()
-        known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "survey"]
+        known = [
+            p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _NO_OPTIONS
+        ]
         if name not in known:
             from armnn._spelling import closest  # late: for a message only
 

@@ -14,6 +14,7 @@ from armnn._digest import file_sha256
 from armnn._load_times import phase
 from armnn.errors import ModelFileError
 from armnn.parsing import parse, parser_version
+from armnn.runtime.request import parsed
 from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork
 from armnn.storage.programs import ModelPrograms
 from armnn.storage.stamps import stamp_of
@@ -75,15 +76,15 @@ def open_model(
     from armnn.optimizer import OptimizedNetwork, check_layer_names
 
     with phase(profiler, "parse"):
-        network = parse(file, parser_options=origin.parser_options)
+        network, again = parsed(file, request, origin.parser_options)
     if stamp_of(file) != stamp:
         raise ModelFileError(f"the model {file!r} changed while it was loaded: load it again")
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
         participants = backends.participants(network, request, profiler, cache)
-        return OptimizedNetwork(network, participants, options, may_change=True)
+        return OptimizedNetwork(network, participants, options, may_change=True, again=again)
     participants.compute_as(network.quantized_arithmetic)
-    made = OptimizedNetwork(network, participants, options, may_change=True)
+    made = OptimizedNetwork(network, participants, options, may_change=True, again=again)
     facts = ModelFacts.of(made, network.quantized_arithmetic)
     if not facts.is_static:
         store.keep_facts(facts)

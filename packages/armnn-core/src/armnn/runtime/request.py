@@ -257,6 +257,30 @@ def with_backends(
     return replace(request, backends=found.backends, options=found.options, choice=found.text)
 
 
+def parsed(
+    file: str, request: OptimizationRequest, parser_options: ParserOptions | None
+) -> tuple[Network, Callable[[], Network] | None]:
+    """Return a file's network, and what makes it again.
+
+    There is the latter where quantised operators may be layers on stored values already, because
+    no decision of the caller is about the layers on floats for which these stand.
+    """
+    from armnn.parsing import parse, parse_folded  # late, as below: prepared models need no parser
+
+    if not request.options.rewrite or request.options.layer_backends or request.without:
+        return parse(file, parser_options=parser_options), None
+    from armnn.storage.stamps import stamp_of
+
+    stamp = stamp_of(file)
+
+    def again() -> Network:
+        if stamp_of(file) != stamp:
+            raise ModelFileError(f"the model {file!r} changed while it was loaded: load it again")
+        return parse(file, parser_options=parser_options)
+
+    return parse_folded(file, parser_options=parser_options), again
+
+
 def tensor_sink(options: OptimizerOptions) -> TensorSink | None:
     """Return what gets intermediate tensors, if they are shown."""
     if not options.shows_tensors:

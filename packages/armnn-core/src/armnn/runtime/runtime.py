@@ -32,6 +32,7 @@ from armnn.runtime.request import (
     cache_folder,
     checked_request,
     memory_strategies,
+    parsed,
     profiler_of,
     tensor_sink,
     with_backends,
@@ -327,6 +328,7 @@ class Runtime(NetworkOwner):
         network: Network,
         request: OptimizationRequest,
         profiler: ProfilingSink | None,
+        again: Callable[[], Network] | None = None,
         *,
         may_change: bool = False,
     ) -> OptimizedNetwork:
@@ -343,7 +345,9 @@ class Runtime(NetworkOwner):
 
                 drop_hints(network, request.without)
             participants = self._backends.participants(network, request, profiler, cache)
-            made = OptimizedNetwork(network, participants, options, may_change=may_change)
+            made = OptimizedNetwork(
+                network, participants, options, may_change=may_change, again=again
+            )
             if not may_change and participants.may_lose_one:
                 self._sources[made] = network.clone(), request
             return made
@@ -363,11 +367,9 @@ class Runtime(NetworkOwner):
             with self._gate:
                 optimized = open_artefact(file, request, self._backends, profiler)
         elif cache is None:
-            from armnn.parsing import parse
-
             with phase(profiler, "parse"):
-                network = parse(file, parser_options=origin.parser_options)
-            optimized = self._optimized(network, request, profiler, may_change=True)
+                network, again = parsed(file, request, origin.parser_options)
+            optimized = self._optimized(network, request, profiler, again, may_change=True)
         else:
             from armnn.runtime.cached_model import open_model  # late: few models have a cache
 

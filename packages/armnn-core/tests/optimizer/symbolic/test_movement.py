@@ -73,6 +73,15 @@ def test_elements_are_those_of_the_layer(layer: Layer, expected: Any) -> None:
     assert not np.shares_memory(found, X)
 
 
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_many_elements_less_nothing_are_not_copied(zero: float) -> None:
+    many = np.zeros((2, 1 << 16), np.float32)
+    many[:, ::2] = -0.0
+    (found,) = plain_outputs(layer_of("Subtraction", many, np.full((2, 1), zero, np.float32))) or ()
+    assert found.tobytes() == (many - np.float32(zero)).tobytes()
+    assert np.shares_memory(found, many) == (str(zero) == "0.0")
+
+
 @pytest.mark.parametrize(
     "layer",
     [

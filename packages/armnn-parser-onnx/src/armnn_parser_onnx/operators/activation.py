@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.parsing.conversion import add_layer
 from armnn.types import ActivationFunction, BinaryOperation, DataType
 from armnn_parser_onnx._registry import operator
 
@@ -26,18 +27,14 @@ def activation(
     part: str = "",
 ) -> Value:
     """Add an Activation layer."""
-    return operation.network.add_activation(
-        value, function=function, a=a, b=b, name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Activation", [value], part, function=function, a=a, b=b)
 
 
 def binary(
     operation: Operation, function: BinaryOperation, first: Value, second: Value, part: str = ""
 ) -> Value:
     """Add an ElementwiseBinary layer."""
-    return operation.network.add_elementwise_binary(
-        first, second, operation=function, name=operation.layer_name(part)
-    )
+    return add_layer(operation, "ElementwiseBinary", [first, second], part, operation=function)
 
 
 @operator("Relu")

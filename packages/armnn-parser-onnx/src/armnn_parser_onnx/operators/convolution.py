@@ -31,7 +31,7 @@ def convolution(operation: Operation) -> Value:
     """
     value, weights = operation.input(), operation.input(1)
     shape = static_weights(operation)
-    groups = _groups(operation, channels=shape[1], outputs=shape[0])
+    groups = groups_of(operation, channels=shape[1], outputs=shape[0])
     check_channels(operation, groups * shape[1])
     spatial = len(shape) - 2
     window = read_window(operation, shape[2:], operation.shape()[2:])
@@ -56,7 +56,7 @@ def _convolution2d(
         return operation.network.add(
             "Convolution2d",
             [value, weights, bias],
-            _planar(Convolution2dDescriptor, window),
+            planar(Convolution2dDescriptor, window),
             name=operation.layer_name(part),
         ).output
     # One channel in each group: the weights [O, 1, H, W] become [1, H, W, O].
@@ -70,12 +70,13 @@ def _convolution2d(
     return operation.network.add(
         "DepthwiseConvolution2d",
         [value, weights, bias],
-        _planar(DepthwiseConvolution2dDescriptor, window),
+        planar(DepthwiseConvolution2dDescriptor, window),
         name=operation.layer_name(part),
     ).output
 
 
-def _planar(kind: type[Convolution2dDescriptor], window: Window) -> Convolution2dDescriptor:
+def planar(kind: type[Convolution2dDescriptor], window: Window) -> Convolution2dDescriptor:
+    """Return the parameters of a convolution along two axes."""
     return kind(
         pad_top=window.before[0],
         pad_left=window.before[1],
@@ -129,7 +130,12 @@ def _as_planes(operation: Operation, weights: Value, shape: tuple[int, ...]) -> 
     )
 
 
-def _groups(operation: Operation, channels: int, outputs: int) -> int:
+def groups_of(operation: Operation, channels: int, outputs: int) -> int:
+    """Return a node's number of groups.
+
+    Raises:
+        ParseError: The outputs cannot be divided by it.
+    """
     groups = operation.integer("group")
     if groups < 1 or outputs % groups:
         raise operation.error(
@@ -145,13 +151,13 @@ def convolution_integer(operation: Operation) -> Value:
     shape = static_weights(operation)
     if len(shape) != 4:
         raise RefusedError(f"no layer computes it along {len(shape) - 2} axes")
-    groups = _groups(operation, channels=shape[1], outputs=shape[0])
+    groups = groups_of(operation, channels=shape[1], outputs=shape[0])
     check_channels(operation, groups * shape[1])
     window = read_window(operation, shape[2:], operation.shape()[2:])
     zero_points = [operation.optional_input(2), operation.optional_input(3)]
     return operation.network.add(
         "ConvolutionInteger",
         [operation.input(), operation.input(1), *zero_points],
-        _planar(ConvolutionIntegerDescriptor, window),
+        planar(ConvolutionIntegerDescriptor, window),
         name=operation.layer_name(),
     ).output

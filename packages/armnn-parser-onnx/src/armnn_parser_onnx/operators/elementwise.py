@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.parsing.conversion import cast, compare, logical
+from armnn.parsing.conversion import add_layer, cast, compare, logical
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 def unary(operation: Operation, function: UnaryOperation, value: Value, part: str = "") -> Value:
     """Add an ElementwiseUnary layer."""
-    return operation.network.add_elementwise_unary(
-        value, operation=function, name=operation.layer_name(part)
-    )
+    return add_layer(operation, "ElementwiseUnary", [value], part, operation=function)
 
 
 def _binary_operator(name: str, function: BinaryOperation) -> None:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape, static_shape
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
+    add_layer,
+    cast,
+    reshape,
+    static_shape,
+)
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import binary
@@ -26,9 +33,7 @@ _LONGEST_UPDATE = 2**24
 def gather(operation: Operation) -> Value:
     """Add Gather."""
     axis = operation.axis(operation.integer("axis"), len(operation.shape()))
-    return operation.network.add_gather(
-        operation.input(), operation.input(1), axis=axis, name=operation.layer_name()
-    )
+    return add_layer(operation, "Gather", [operation.input(), operation.input(1)], axis=axis)
 
 
 @operator("GatherND", moves_data=True)

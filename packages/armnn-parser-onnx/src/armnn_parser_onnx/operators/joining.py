@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.parsing.conversion import NotKnownYetError, RefusedError
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer
 from armnn_parser_onnx._registry import operator
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def concat(operation: Operation) -> Value:
     axis = operation.axis(operation.integer("axis"), len(operation.shape()))
     if not others:
         return first
-    return operation.network.add_concat([first, *others], axis=axis, name=operation.layer_name())
+    return add_layer(operation, "Concat", [first, *others], axis=axis)
 
 
 @operator("Split", moves_data=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import add_layer
 from armnn.types import BinaryOperation
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import binary
@@ -28,7 +29,7 @@ def matmul(operation: Operation) -> Value:
     if ranks == (2, 2) and second.constant is not None and first.info.data_type.is_float:
         return operation.network.add_fully_connected(first, second, name=operation.layer_name())
     if 1 not in ranks:
-        return operation.network.add_batch_mat_mul(first, second, name=operation.layer_name())
+        return add_layer(operation, "BatchMatMul", [first, second])
     from armnn_parser_onnx.shapes import reshape_to_groups  # late: vectors are rare
 
     if ranks[0] == 1:
@@ -112,13 +113,9 @@ def einsum(operation: Operation) -> Value:
 @operator("MatMulInteger")
 def matmul_integer(operation: Operation) -> Value:
     """Add MatMulInteger."""
-    return operation.network.add_mat_mul_integer(
-        operation.input(),
-        operation.input(1),
-        operation.optional_input(2),
-        operation.optional_input(3),
-        name=operation.layer_name(),
-    )
+    zero_points = [operation.optional_input(2), operation.optional_input(3)]
+    inputs = [operation.input(), operation.input(1), *zero_points]
+    return add_layer(operation, "MatMulInteger", inputs)
 
 
 @operator("Det")

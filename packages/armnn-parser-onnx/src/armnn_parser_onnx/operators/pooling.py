@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armnn.parsing.conversion import RefusedError
+from armnn.parsing.conversion import RefusedError, add_layer
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -112,8 +112,11 @@ def _pool2d(
     rounding: OutputShapeRounding,
     part: str,
 ) -> Value:
-    return operation.network.add_pooling2d(
-        value,
+    return add_layer(
+        operation,
+        "Pooling2d",
+        [value],
+        part,
         pool_type=algorithm,
         pad_top=window.before[0],
         pad_left=window.before[1],
@@ -128,7 +131,6 @@ def _pool2d(
         output_shape_rounding=rounding,
         padding_method=method,
         data_layout=DataLayout.NCHW,
-        name=operation.layer_name(part),
     )
 
 

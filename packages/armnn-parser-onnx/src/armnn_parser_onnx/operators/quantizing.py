@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, cast, reshape
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
 from armnn_parser_onnx._registry import operator
@@ -42,7 +42,7 @@ def quantize(operation: Operation) -> Value:
     info = _quantized_info(operation, stored)
     if not value.info.data_type.is_float:
         value = cast(operation, value, DataType.FLOAT32, "real")
-    return operation.network.add_quantize(value, name=operation.layer_name(), output=info)
+    return add_layer(operation, "Quantize", [value], output=info)
 
 
 def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
@@ -79,7 +79,7 @@ def dequantize(operation: Operation) -> Value:
         value = operation.network.add_constant(data, info, name=operation.layer_name("stored"))
     else:
         return _dequantize_by_arithmetic(operation, real)
-    return operation.network.add_dequantize(value, name=operation.layer_name(), output=real)
+    return add_layer(operation, "Dequantize", [value], output=real)
 
 
 _STORED = {
@@ -237,4 +237,5 @@ def _for_each(operation: Operation, numbers: Value, part: str) -> Value:
 @operator("DynamicQuantizeLinear")
 def dynamic_quantize(operation: Operation) -> Sequence[Value]:
     """Add DynamicQuantize."""
-    return operation.network.add_dynamic_quantize(operation.input(), name=operation.layer_name())
+    value, name = operation.input(), operation.layer_name()
+    return operation.network.add("DynamicQuantize", [value], name=name).outputs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import NotKnownYetError
+from armnn.parsing.conversion import NotKnownYetError, add_layer
 from armnn.parsing.conversion import transpose as add_transpose
 from armnn.types import DataLayout
 from armnn_parser_onnx._registry import operator
@@ -33,12 +33,8 @@ def reshape(operation: Operation) -> Value:
     dims = tuple(int(dim) for dim in target.constant.reshape(-1))
     if not copies and 0 in dims and -1 in dims:
         raise operation.error(f"the shape {list(dims)} has a 0 that allowzero keeps, and a -1")
-    return operation.network.add_reshape(
-        value,
-        target_shape=dims,
-        zero_copies=copies and 0 in dims,
-        name=operation.layer_name(),
-    )
+    zero_copies = copies and 0 in dims
+    return add_layer(operation, "Reshape", [value], target_shape=dims, zero_copies=zero_copies)
 
 
 @operator("Flatten", moves_data=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from armnn.parsing.conversion import RefusedError
+from armnn.parsing.conversion import RefusedError, add_layer
 from armnn.types import ActivationFunction, DataType
 from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
@@ -44,23 +44,15 @@ def fused(operation: Operation, options: FlatTable, make: Callable[[str], Value]
         raise RefusedError(f"its activation number {number} is not supported")
     function, a, b = FUSED[number]
     value = make(operation.layer_name("linear"))
-    return operation.network.add_activation(
-        value, function=function, a=a, b=b, name=operation.layer_name()
-    )
+    return add_layer(operation, "Activation", [value], function=function, a=a, b=b)
 
 
 def activation(
     operation: Operation, function: ActivationFunction, a: float = 0.0, b: float = 0.0
 ) -> Value:
     """Add an Activation layer."""
-    return operation.network.add_activation(
-        operation.input(),
-        function=function,
-        a=a,
-        b=b,
-        name=operation.layer_name(),
-        output=operation.info(),
-    )
+    value, made = operation.input(), operation.info()
+    return add_layer(operation, "Activation", [value], output=made, function=function, a=a, b=b)
 
 
 @operator("RELU", newest=3)

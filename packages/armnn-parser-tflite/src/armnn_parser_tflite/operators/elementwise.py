@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import cast, compare, logical, reshape
+from armnn.parsing.conversion import add_layer, cast, compare, logical, reshape
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,
@@ -65,13 +65,8 @@ def binary(
 
     With a ``part`` it has the type of ``first``.
     """
-    return operation.network.add_elementwise_binary(
-        first,
-        second,
-        operation=function,
-        name=operation.layer_name(part),
-        output=None if part else operation.info(),
-    )
+    made, operands = None if part else operation.info(), [first, second]
+    return add_layer(operation, "ElementwiseBinary", operands, part, made, operation=function)
 
 
 def _binary(name: str, function: BinaryOperation, newest: int = 1) -> None:

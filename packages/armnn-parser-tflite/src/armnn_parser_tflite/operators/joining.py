@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.layers.joining import ConcatDescriptor
 from armnn.parsing.conversion import NotKnownYetError
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
@@ -25,8 +26,14 @@ def concatenation(operation: Operation) -> Value:
     return fused(
         operation,
         options,
-        lambda label: operation.network.add_concat(
-            values, axis=axis, name=label, output=operation.info()
+        lambda label: (
+            operation.network.add(
+                "Concat",
+                values,
+                ConcatDescriptor(axis=axis),
+                name=label,
+                outputs=[operation.info()],
+            ).output
         ),
     )
 

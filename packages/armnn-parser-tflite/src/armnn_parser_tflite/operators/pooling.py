@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.layers.pooling import Pooling2dDescriptor
 from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
@@ -45,20 +46,25 @@ def _pool(operation: Operation, algorithm: PoolingAlgorithm) -> Value:
     return fused(
         operation,
         options,
-        lambda label: operation.network.add_pooling2d(
-            operation.input(),
-            pool_type=algorithm,
-            pad_top=top,
-            pad_bottom=bottom,
-            pad_left=left,
-            pad_right=right,
-            pool_height=height,
-            pool_width=width,
-            stride_y=stride_y,
-            stride_x=stride_x,
-            padding_method=PaddingMethod.EXCLUDE,
-            data_layout=DataLayout.NHWC,
-            name=label,
-            output=operation.info(),
+        lambda label: (
+            operation.network.add(
+                "Pooling2d",
+                [operation.input()],
+                Pooling2dDescriptor(
+                    pool_type=algorithm,
+                    pad_top=top,
+                    pad_bottom=bottom,
+                    pad_left=left,
+                    pad_right=right,
+                    pool_height=height,
+                    pool_width=width,
+                    stride_y=stride_y,
+                    stride_x=stride_x,
+                    padding_method=PaddingMethod.EXCLUDE,
+                    data_layout=DataLayout.NHWC,
+                ),
+                name=label,
+                outputs=[operation.info()],
+            ).output
         ),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import RefusedError
+from armnn.parsing.conversion import RefusedError, add_layer
 from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
 
@@ -25,7 +25,7 @@ def quantize(operation: Operation) -> Value:
         raise RefusedError(f"no layer quantises to {info.data_type.arm_name}")
     if not (value.info.is_quantized or value.info.data_type.is_float):
         raise RefusedError(f"it quantises {value.info.data_type.arm_name}, which has no scale here")
-    return operation.network.add_quantize(value, name=operation.layer_name(), output=info)
+    return add_layer(operation, "Quantize", [value], output=info)
 
 
 @operator("DEQUANTIZE", newest=9)
@@ -41,10 +41,10 @@ def dequantize(operation: Operation) -> Value:
         return operation.network.add_constant(data, name=operation.layer_name())
     value, real = operation.input(), operation.info().data_type
     if value.info.data_type.is_float:
-        return operation.network.add_cast(value, name=operation.layer_name(), output=real)
+        return add_layer(operation, "Cast", [value], output=real)
     if not value.info.is_quantized:
         raise RefusedError(f"its input is {value.info.data_type.arm_name} without a scale")
-    return operation.network.add_dequantize(value, name=operation.layer_name(), output=real)
+    return add_layer(operation, "Dequantize", [value], output=real)
 
 
 @operator("CAST", newest=9, complex_numbers=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.parsing.conversion import RefusedError, reshape, transpose
+from armnn.parsing.conversion import RefusedError, add_layer, reshape, transpose
 from armnn.types import DataLayout, PaddingMode
 from armnn_parser_tflite._bindings import MirrorPadMode
 from armnn_parser_tflite._registry import operator
@@ -72,12 +72,8 @@ def transpose_axes(operation: Operation) -> Value:
 @operator("PAD", newest=6)
 def pad(operation: Operation) -> Value:
     """Add Pad with zeros, the zero point where quantised."""
-    return operation.network.add_pad(
-        operation.input(),
-        operation.integers(1),
-        name=operation.layer_name(),
-        output=operation.info(),
-    )
+    inputs = [operation.input(), operation.integers(1)]
+    return add_layer(operation, "Pad", inputs, output=operation.info())
 
 
 @operator("PADV2", newest=6)

@@ -94,6 +94,15 @@ class Constants:
             self._held[reference].count += 1
             return reference, ctypes.pointer(self._held[reference].tensor)
 
+    def let_go_by(self, reference: int, let_go: Callable[[], None] | None) -> None:
+        """Say later what takes a lent constant out.
+
+        It counts if no other caller holds the constant, as in :meth:`lend`.
+        """
+        with self._lock:
+            held = self._find(reference)
+            held.let_go = let_go if held.count == 1 else None
+
     def take_back(self, reference: int) -> None:
         """Release a lent constant; it stays for its keepers."""
         with self._lock:

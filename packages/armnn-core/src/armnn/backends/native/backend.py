@@ -189,7 +189,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
             part = view if len(asked) == len(answers) else view.part(*asked)
             with NativeGraph.of_view(part, self.api_version) as graph:
                 found = query(self.start(), _own(model).device, graph)
-                graph.remember(stays_lent=not view.network.lets_constants_go)
+                graph.remember()
             _own(model).asked = graph  # rows of all layers are made once
             answers.update(zip(graph.layers, found, strict=True))
         return tuple(answer for answer in answers.values() if answer is not None)

@@ -159,11 +159,11 @@ def assign_backends(
         if chosen is None:
             unsupported.append(layer)
             continue
-        layer.backend = chosen.backend
+        layer.backend, reason = chosen
         if options.strict and layer in assignment.refusals:
             fallbacks.append(layer)
-        if chosen.reason:
-            convert_layer(layer, assignment, chosen.reason)
+        if reason:
+            convert_layer(layer, assignment, reason)
     assignment.clean_conversions()
     if unsupported:
         asked = [candidate.id for candidate in assignment.candidates]
@@ -182,15 +182,10 @@ def assign_backends(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A backend, and why it demands Float32."""
-
-    backend: str
-    reason: str = ""
-
-
-def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> _Choice | None:
+def _choose(
+    layer: Layer, assignment: Assignment, options: OptimizerOptions
+) -> tuple[str, str] | None:
+    """Return a backend, and why it demands Float32."""
     refused = assignment.refused_by(layer)
     for backend_id, candidate in _order(layer, assignment, options):
         if backend_id in refused:
@@ -206,9 +201,9 @@ def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> 
             continue
         answer = assignment.answers.of(candidate, layer)
         if answer:
-            return _Choice(backend_id)
+            return backend_id, ""
         if runs_converted(layer, candidate, assignment):
-            return _Choice(backend_id, answer.reason or "gave no reason")
+            return backend_id, answer.reason or "gave no reason"
         assignment.refuse(layer, backend_id, answer.reason)
     return None
 

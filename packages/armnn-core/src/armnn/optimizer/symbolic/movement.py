@@ -45,7 +45,7 @@ _COMBINED: dict[str | BinaryOperation, np.ufunc] = {
 """Of layers, and of operations of ElementwiseBinary: what combines elements."""
 
 _MANY = 1 << 17
-"""Elements that take longer to copy than Python takes for the stripes of a transposed array."""
+"""Elements that take longer to copy than Python takes to spare that, or to do it in stripes."""
 
 _FAR = 64
 """Bytes of a line of a cache: elements so far apart share none."""
@@ -137,12 +137,24 @@ def _combined(
     """Return what becomes of pairs of elements of one type."""
     if made.data_type not in _COMBINED_TYPES or any(each is not made.data_type for each in types):
         return None
+    if combine is np.subtract and _is_nothing(data[1], data[0], made):
+        return data[0]
     try:
         with np.errstate(all="ignore"):  # infinity is a value like any other
             found = np.asarray(combine(*data))
     except ValueError:
         return None
     return found if found.shape == made.shape else None
+
+
+def _is_nothing(data: Array, whole: Array, made: TensorInfo) -> bool:
+    """Return whether subtracting it leaves many elements as they are.
+
+    The zero points of symmetric weights are zero. A number minus -0.0 may be another one.
+    """
+    if whole.size < _MANY or whole.shape != made.shape or 2 * data.size > whole.size:
+        return False
+    return not data.view(np.int32).any()
 
 
 def moved_by(

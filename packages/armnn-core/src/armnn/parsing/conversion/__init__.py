@@ -15,6 +15,7 @@ from armnn.parsing.conversion._files import (
     unreadable,
 )
 from armnn.parsing.conversion._layers import (
+    add_layer,
     cast,
     compare,
     logical,
@@ -41,6 +42,7 @@ __all__ = [
     "Operation",
     "RefusedError",
     "ValueTable",
+    "add_layer",
     "add_stand_in",
     "cast",
     "check_model_file",

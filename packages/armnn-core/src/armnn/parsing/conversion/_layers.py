@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from armnn.layers import LAYERS
 from armnn.parsing.conversion._operation import NotKnownYetError
 from armnn.types import DataType
 
@@ -13,24 +14,49 @@ if TYPE_CHECKING:
 
     from armnn.graph import Value
     from armnn.parsing.conversion._operation import Operation
-    from armnn.tensor import Dimension
+    from armnn.tensor import Dimension, TensorInfo
     from armnn.types import ComparisonOperation, LogicalBinaryOperation
+
+
+def add_layer(
+    operation: Operation,
+    kind: str,
+    inputs: Sequence[Value | None],
+    /,
+    part: str = "",
+    output: TensorInfo | DataType | None = None,
+    **parameters: Any,
+) -> Value:
+    """Add a layer of one output.
+
+    The builders of a network do the same; importing those of a family takes as long as thirty of
+    its layers.
+
+    Args:
+        operation: The operator that the layer is for.
+        kind: Its type.
+        inputs: One value per input slot.
+        part: What it is for, if it is not the operator's last one.
+        output: What the output must be, if anything.
+        parameters: Those of its descriptor.
+    """
+    descriptor = LAYERS[kind].descriptor(**parameters)
+    name = operation.layer_name(part)
+    return operation.network.add(kind, inputs, descriptor, name=name, outputs=[output]).output
 
 
 def cast(operation: Operation, value: Value, data_type: DataType, part: str = "") -> Value:
     """Add a Cast layer, unless the value has that type."""
     if value.info.data_type is data_type:
         return value
-    return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)
+    return add_layer(operation, "Cast", [value], part, data_type)
 
 
 def compare(
     operation: Operation, relation: ComparisonOperation, first: Value, second: Value, part: str = ""
 ) -> Value:
     """Add a Comparison layer."""
-    return operation.network.add_comparison(
-        first, second, operation=relation, name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Comparison", [first, second], part, operation=relation)
 
 
 def logical(operation: Operation, function: LogicalBinaryOperation) -> Value:
@@ -42,23 +68,17 @@ def logical(operation: Operation, function: LogicalBinaryOperation) -> Value:
 
 def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
     """Reshape to known dimensions; -1 is what is left."""
-    return operation.network.add_reshape(
-        value, target_shape=tuple(shape), name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Reshape", [value], part, target_shape=tuple(shape))
 
 
 def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
     """Permute axes: axis i of the result is axis ``order[i]``."""
-    return operation.network.add_transpose(
-        value, dim_mappings=tuple(order), name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Transpose", [value], part, dim_mappings=tuple(order))
 
 
 def shape_vector(operation: Operation, value: Value, part: str = "shape") -> Value:
     """Return a value's dimensions as a list of 64-bit integers."""
-    return operation.network.add_shape(
-        value, name=operation.layer_name(part), output=DataType.SIGNED64
-    )
+    return add_layer(operation, "Shape", [value], part, DataType.SIGNED64)
 
 
 def static_shape(value: Value, what: str = "") -> tuple[int, ...]:

@@ -8,7 +8,7 @@ import functools
 import itertools
 import operator
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -79,7 +79,7 @@ class NativeGraph:
         produced = (value for layer in self.layers for value in layer.outputs)
         self._values = dict.fromkeys(itertools.chain(inputs, produced))
         self._index = {value: index for index, value in enumerate(self._values)}
-        self._constant_rows: list[tuple[int, Value]] = []
+        self._constants: list[Value] = []  # in the order in which they are lent
         self._facts: tuple[object, ...] = ()
         self._stays_lent = False
         self.struct = struct(abi.Graph)
@@ -98,45 +98,46 @@ class NativeGraph:
         """Return the graph of a subgraph."""
         return cls(view.layers, view.inputs, view.outputs, version, lets_go=lets_go)
 
-    def remember(self, *, stays_lent: bool) -> None:
+    def remember(self) -> None:
         """Note what the rows were made of, for :meth:`lent_for`.
 
-        Args:
-            stays_lent: Whether the constants stay lent as long as the graph, whose ``with``
-                statement ends: they do not go, and to lend them again takes a third of the rows.
+        The constants stay lent as long as the graph, whose ``with`` statement ends: to lend them
+        again takes a third of the rows.
         """
-        self._stays_lent = stays_lent
+        self._stays_lent = True
         self._facts = tuple(self._facts_now())
-        if stays_lent:
-            self.leave_with(self)
+        self.leave_with(self)
 
     def lent_for(self, view: SubgraphView, *, lets_go: bool) -> bool:
-        """Lend the constants; return False if the view differs."""
+        """Return whether it is a view's graph.
+
+        If not, the constants are taken back.
+
+        Args:
+            view: The view.
+            lets_go: As for a new graph of it.
+        """
         is_same = (
             view.layers == self.layers
             and view.inputs == self._read
             and view.outputs == self.outputs
             and all(map(operator.is_, self._facts_now(), self._facts))
         )
-        if is_same and (lets_go or not self._stays_lent):
+        self._stays_lent, self._facts = False, ()  # which hold the data
+        if not is_same:
             self.leave()
-            self._lets_go = lets_go
-            for number, value in self._constant_rows:
-                row = self._value_rows[number]
-                row.constant_ref, row.constant = self._lend(value)
-        self._stays_lent = False
+        elif lets_go:
+            self._lets_go = True
+            for reference, value in zip(self._lent, self._constants, strict=True):
+                constants.let_go_by(reference, self._what_lets_go(value))
         return is_same
 
     def _facts_now(self) -> Iterator[object]:
-        """Yield what rows are made of.
-
-        That is data only as long as it stays.
-        """
+        """Yield what rows are made of."""
         for layer in self.layers:
             yield from (layer.name, layer.descriptor, layer.inputs)
         for value in self._values:
-            data = value.producer.data
-            yield from (value.info, value.producer.name, data if self._stays_lent else data is None)
+            yield from (value.info, value.producer.name, value.producer.data)
 
     def sign(self) -> str:
         """Write the fingerprint into the graph; return it.
@@ -216,7 +217,7 @@ class NativeGraph:
         if shape is not None:
             memory.integers += [d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in shape]
         if value.constant is not None:
-            self._constant_rows.append((self._index[value], value))
+            self._constants.append(value)
             reference, pointer = self._lend(value)
             tensor = ctypes.addressof(pointer.contents)
         return (
@@ -232,11 +233,13 @@ class NativeGraph:
     def _lend(self, value: Value) -> tuple[int, ctypes._Pointer[abi.Tensor]]:
         """Lend a constant; return its reference and its tensor."""
         assert value.constant is not None  # as the caller knows
-        may_go = self._lets_go and all(reader in self._own for reader in value.consumers)
-        let_go = functools.partial(self._let_go, value.producer) if may_go else None
-        reference, pointer = constants.lend(value.constant, let_go)
+        reference, pointer = constants.lend(value.constant, self._what_lets_go(value))
         self._lent.append(reference)
         return reference, pointer
+
+    def _what_lets_go(self, value: Value) -> Callable[[], None] | None:
+        may_go = self._lets_go and all(reader in self._own for reader in value.consumers)
+        return functools.partial(self._let_go, value.producer) if may_go else None
 
     def _let_go(self, constant: Layer) -> None:
         self._untrimmed += 0 if constant.data is None else constant.data.nbytes
