@@ -69,8 +69,8 @@ Gemm gemm_of(const GemmTile &tile) {
 template <int V>
 void gemm(const GemmTile &tile) {
   Gemm compute = nullptr;
-  with_sums(tile.has_paired_tail, tile.column_count - (V - 1) * kLanes,
-            [&](auto kind) { compute = gemm_of<V, decltype(kind)>(tile); });
+  SumsOfNumbers<float>::visit(tile.has_paired_tail, tile.column_count - (V - 1) * kLanes,
+                              [&](auto kind) { compute = gemm_of<V, decltype(kind)>(tile); });
   compute(tile);
 }
 

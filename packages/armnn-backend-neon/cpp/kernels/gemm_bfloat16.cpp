@@ -1,66 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The bfloat16 gemm tile, summed in float32. Only for levels whose instructions multiply
- * them: vdpbf16ps of AVX-512 BF16, bfdot of Arm's BF16.
- */
-#include "kernels/bfloat16.h"
+/* The gemm tile of bfloat16 numbers in rows that have a pointer each. */
+#include "kernels/bfloat16_sums.h"
 #include "kernels/epilogue.h"
-#include "kernels/tile_shape.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-inline Pairs load_pairs(const Bfloat16 *p) {
-  Pairs x;
-  std::memcpy(&x, p, sizeof x);
-  return x;
-}
-
-inline Pairs splat_pair(const Bfloat16 *p) {
-  int32_t x;
-  std::memcpy(&x, p, sizeof x);
-  return splat_int(x);
-}
-
-/* Beside it stands a 0. */
-inline Pairs splat_last(const Bfloat16 *p) { return splat_int(p->bits); }
-
-/* One pair of k's; pair_of makes the lanes of a row. */
-template <int R, int V, typename PairOf>
-inline void add_pair(Floats (&sums)[R][V], const Bfloat16 *b, const PairOf &pair_of) {
-  Pairs row[V];
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) row[v] = load_pairs(b + v * 2 * kLanes);
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    const Pairs x = pair_of(r);
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = multiply_add(sums[r][v], x, row[v]);
-  }
-}
-
 /* Args: Number: what is stored; kFetches: whether it fetches ahead. */
 template <typename Number, int R, int V, bool kFetches = false>
 void gemm(const GemmTileBfloat16 &tile) {
-  Floats sums[R][V];
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
-  }
+  Bfloat16Sums<R, V> sums;
+  sums.clear();
   prefetch_output<R, Number>(tile);
   Ahead ahead(tile.ahead);
   const Bfloat16 *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
-    const Bfloat16 *const *rows = tile.rows + t * tile.rows_stride;
-    const Bfloat16 *a[R];
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
+    const PointedRows<R, Bfloat16> a(tile.rows + t * tile.rows_stride);
     int64_t k = 0;
-    for (; k + 1 < tile.depth; k += 2) {
+    for (; k + 1 < tile.depth; k += 2, b += 2 * kColumns) {
       if constexpr (kFetches) ahead.fetch();
-      add_pair<R, V>(sums, b, [&](int r) { return splat_pair(a[r] + k); });
-      b += 2 * kColumns;
+      sums.add(a, k, b);
     }
     if (k < tile.depth) {
-      add_pair<R, V>(sums, b, [&](int r) { return splat_last(a[r] + k); });
+      sums.add_last(a, k, b);
       b += 2 * kColumns;
     }
   }
-  finish<R, V, Number, true>(tile, sums);
+  Floats all[R][V];
+  sums.to_registers(all);
+  finish<R, V, Number, true>(tile, all);
 }
 
 using Gemm = void (*)(const GemmTileBfloat16 &);

@@ -114,6 +114,7 @@ void fill_gemm_bfloat16_tile_registers(Kernels &table) {
   rows_in_vectors = table.rows_bfloat16;
   table.gemm_tile_bfloat16 = gemm_tile_bfloat16;
   table.rows_bfloat16 = kBlockRows;
+  table.gemm_rows_bfloat16 = nullptr;
   table.raster_tile_bfloat16 = raster_tile_bfloat16;
   table.begin_tiles_bfloat16 = begin_tiles_bfloat16;
   table.end_tiles_bfloat16 = end_tiles;

@@ -10,6 +10,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/sums.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -24,13 +25,14 @@ constexpr int kTileRowsOf = V == 1 && kRows < 8 ? kRows * kVectors : kRows;
 /* What is fetched for the rows of B of one tile after the other, a line for each, until all is. */
 class LinesAhead {
  public:
-  CPUACC_INLINE explicit LinesAhead(const GemmRows &g)
+  template <typename Number>
+  CPUACC_INLINE explicit LinesAhead(const GemmRowsOf<Number> &g)
       : next_(reinterpret_cast<const char *>(g.ahead)), end_(next_ + g.ahead_bytes) {}
 
   /* For one tile. Where nothing is left, it fetches the first line of B again and again: a condition takes longer. */
-  CPUACC_INLINE void begin_tile(const float *b) {
+  CPUACC_INLINE void begin_tile(const void *b) {
     is_left_ = next_ < end_;
-    at_ = is_left_ ? next_ : reinterpret_cast<const char *>(b);
+    at_ = is_left_ ? next_ : static_cast<const char *>(b);
     step_ = is_left_ ? 64 : 0;
   }
 
@@ -126,22 +128,30 @@ CPUACC_INLINE void finish_tile(const TileOutput &tile, const Last &last, const I
 }
 
 /* R rows each of so many tiles. Args: tile: where the first one goes. Returns: what is left to fetch. */
-template <int R, int V, typename AllSums, bool kHasBfloat16, typename Last>
-LinesAhead tiles_of(const GemmRows &g, TileOutput tile, const float *first, int64_t tiles, Last last,
+template <int R, int V, typename AllSums, bool kHasBfloat16, typename Number, typename Last>
+LinesAhead tiles_of(const GemmRowsOf<Number> &g, TileOutput tile, const Number *first, int64_t tiles, Last last,
                     LinesAhead ahead) {
+  constexpr int64_t kSteps = AllSums::kSteps;
   const InRegisters function(tile);
   const int64_t step = g.step;
   for (; tiles > 0; --tiles, first += R * step, move_down<kHasBfloat16>(tile, R)) {
     AllSums sums;
     sums.clear();
     ahead.begin_tile(g.b);
-    const float *b = g.b;
+    const Number *b = g.b;
     for (int64_t t = 0; t < g.taps; ++t) {
-      RowsAtSteps<R> a(first + t * g.tap_step, step);
-      for (int64_t k = 0; k < g.depth; k += AllSums::kSteps, b += AllSums::kSteps * kColumns) {
-        CPUACC_UNROLL for (int i = 0; i < AllSums::kSteps; ++i) ahead.fetch();
+      RowsAtSteps<R, Number> a(first + t * g.tap_step, step);
+      int64_t k = 0;
+      for (; k + kSteps <= g.depth; k += kSteps, b += kSteps * kColumns) {
+        CPUACC_UNROLL for (int i = 0; i < AllSums::kLines; ++i) ahead.fetch();
         sums.add(a, 0, b);
-        a.advance(AllSums::kSteps);
+        a.advance(kSteps);
+      }
+      if constexpr (!std::is_same_v<Number, float>) {
+        if (k < g.depth) {
+          sums.add_last(a, 0, b);
+          b += kSteps * kColumns;
+        }
       }
     }
     ahead.end_tile();
@@ -152,11 +162,11 @@ LinesAhead tiles_of(const GemmRows &g, TileOutput tile, const float *first, int6
   return ahead;
 }
 
-template <bool kHasBfloat16, int V, typename Kind, typename Last, int... R>
-void rows_of(const GemmRows &g, const Last &last, std::integer_sequence<int, R...>) {
-  using Tiles = LinesAhead (*)(const GemmRows &, TileOutput, const float *, int64_t, Last, LinesAhead);
+template <bool kHasBfloat16, int V, typename Kind, typename Number, typename Last, int... R>
+void rows_of(const GemmRowsOf<Number> &g, const Last &last, std::integer_sequence<int, R...>) {
+  using Tiles = LinesAhead (*)(const GemmRowsOf<Number> &, TileOutput, const Number *, int64_t, Last, LinesAhead);
   static constexpr Tiles kOfRows[] = {
-      tiles_of<R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Last>...};
+      tiles_of<R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
   const int64_t tiles = (g.count + kTileRowsOf<V> - 1) / kTileRowsOf<V>;
   const int64_t rows = g.count / tiles;
   const int64_t taller = g.count % tiles; /* tiles with a row more, which are the first ones */
@@ -167,26 +177,28 @@ void rows_of(const GemmRows &g, const Last &last, std::integer_sequence<int, R..
   kOfRows[rows - 1](g, rest, g.a + taller * (rows + 1) * g.step, tiles - taller, last, ahead);
 }
 
-template <bool kHasBfloat16, int V>
-void columns_of(const GemmRows &g) {
-  const int64_t last_columns = g.column_count - (V - 1) * kLanes;
+template <bool kHasBfloat16, int V, typename Number>
+void columns_of(const GemmRowsOf<Number> &g) {
   constexpr auto kHeights = std::make_integer_sequence<int, kTileRowsOf<V>>{};
-  if (last_columns == kLanes) {
-    return rows_of<kHasBfloat16, V, SumsKind<WholeSums>>(g, All{}, kHeights);
-  }
-  with_sums(g.has_paired_tail, last_columns, [&](auto kind) {
+  const int64_t last_columns = g.column_count - (V - 1) * kLanes;
+  SumsOfNumbers<Number>::visit(g.has_paired_tail, last_columns, [&](auto kind) {
+    if (last_columns == kLanes) return rows_of<kHasBfloat16, V, decltype(kind)>(g, All{}, kHeights);
     rows_of<kHasBfloat16, V, decltype(kind)>(g, First{last_columns}, kHeights);
   });
+}
+
+template <bool kHasBfloat16, typename Number>
+void all_columns_of(const GemmRowsOf<Number> &g) {
+  if (g.count <= 0) return;
+  const int64_t vectors = (g.column_count + kLanes - 1) / kLanes;
+  if (vectors == 1) return columns_of<kHasBfloat16, 1>(g);
+  vectors == 2 ? columns_of<kHasBfloat16, 2>(g) : columns_of<kHasBfloat16, kVectors>(g);
 }
 
 /* Args: kHasBfloat16: whether results may be stored in it, and residuals read. */
 template <bool kHasBfloat16>
 void gemm_rows_of(const GemmRows &g) {
-  if (g.count <= 0) return;
-  if (are_dots(g)) return dots_of<kHasBfloat16>(g);
-  const int64_t vectors = (g.column_count + kLanes - 1) / kLanes;
-  if (vectors == 1) return columns_of<kHasBfloat16, 1>(g);
-  vectors == 2 ? columns_of<kHasBfloat16, 2>(g) : columns_of<kHasBfloat16, kVectors>(g);
+  are_dots(g) ? dots_of<kHasBfloat16>(g) : all_columns_of<kHasBfloat16>(g);
 }
 
 }  // namespace

@@ -166,18 +166,21 @@ constexpr int64_t kMostDotNumbers = 1024; /* of a row that is multiplied by one 
  * inside of an image, where a tap is a row of the window. A row's bits are the same beside any number of rows. B is a
  * panel as in TileOf; row_count is not read.
  */
-struct GemmRows : TileOutput {
-  const float *a; /* the first tap of the first row */
+template <typename Number>
+struct GemmRowsOf : TileOutput {
+  const Number *a; /* the first tap of the first row */
   int64_t count; /* of rows */
   int64_t step; /* numbers from a row to the next one */
   int64_t taps;
   int64_t tap_step; /* from a tap to the next one */
   int64_t depth;
-  const float *b;
-  const float *ahead; /* weights read soon, which the first tiles fetch; nullptr: none */
+  const Number *b;
+  const Number *ahead; /* weights read soon, which the first tiles fetch; nullptr: none */
   int64_t ahead_bytes;
   bool has_paired_tail; /* as in TileOf */
 };
+using GemmRows = GemmRowsOf<float>;
+using GemmRowsBfloat16 = GemmRowsOf<Bfloat16>;
 
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */
 template <typename In>
@@ -330,6 +333,7 @@ struct Kernels {
   /* nullptr at a level that has no instructions for bfloat16, as the next one. */
   void (*gemm_tile_bfloat16)(const GemmTileBfloat16 &tile);
   int32_t rows_bfloat16; /* of a tile of C */
+  void (*gemm_rows_bfloat16)(const GemmRowsBfloat16 &rows); /* nullptr with tile registers, too */
   void (*raster_tile_bfloat16)(const RasterTile &tile); /* nullptr without tile registers */
   /* Around its calls, as in Int8Kernels. */
   void (*begin_tiles_bfloat16)(TileState &kept, int64_t depth);

@@ -15,29 +15,29 @@ inline NarrowFloats load_tail(const float *p, NarrowFloats) { return load_narrow
 inline Floats whole_of(Floats x) { return x; }
 
 /* Rows of A, each behind a pointer of its own. */
-template <int R>
+template <int R, typename Number = float>
 class PointedRows {
  public:
-  CPUACC_INLINE explicit PointedRows(const float *const *rows) {
+  CPUACC_INLINE explicit PointedRows(const Number *const *rows) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) rows_[r] = rows[r];
   }
-  CPUACC_INLINE const float *at(int r) const { return rows_[r]; }
+  CPUACC_INLINE const Number *at(int r) const { return rows_[r]; }
   CPUACC_INLINE void advance(int64_t k) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) rows_[r] += k;
   }
 
  private:
-  const float *rows_[R];
+  const Number *rows_[R];
 };
 
 /* Rows of A at equal distances. Three are reached from one pointer, at 0, 1 and 2 steps: registers suffice. */
-template <int R>
+template <int R, typename Number = float>
 class RowsAtSteps {
  public:
-  CPUACC_INLINE RowsAtSteps(const float *first, int64_t step) : step_(step) {
+  CPUACC_INLINE RowsAtSteps(const Number *first, int64_t step) : step_(step) {
     CPUACC_UNROLL for (int g = 0; g < kGroups; ++g) groups_[g] = first + g * kGroup * step;
   }
-  CPUACC_INLINE const float *at(int r) const { return groups_[r / kGroup] + r % kGroup * step_; }
+  CPUACC_INLINE const Number *at(int r) const { return groups_[r / kGroup] + r % kGroup * step_; }
   CPUACC_INLINE void advance(int64_t k) {
     CPUACC_UNROLL for (int g = 0; g < kGroups; ++g) groups_[g] += k;
   }
@@ -45,14 +45,15 @@ class RowsAtSteps {
  private:
   static constexpr int kGroup = 3;
   static constexpr int kGroups = (R + kGroup - 1) / kGroup;
-  const float *groups_[kGroups];
+  const Number *groups_[kGroups];
   int64_t step_;
 };
 
 /* Rows of sums: whole vectors, then the last one. */
 template <int R, int V, typename Tail>
 struct Sums {
-  static constexpr int kSteps = 1; /* k's of an addition */
+  static constexpr int kSteps = 1; /* k's of an addition, each of a row of B */
+  static constexpr int kLines = kSteps; /* that are fetched beside it */
   Floats whole[R][V > 1 ? V - 1 : 1];
   Tail tail[R];
 
@@ -109,6 +110,7 @@ inline Floats sums_of_pairs(Floats x) {
 template <int R, int V>
 struct PairedSums {
   static constexpr int kSteps = 2;
+  static constexpr int kLines = kSteps;
   Sums<R, V, Floats> sums;
 
   CPUACC_INLINE void clear() { sums.clear(); }
@@ -139,23 +141,31 @@ using WholeSums = Sums<R, V, Floats>;
 template <int R, int V>
 using NarrowSums = Sums<R, V, NarrowFloats>;
 
-/* Which of these compute the columns of a tile whose last vector has so many of them. Calls visit with a SumsKind. */
+/* A template of sums as a type. */
 template <template <int, int> typename SumsOf>
 struct SumsKind {
   template <int R, int V>
   using Of = SumsOf<R, V>;
 };
 
-template <typename Visit>
-CPUACC_INLINE void with_sums(bool has_paired_tail, int64_t last_columns, const Visit &visit) {
-  if constexpr (kHasNarrowVectors) {
-    if (has_paired_tail) return visit(SumsKind<PairedSums>{});
+/* Which sums a tile has whose last vector has so many columns. */
+template <typename Number>
+struct SumsOfNumbers;
+
+template <>
+struct SumsOfNumbers<float> {
+  /* Calls visit with a SumsKind. */
+  template <typename Visit>
+  static CPUACC_INLINE void visit(bool has_paired_tail, int64_t last_columns, const Visit &visit) {
+    if constexpr (kHasNarrowVectors) {
+      if (has_paired_tail) return visit(SumsKind<PairedSums>{});
+    }
+    if constexpr (kSplitsWideVectors) {
+      if (last_columns <= kNarrowLanes) return visit(SumsKind<NarrowSums>{});
+    }
+    visit(SumsKind<WholeSums>{});
   }
-  if constexpr (kSplitsWideVectors) {
-    if (last_columns <= kNarrowLanes) return visit(SumsKind<NarrowSums>{});
-  }
-  visit(SumsKind<WholeSums>{});
-}
+};
 
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL

@@ -80,7 +80,7 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
     work = gemm_work(rows, with_paired_tail(layout, kernels), kernels);
   }
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
-  if (!is_rounded && !are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps));
+  if (!are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps));
   const int64_t distance = w.stride_x * w.channels;
   const bool copies_crowded = layout.taps == 1 && layout.columns > kernels.columns;
   if (!copies_crowded && distance % costs::kFloatsOfAWay == 0) {

@@ -310,14 +310,21 @@ void run_pointed_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_
   }
 }
 
+using RowsKernel = void (*)(const GemmRows &);
+using RowsKernelBfloat16 = void (*)(const GemmRowsBfloat16 &);
+
+inline RowsKernel rows_kernel(const Kernels &kernels, const float *) { return kernels.gemm_rows; }
+inline RowsKernelBfloat16 rows_kernel(const Kernels &kernels, const Bfloat16 *) { return kernels.gemm_rows_bfloat16; }
+
 /* The same for rows that begin at equal distances. */
-inline void run_even_task(const GemmTask<float> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
-                          const EvenRows<float> &rows) {
+template <typename Number>
+void run_even_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
+                   const EvenRows<Number> &rows) {
   const Tiling::Range range = tiling.range(task);
   for (int64_t column = range.first_column; column < range.last_column; column += kernels.columns) {
-    const PanelOfTask<float> panel(gemm, range, column, kernels);
-    const NextPanel<float> next = panel.next();
-    GemmRows all{};
+    const PanelOfTask<Number> panel(gemm, range, column, kernels);
+    const NextPanel<Number> next = panel.next();
+    GemmRowsOf<Number> all{};
     panel.set_output(all);
     panel.move_to_row(all, range.first_row);
     all.a = rows.first + range.first_row * rows.step;
@@ -329,17 +336,21 @@ inline void run_even_task(const GemmTask<float> &gemm, const Tiling &tiling, int
     all.ahead = next.all();
     all.ahead_bytes = next.bytes();
     all.has_paired_tail = panel.has_paired_tail();
-    kernels.gemm_rows(all);
+    rows_kernel(kernels, all.b)(all);
   }
 }
+
+/* Whether tiles have two of each sum, which those of few rows need so that none waits for the one before it. */
+inline bool has_two_sums(int64_t rows, const float *) { return static_cast<double>(rows) <= costs::kPairedRegisters; }
+inline bool has_two_sums(int64_t, const Bfloat16 *) { return false; }
 
 /* Computes one task. Args: point: as for point_rows. */
 template <typename Number, typename Point>
 void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
                    const Number **pointers, Point &&point) {
-  if constexpr (std::is_same_v<std::decay_t<Point>, EvenRows<float>>) {
-    /* Tiles of few sums have two of each, so that none waits for the one before it. */
-    if (static_cast<double>(tiling.rows) > costs::kPairedRegisters) return run_even_task(gemm, tiling, task, kernels, point);
+  if constexpr (std::is_same_v<std::decay_t<Point>, EvenRows<Number>>) {
+    const bool is_there = rows_kernel(kernels, gemm.packed) != nullptr;
+    if (is_there && !has_two_sums(tiling.rows, gemm.packed)) return run_even_task(gemm, tiling, task, kernels, point);
   }
   run_pointed_task(gemm, tiling, task, kernels, pointers, point);
 }

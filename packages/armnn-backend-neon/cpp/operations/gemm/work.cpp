@@ -101,8 +101,7 @@ costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t 
   for (const costs::Unit unit : {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step}) {
     work.counts[unit] *= 0.5;
   }
-  return work.add(costs::row, static_cast<double>(rows * layout.taps))
-      .add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
+  return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
 }
 
 costs::Work scaled(costs::Work work, double times) {
