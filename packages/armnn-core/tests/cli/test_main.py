@@ -177,8 +177,14 @@ def test_ctrl_c_exits_with_130(
 
 
 def test_ctrl_c_in_a_terminal_ends_the_process_without_a_traceback(tmp_path: Path) -> None:
-    # In short sleeps: a signal between two instructions may come before a sleep begins.
-    source = "import time\nprint('importing', flush=True)\nfor _ in range(600): time.sleep(0.1)\n"
+    # In short sleeps: a signal between two instructions may come before a sleep begins. Processes
+    # that a shell starts in the background inherit that it is ignored.
+    source = (
+        "import signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "print('importing', flush=True)\n"
+        "for _ in range(600): time.sleep(0.1)\n"
+    )
     write_plugin(tmp_path, backend_plugin("Slow", source=source))
     process = subprocess.Popen(
         [sys.executable, "-m", "armnn", "backends", "--load"],
