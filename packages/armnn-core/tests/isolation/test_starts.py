@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import isolated_backends as samples
 import pytest
@@ -50,6 +51,24 @@ class Meanwhile(threading.Condition):
         return super().__enter__()
 
 
+@contextmanager
+def closed_supervisor() -> Iterator[Supervisor]:
+    """Lend a supervisor without a worker.
+
+    All that it opens must be closed in the end.
+    """
+    with (
+        armnn.register_backend("Honest", samples.Honest),
+        workers_in_threads(),
+        Runtime(CreationOptions(isolate=["Honest"])) as runtime,
+    ):
+        supervisor = runtime.registry.get("Honest").supervisor
+        supervisor.close()
+        before = set(os.listdir("/proc/self/fd"))
+        yield supervisor
+        assert set(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.parametrize("is_closing", [False, True])
 def test_a_worker_that_is_started_and_lost_meanwhile_is_closed(
     monkeypatch: pytest.MonkeyPatch, *, is_closing: bool
@@ -61,14 +80,7 @@ def test_a_worker_that_is_started_and_lost_meanwhile_is_closed(
             link.lose("broke")
         supervisor._is_closed = is_closing
 
-    with (
-        armnn.register_backend("Honest", samples.Honest),
-        workers_in_threads(),
-        Runtime(CreationOptions(isolate=["Honest"])) as runtime,
-    ):
-        supervisor = runtime.registry.get("Honest").supervisor
-        supervisor.close()
-        before = set(os.listdir("/proc/self/fd"))
+    with closed_supervisor() as supervisor:
         supervisor._state = state = Meanwhile()
         state.happens = start_and_lose
         with pytest.raises(WorkerLostError, match="broke"):
@@ -77,7 +89,6 @@ def test_a_worker_that_is_started_and_lost_meanwhile_is_closed(
             assert supervisor.wait(START_SECONDS)
             assert "broke" in str(supervisor.faults[-1]), "it is noted"
         supervisor.close()
-        assert set(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.parametrize("moment", ["before", "meanwhile"])
@@ -95,14 +106,7 @@ def test_a_backend_collected_by_the_thread_that_starts_its_worker_leaves_none(
 
     ended: list[threading.Thread] = []
     started = Supervisor._started
-    with (
-        armnn.register_backend("Honest", samples.Honest),
-        workers_in_threads(),
-        Runtime(CreationOptions(isolate=["Honest"])) as runtime,
-    ):
-        supervisor = runtime.registry.get("Honest").supervisor
-        supervisor.close()
-        before = set(os.listdir("/proc/self/fd"))
+    with closed_supervisor() as supervisor:
         link = supervisor.link()
         if moment == "before":
             monkeypatch.setattr(supervisor, "_tell", close)
@@ -112,4 +116,3 @@ def test_a_backend_collected_by_the_thread_that_starts_its_worker_leaves_none(
         assert supervisor.wait(START_SECONDS) is False
         (thread,) = ended
         thread.join(START_SECONDS)
-        assert set(os.listdir("/proc/self/fd")) == before
