@@ -172,24 +172,34 @@ def test_depthwise_convolutions_of_lines(
         ((1, 13, 12, 40), (7, 9), 2, 1),
         ((1, 8, 13, 140), (5, 3), 1, 1),
         ((2, 9, 15, 24), (3, 5), 1, 1),
+        # pairs of pixels fill vectors
+        ((2, 11, 27, 8), (3, 3), 1, 1),
+        ((1, 6, 32, 24), (3, 3), 1, 1),
+        ((1, 7, 3, 8), (3, 3), 1, 1),
+        # blocks of 6 and 7 outputs
+        ((1, 13, 12, 33), (5, 5), 1, 1),
+        ((1, 5, 14, 40), (3, 3), 1, 1),
+        ((1, 15, 28, 16), (3, 3), 2, 1),
     ],
 )
 def test_depthwise_convolutions(
     compute: Callable[..., Array], sizes: Any, window: Any, stride: int, dilation: int, down: int
 ) -> None:
-    """The stride down is that across, or twice as long."""
+    """The stride down is that across, with a bias, or twice as long, without one."""
     rng = np.random.default_rng(2)
     c = sizes[3]
+    bias = rng.standard_normal(c, np.float32) if down == 1 else np.zeros(c, np.float32)
     x = rng.standard_normal(sizes, np.float32)
     weights = rng.standard_normal((1, *window, c), np.float32)
     pad = (window[0] * dilation // 2, window[0] * dilation // 2)
     full = weights[0].transpose(2, 0, 1)[..., None]
-    expected = np.tanh(convolved(x, full, stride, pad, dilation, c)[:, ::down])
+    expected = np.tanh(convolved(x, full, stride, pad, dilation, c)[:, ::down] + bias)
     network = Network()
     image = network.add_input("x", TensorInfo(sizes, DataType.FLOAT32))
     made = network.add_depthwise_convolution2d(
         image,
         network.add_constant(weights),
+        network.add_constant(bias) if down == 1 else None,
         pad_left=pad[0],
         pad_right=pad[1],
         pad_top=pad[0],

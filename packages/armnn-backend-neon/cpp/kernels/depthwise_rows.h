@@ -2,8 +2,7 @@
 /* Depthwise convolution of channels-last images: a vector holds channels. */
 #pragma once
 
-#include "kernels/functions.h"
-#include "kernels/taps.h"
+#include "kernels/depthwise_block.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
@@ -11,154 +10,101 @@ namespace {
 constexpr int kBlock = 4; /* outputs side by side that share their weights */
 constexpr int kWidestSquare = 5; /* window whose rows share lines of the image */
 
-/* What blocks of outputs of a window of W columns with stride S share, as measured: rows of square ones, and columns,
- * of a block, and the vectors of channels that it computes before the next block begins. Many of them read the image
- * in the order of memory, one keeps the weights of a large window near.
+/* What blocks of B columns of a window of W columns share, as measured: rows of square ones, as registers suffice, and
+ * the vectors of channels that a block computes before the next one begins. Many of them read the image in the order
+ * of memory, one keeps the weights of a large window near.
  */
-template <int W, int S>
+template <int W, int B>
 struct Blocking {
   static constexpr bool kIsSmall = W == 3;
-  static constexpr int kRows = kIsSmall && S == 1 ? kTall * kTall : kTall;
-  static constexpr int kColumns = kIsSmall && S == 2 ? kBlock / kTall : kBlock;
+  static constexpr int kRows = kIsSmall && B == kBlock ? kTall * kTall : kTall;
   static constexpr int kVectors = kIsSmall ? 8 : 1;
 };
 
-/* Where registers suffice. */
-constexpr int kWideBlock = kTall == 1 ? kBlock : 7;
-
-/* The first channel of vector v: the last vector of all overlaps the one before rather than being cut. */
-inline int64_t vector_begin(int64_t v, int64_t channels) {
-  return (v + 1) * kLanes <= channels ? v * kLanes : channels - kLanes;
+/* Whether pixels, and outputs, of a block from output x on are all in the image. */
+template <typename Block, typename Rows>
+inline bool is_inside(const Rows &d, int64_t x) {
+  const int64_t left = d.left + x * Block::kStride;
+  return left >= 0 && left + Block::kReach <= d.width && x + Block::kColumns * Block::kPixels <= d.output_width;
 }
 
-/* Channels of a block: some vectors, one (of which the compiler keeps no addresses in memory), or fewer than a vector
- * has lanes.
- */
-struct ManyVectors {
-  int64_t first, last, channels;
-  template <typename Visit>
-  CPUACC_INLINE void each(const Visit &visit) const {
-    for (int64_t v = first; v < last; ++v) visit(vector_begin(v, channels), All{});
-  }
-};
-
-struct OneVector {
-  int64_t begin;
-  template <typename Visit>
-  CPUACC_INLINE void each(const Visit &visit) const { visit(begin, All{}); }
-};
-
-struct FewChannels {
-  int64_t count;
-  template <typename Visit>
-  CPUACC_INLINE void each(const Visit &visit) const { visit(0, First{count}); }
-};
-
-/* The first count of N outputs side by side. */
-template <int N, typename Number, typename Lanes>
-CPUACC_INLINE void store_side_by_side(Number *to, int64_t step, int64_t count, const Lanes &lanes, const Floats *sums) {
-  CPUACC_UNROLL for (int b = 0; b < N; ++b) {
-    if (b < count) put(lanes, to + b * step, sums[b]);
-  }
-}
-
-template <int N, bool kHasBfloat16, typename Lanes>
-CPUACC_INLINE void store_outputs(const Stored &output, int64_t place, int64_t step, int64_t count, const Lanes &lanes,
-                                 const Floats *sums) {
-  if constexpr (kHasBfloat16) {
-    if (output.rounded != nullptr) {
-      return store_side_by_side<N>(output.rounded + place, step, count, lanes, sums);
-    }
-  }
-  store_side_by_side<N>(output.exact + place, step, count, lanes, sums);
-}
-
-/* Adds a line of the image to the sums of B outputs: W taps at a stride of S. */
-template <int W, int S, int B, typename Lanes>
-CPUACC_INLINE void add_line(Floats *sums, const Floats *pixels, const float *weights, int64_t step,
-                            const Lanes &lanes) {
-  CPUACC_UNROLL for (int j = 0; j < W; ++j) {
-    const Floats weight = lanes.get(weights + j * step);
-    CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[b] += pixels[b * S + j] * weight;
-  }
-}
-
-/* Outputs y .. y + R - 1 and x .. x + B - 1 of a window of W columns that are side by side, with stride S. Its rows,
- * their dilation and their stride are the same if it is square, else any, and R is 1. Neighbours share what they load.
- * What does not change with the channels is read once: a store might have written it.
- */
-template <int W, int S, int R, int B, bool kIsSquare, bool kIsInside, bool kHasBfloat16, typename Rows,
-          typename Channels>
-CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channels &channels) {
-  constexpr int kLoads = (B - 1) * S + W;
-  constexpr int kLines = (R - 1) * S + W;
-  const int64_t left = d.left + x * S;
-  const int64_t top = d.top + y * d.stride_y;
-  bool is_there[kLoads], is_line_there[kLines];
-  CPUACC_UNROLL for (int p = 0; p < kLoads; ++p) is_there[p] = kIsInside || (left + p >= 0 && left + p < d.width);
-  CPUACC_UNROLL for (int i = 0; i < kLines; ++i) is_line_there[i] = top + i >= 0 && top + i < d.height;
-  const Range taps = taps_inside(top, d.dilation_y, d.window_height, d.height);
-  const auto *const input = d.input + (top * d.width + left) * d.channels;
-  const float *const weights = d.weights;
-  const float *const bias = d.bias;
-  const Stored output = d.output;
-  const int64_t step = d.channels;
-  const int64_t line_step = d.width * step * d.dilation_y;
-  const int64_t place = (y * d.output_width + x) * step;
-  const int64_t row_step = d.output_width * step;
-  const int64_t count = d.output_width - x < B ? d.output_width - x : B;
-  channels.each([&](int64_t c, const auto &lanes) __attribute__((always_inline)) {
-    Floats sums[R * B];
-    const Floats begin = bias == nullptr ? Floats{} : lanes.get(bias + c);
-    CPUACC_UNROLL for (int i = 0; i < R * B; ++i) sums[i] = begin;
-    Floats pixels[kLoads];
-    const auto read = [&](int64_t i) __attribute__((always_inline)) {
-      const auto *line = input + i * line_step + c;
-      CPUACC_UNROLL for (int p = 0; p < kLoads; ++p) {
-        pixels[p] = is_there[p] ? get(lanes, line + p * step) : Floats{};
-      }
-    };
-    if constexpr (!kIsSquare) {
-      for (int64_t i = taps.first; i < taps.last; ++i) {
-        read(i);
-        add_line<W, S, B>(sums, pixels, weights + i * W * step + c, step, lanes);
-      }
-    } else {
-      CPUACC_UNROLL for (int i = 0; i < kLines; ++i) {
-        if (!is_line_there[i]) continue;
-        read(i);
-        CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-          const int tap = i - r * S;
-          if (tap < 0 || tap >= W) continue;
-          add_line<W, S, B>(sums + r * B, pixels, weights + tap * W * step + c, step, lanes);
-        }
-      }
-    }
-    finish(d.function, sums);
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      store_outputs<B, kHasBfloat16>(output, place + r * row_step + c, step, kIsInside ? B : count, lanes,
-                                     sums + r * B);
-    }
-  });
-}
-
-template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16, typename Rows, typename Channels>
+template <typename Block, bool kIsSquare, bool kHasBfloat16, typename Rows, typename Channels>
 void dense_rows(const Rows &d, int64_t y, const Channels &channels) {
-  for (int64_t x = 0; x < d.output_width; x += B) {
-    const int64_t left = d.left + x * S;
-    if (left >= 0 && left + (B - 1) * S + W <= d.width && x + B <= d.output_width) {
-      dense_block<W, S, R, B, kIsSquare, true, kHasBfloat16>(d, y, x, channels);
+  for (int64_t x = 0; x < d.output_width; x += Block::kColumns) {
+    if (is_inside<Block>(d, x)) {
+      dense_block<Block, kIsSquare, true, kHasBfloat16>(d, y, x, channels);
     } else {
-      dense_block<W, S, R, B, kIsSquare, false, kHasBfloat16>(d, y, x, channels);
+      dense_block<Block, kIsSquare, false, kHasBfloat16>(d, y, x, channels);
     }
   }
 }
+
+/* Outputs of one pixel. */
+template <typename Rows, typename Channels>
+struct Pixels {
+  const Rows &d;
+  const Channels &channels;
+
+  template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16>
+  void compute(int64_t y) const {
+    dense_rows<BlockOf<W, S, R, B>, kIsSquare, kHasBfloat16>(d, y, channels);
+  }
+};
 
 /* Rows from y on, R at a time, the rest in half as many; a single one as of any window, which takes as long. */
+template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16, typename Outputs>
+void dense_channels(const Outputs &outputs, int64_t y) {
+  for (; y + R <= outputs.d.count; y += R) outputs.template compute<W, S, R, B, kIsSquare, kHasBfloat16>(y);
+  if constexpr (R > 1) dense_channels<W, S, R / 2, B, (R > 2), kHasBfloat16>(outputs, y);
+}
+
 template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16, typename Rows, typename Channels>
-void dense_channels(const Rows &d, int64_t y, const Channels &channels) {
-  for (; y + R <= d.count; y += R) dense_rows<W, S, R, B, kIsSquare, kHasBfloat16>(d, y, channels);
-  if constexpr (R > 1) dense_channels<W, S, R / 2, B, (R > 2), kHasBfloat16>(d, y, channels);
+void by_pixels(const Rows &d, const Channels &channels) {
+  dense_channels<W, S, R, B, kIsSquare, kHasBfloat16>(Pixels<Rows, Channels>{d, channels}, 0);
+}
+
+/* Outputs of two pixels, where their channels fill registers that those of one do not. What is at the border is
+ * computed pixel by pixel.
+ */
+template <typename Rows, typename Channels>
+struct PairsOfPixels {
+  const Rows &d;
+  const Channels &channels;
+  Rows pairs; /* the same with weights for the channels of two pixels */
+
+  template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16>
+  void compute(int64_t y) const {
+    using Block = BlockOf<W, S, R, B, 2>;
+    const ManyVectors all{0, pairs.channels / kLanes, pairs.channels};
+    for (int64_t x = 0; x < d.output_width; x += 2 * B) {
+      if (is_inside<Block>(d, x)) {
+        dense_block<Block, kIsSquare, true, kHasBfloat16>(pairs, y, x, all);
+        continue;
+      }
+      for (int64_t pixel = x; pixel < x + 2 * B && pixel < d.output_width; pixel += B) {
+        dense_block<BlockOf<W, S, R, B>, kIsSquare, false, kHasBfloat16>(d, y, pixel, channels);
+      }
+    }
+  }
+};
+
+constexpr int64_t kMostPaired = 3 * kLanes / 2; /* channels: of more, one pixel wastes few lanes */
+
+/* Args: channels: those of a pixel. */
+template <int W, int S, int R, bool kHasBfloat16, typename Rows, typename Channels>
+void dense_in_pairs(const Rows &d, const Channels &channels) {
+  float weights[W * W * 2 * kMostPaired], bias[2 * kMostPaired];
+  Rows pairs = d;
+  pairs.channels = 2 * d.channels;
+  pairs.weights = weights;
+  for (int64_t t = 0; t < 2 * W * W; ++t) {
+    for (int64_t c = 0; c < d.channels; ++c) weights[t * d.channels + c] = d.weights[t / 2 * d.channels + c];
+  }
+  if (d.bias != nullptr) {
+    pairs.bias = bias;
+    for (int64_t c = 0; c < pairs.channels; ++c) bias[c] = d.bias[c % d.channels];
+  }
+  dense_channels<W, S, R, kBlock, true, kHasBfloat16>(PairsOfPixels<Rows, Channels>{d, channels, pairs}, 0);
 }
 
 /* Of the next vector: the processor does not fetch weights ahead that are so far apart. */
@@ -168,36 +114,49 @@ inline void prefetch_weights(const float *weights, int64_t taps, int64_t step) {
 
 template <int W, int S, int B, bool kIsSquare, bool kHasBfloat16, typename Rows>
 void dense_by(const Rows &d) {
-  constexpr int kRows = kIsSquare ? Blocking<W, S>::kRows : 1;
-  constexpr int64_t kVectors = Blocking<W, S>::kVectors;
-  if (d.channels < kLanes) {
-    return dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, FewChannels{d.channels});
-  }
+  constexpr int kRows = kIsSquare ? Blocking<W, B>::kRows : 1;
+  constexpr int64_t kVectors = Blocking<W, B>::kVectors;
   const int64_t vectors = (d.channels + kLanes - 1) / kLanes;
   for (int64_t v = 0; v < vectors; v += kVectors) {
     if (kVectors == 1 || vectors == 1) {
       const float *next = d.weights + vector_begin(v + 1, d.channels);
       if (v + 1 < vectors) prefetch_weights(next, d.window_height * W, d.channels);
-      dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, OneVector{vector_begin(v, d.channels)});
+      by_pixels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, OneVector{vector_begin(v, d.channels)});
     } else {
       const int64_t last = v + kVectors < vectors ? v + kVectors : vectors;
-      dense_channels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, 0, ManyVectors{v, last, d.channels});
+      by_pixels<W, S, kRows, B, kIsSquare, kHasBfloat16>(d, ManyVectors{v, last, d.channels});
     }
   }
 }
 
-/* Wide blocks where they do not compute many outputs behind the last one: they take 0.87 of the time of an output. */
-inline bool prefers_wide_blocks(int64_t width) {
-  const auto computed = [&](int64_t block) { return (width + block - 1) / block * block; };
-  return 87 * computed(kWideBlock) < 100 * computed(kBlock);
+/* The columns of the blocks that take least: those of 6 and 7 compute more outputs behind the last one, or fewer. Of
+ * windows larger than 3 an output takes 0.88 and 0.87 of the time in them.
+ */
+template <int W>
+inline int fastest_block(int64_t width) {
+  const auto time = [&](int64_t block, int64_t percent) { return percent * ((width + block - 1) / block * block); };
+  const int64_t narrow = time(kBlock, 100), seven = time(7, W == 3 ? 100 : 87);
+  if (W > 3 && time(6, 88) < narrow && time(6, 88) < seven) return 6;
+  return seven < narrow ? 7 : kBlock;
 }
 
 template <int W, int S, bool kIsSquare, bool kHasBfloat16, typename Rows>
 void dense_as(const Rows &d) {
-  if constexpr (W > 3 && S == 1 && kWideBlock != kBlock) {
-    if (prefers_wide_blocks(d.output_width)) return dense_by<W, S, kWideBlock, kIsSquare, kHasBfloat16>(d);
+  constexpr int kRows = kIsSquare ? Blocking<W, kBlock>::kRows : 1;
+  const FewChannels few{d.channels};
+  if constexpr (kIsSquare && W == 3 && S == 1 && kLanes == 16) { /* for shorter vectors, such channels are rare */
+    if (d.channels == kLanes / 2) return dense_in_pairs<W, S, kRows, kHasBfloat16>(d, few);
+    if (d.channels == kMostPaired) return dense_in_pairs<W, S, kRows, kHasBfloat16>(d, ManyVectors{0, 2, d.channels});
   }
-  dense_by<W, S, Blocking<W, S>::kColumns, kIsSquare, kHasBfloat16>(d);
+  if (d.channels < kLanes) return by_pixels<W, S, kRows, kBlock, kIsSquare, kHasBfloat16>(d, few);
+  if constexpr (kTall > 1 && (W == 3 ? kIsSquare : S == 1)) {
+    const int block = fastest_block<W>(d.output_width);
+    if (block == 7) return dense_by<W, S, 7, kIsSquare, kHasBfloat16>(d);
+    if constexpr (W > 3) {
+      if (block == 6) return dense_by<W, S, 6, kIsSquare, kHasBfloat16>(d);
+    }
+  }
+  dense_by<W, S, kBlock, kIsSquare, kHasBfloat16>(d);
 }
 
 template <int W, int S, bool kHasBfloat16, typename Rows>
