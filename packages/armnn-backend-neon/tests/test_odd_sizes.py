@@ -185,7 +185,10 @@ def test_depthwise_convolutions_of_lines(
 def test_depthwise_convolutions(
     compute: Callable[..., Array], sizes: Any, window: Any, stride: int, dilation: int, down: int
 ) -> None:
-    """The stride down is that across, with a bias, or twice as long, without one."""
+    """The stride down is that across, or twice as long.
+
+    The first have a bias.
+    """
     rng = np.random.default_rng(2)
     c = sizes[3]
     bias = rng.standard_normal(c, np.float32) if down == 1 else np.zeros(c, np.float32)

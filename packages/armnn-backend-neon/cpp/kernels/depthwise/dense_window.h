@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution of channels-last images: a vector holds channels. */
+/* Depthwise convolution by windows of 3, 5, 7 and 9 columns side by side: neighbouring outputs share what they load. */
 #pragma once
 
-#include "kernels/depthwise_block.h"
+#include "kernels/depthwise/block.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-constexpr int kBlock = 4; /* outputs side by side that share their weights */
 constexpr int kWidestSquare = 5; /* window whose rows share lines of the image */
 
 /* What blocks of B columns of a window of W columns share, as measured: rows of square ones, as registers suffice, and
@@ -166,87 +165,6 @@ void dense(const Rows &d) {
     if (is_square) return dense_as<W, S, true, kHasBfloat16>(d);
   }
   dense_as<W, S, false, kHasBfloat16>(d);
-}
-
-/* What taps outside of the image read. */
-alignas(64) const uint32_t kZeros[kLanes] = {};
-
-template <typename Number>
-inline const Number *zeros_like(const Number *) { return reinterpret_cast<const Number *>(kZeros); }
-
-/* Any window: N outputs side by side. Those at the image's border read zeros where taps are outside;
- * those behind the last output are not stored.
- */
-template <int N, bool kIsInside, bool kHasBfloat16, typename Rows, typename Lanes>
-inline void any_block(const Rows &d, int64_t y, int64_t x, int64_t c, const Lanes &lanes) {
-  const int64_t top = d.top + y * d.stride_y;
-  const int64_t left = d.left + x * d.stride_x;
-  const Range rows = taps_inside(top, d.dilation_y, d.window_height, d.height);
-  const Floats bias = d.bias == nullptr ? Floats{} : lanes.get(d.bias + c);
-  const int64_t step = d.stride_x * d.channels;
-  Floats sums[N];
-  CPUACC_UNROLL for (int b = 0; b < N; ++b) sums[b] = bias;
-  for (int64_t i = rows.first; i < rows.last; ++i) {
-    const auto *line = d.input + (top + i * d.dilation_y) * d.width * d.channels + c;
-    const float *weights = d.weights + i * d.window_width * d.channels + c;
-    for (int64_t j = 0; j < d.window_width; ++j) {
-      const int64_t first = left + j * d.dilation_x;
-      const Floats weight = lanes.get(weights + j * d.channels);
-      const auto *pixel = line + first * d.channels;
-      CPUACC_UNROLL for (int b = 0; b < N; ++b) {
-        const int64_t at = first + b * d.stride_x;
-        const bool is_there = kIsInside || (at >= 0 && at < d.width);
-        sums[b] += get(lanes, is_there ? pixel + b * step : zeros_like(pixel)) * weight;
-      }
-    }
-  }
-  finish(d.function, sums);
-  const int64_t count = kIsInside ? N : d.output_width - x;
-  const int64_t place = (y * d.output_width + x) * d.channels + c;
-  store_outputs<N, kHasBfloat16>(d.output, place, d.channels, count, lanes, sums);
-}
-
-template <int N, bool kHasBfloat16, typename Rows, typename Lanes>
-inline void any_outputs(const Rows &d, int64_t y, int64_t x, int64_t c, const Lanes &lanes) {
-  const int64_t left = d.left + x * d.stride_x;
-  const int64_t reach = (N - 1) * d.stride_x + (d.window_width - 1) * d.dilation_x;
-  if (x + N <= d.output_width && left >= 0 && left + reach < d.width) {
-    any_block<N, true, kHasBfloat16>(d, y, x, c, lanes);
-  } else {
-    any_block<N, false, kHasBfloat16>(d, y, x, c, lanes);
-  }
-}
-
-template <bool kHasBfloat16, typename Rows, typename Lanes>
-void any_channels(const Rows &d, int64_t c, const Lanes &lanes) {
-  for (int64_t y = 0; y < d.count; ++y) {
-    int64_t x = 0;
-    for (; x + kBlock < d.output_width; x += 2 * kBlock) any_outputs<2 * kBlock, kHasBfloat16>(d, y, x, c, lanes);
-    if (x < d.output_width) any_outputs<kBlock, kHasBfloat16>(d, y, x, c, lanes);
-  }
-}
-
-template <bool kHasBfloat16, typename Rows>
-void any(const Rows &d) {
-  if (d.channels < kLanes) return any_channels<kHasBfloat16>(d, 0, First{d.channels});
-  const int64_t vectors = (d.channels + kLanes - 1) / kLanes;
-  for (int64_t v = 0; v < vectors; ++v) any_channels<kHasBfloat16>(d, vector_begin(v, d.channels), All{});
-}
-
-template <bool kHasBfloat16, typename Rows>
-void depthwise_rows_of(const Rows &d) {
-  const int64_t stride = d.dilation_x == 1 ? d.stride_x : 0;
-  switch (stride == 1 || stride == 2 ? 2 * d.window_width + stride : 0) {
-    case 2 * 3 + 1: return dense<3, 1, kHasBfloat16>(d);
-    case 2 * 3 + 2: return dense<3, 2, kHasBfloat16>(d);
-    case 2 * 5 + 1: return dense<5, 1, kHasBfloat16>(d);
-    case 2 * 5 + 2: return dense<5, 2, kHasBfloat16>(d);
-    case 2 * 7 + 1: return dense<7, 1, kHasBfloat16>(d);
-    case 2 * 7 + 2: return dense<7, 2, kHasBfloat16>(d);
-    case 2 * 9 + 1: return dense<9, 1, kHasBfloat16>(d);
-    case 2 * 9 + 2: return dense<9, 2, kHasBfloat16>(d);
-    default: return any<kHasBfloat16>(d);
-  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "kernels/depthwise_rows.h"
+#include "kernels/depthwise/rows.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
@@ -8,6 +8,6 @@ void depthwise_rows(const DepthwiseRows &rows) { depthwise_rows_of<false>(rows);
 
 }  // namespace
 
-void fill_depthwise(Kernels &table) { table.depthwise_rows = depthwise_rows; }
+void fill_depthwise_rows(Kernels &table) { table.depthwise_rows = depthwise_rows; }
 
 }  // namespace cpuacc::CPUACC_LEVEL

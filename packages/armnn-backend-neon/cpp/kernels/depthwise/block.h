@@ -11,6 +11,8 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
+constexpr int kBlock = 4; /* outputs side by side that share their weights, where others are not better */
+
 /* The first channel of vector v: the last vector of all overlaps the one before rather than being cut. */
 inline int64_t vector_begin(int64_t v, int64_t channels) {
   return (v + 1) * kLanes <= channels ? v * kLanes : channels - kLanes;
