@@ -10,20 +10,37 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* x = n ln 2 + r. */
-[[maybe_unused]] inline Floats exponential(Floats x) {
-  Floats bounded = x > 89.0f ? splat(89.0f) : x;
-  bounded = bounded < -104.0f ? splat(-104.0f) : bounded;
-  const Floats n = round_even(bounded * 1.44269504f);
-  const Floats r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
+constexpr float kLeastExponent = -104.0f; /* of e^x in float32: less gives 0 */
+
+/* e^x = 2^n (1 + rest), for x from kLeastExponent to 104. */
+struct Power {
+  Floats n;
+  Floats rest;
+};
+
+[[maybe_unused]] inline Power power_of_e(Floats x) {
+  const Floats n = round_even(x * 1.44269504f);
+  const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   Floats p = r * 1.990118636e-04f + 1.393363689e-03f;
   p = p * r + 8.333295613e-03f;
   p = p * r + 4.166646508e-02f;
   p = p * r + 1.666666673e-01f;
   p = p * r + 5.000000013e-01f;
-  p = (p * r) * r + r + 1.0f;
-  return times_power_of_two(p, n);
+  return {n, p * (r * r) + r};
 }
+
+/* For x from kLeastExponent to 89. */
+[[maybe_unused]] inline Floats exponential_in_range(Floats x) {
+  const Power power = power_of_e(x);
+  return times_power_of_two(1.0f + power.rest, power.n);
+}
+
+/* For x up to 89. */
+[[maybe_unused]] inline Floats exponential_below(Floats x) {
+  return exponential_in_range(maximum(splat(kLeastExponent), x));
+}
+
+[[maybe_unused]] inline Floats exponential(Floats x) { return exponential_below(minimum(splat(89.0f), x)); }
 
 /* x = m 2^e with m around 1. */
 [[maybe_unused]] inline Floats logarithm(Floats x) {
@@ -58,14 +75,16 @@ namespace {
   p = p * s - 3.333333103e-01f;
   const Floats near = x + x * s * p;
   const Floats size = absolute(x);
-  const Floats far = 1.0f - 2.0f / (exponential(size + size) + 1.0f);
+  const Floats power = exponential_in_range(minimum(splat(20.0f), size + size)); /* from 10 on the nearest float is 1 */
+  const Floats far = 1.0f - 2.0f / (power + 1.0f);
   return size < 0.625f ? near : with_sign_of(far, x);
 }
 
-/* Its small values stay exact: for negative x it is e^x / (1 + e^x). */
+/* 2^-n / (2^-n + 1 + rest), where e^-x = 2^n (1 + rest): small values stay exact. From 20 on the nearest float is 1. */
 [[maybe_unused]] inline Floats logistic(Floats x) {
-  const Floats power = exponential(-absolute(x));
-  return (x < 0.0f ? power : splat(1.0f)) / (1.0f + power);
+  const Power power = power_of_e(-maximum(splat(kLeastExponent), minimum(splat(20.0f), x)));
+  const Floats scale = times_power_of_two(splat(1.0f), -power.n);
+  return scale / (scale + (1.0f + power.rest));
 }
 
 /* Near 0 by a polynomial, else 1 - q(x)^4, where q fits the fourth root of erfc. */
@@ -79,7 +98,7 @@ namespace {
   p = p * s + 1.283791661e-01f;
   const Floats near = x + x * p;
   const Floats t = absolute(x);
-  const Floats bounded = t > 3.92f ? splat(3.92f) : t; /* from there on the nearest float is 1 */
+  const Floats bounded = minimum(splat(3.92f), t); /* from there on the nearest float is 1 */
   Floats q = bounded * -2.309836236e-05f + 1.911741565e-04f;
   q = q * bounded + 6.857301923e-04f;
   q = q * bounded - 1.240637805e-02f;
@@ -95,25 +114,22 @@ namespace {
 
 /* ln(1 + e^x), without overflow. The quotient gives back what rounding took from the sum. */
 [[maybe_unused]] inline Floats soft_plus(Floats x) {
-  const Floats tail = exponential(-absolute(x));
+  const Floats tail = exponential_below(-absolute(x));
   const Floats sum = 1.0f + tail;
   const Floats logarithm_of_sum = logarithm(sum) * (tail / (sum - 1.0f));
   const Floats y = (sum == 1.0f ? tail : logarithm_of_sum) + (x > 0.0f ? x : Floats{});
   return x == x ? y : x;
 }
 
-/* e^x - 1 without cancellation for small x. */
+/* e^x - 1, which keeps the digits of small x, for x up to 88. */
 [[maybe_unused]] inline Floats exponential_less_one(Floats x) {
-  Floats p = x * 1.388888889e-03f + 8.333333333e-03f;
-  p = p * x + 4.166666667e-02f;
-  p = p * x + 1.666666667e-01f;
-  p = p * x + 0.5f;
-  return absolute(x) < 0.25f ? x + x * x * p : exponential(x) - 1.0f;
+  const Power power = power_of_e(maximum(splat(kLeastExponent), minimum(splat(88.0f), x)));
+  const Floats scale = times_power_of_two(splat(1.0f), power.n);
+  return power.rest * scale + (scale - 1.0f);
 }
 
 [[maybe_unused]] inline Floats bounded(Floats x, float upper, float lower) {
-  const Floats above = x < lower ? splat(lower) : x;
-  return above > upper ? splat(upper) : above;
+  return minimum(splat(upper), maximum(splat(lower), x));
 }
 
 [[maybe_unused]] inline __attribute__((always_inline)) Floats apply(const Elementwise &f, Floats x) {

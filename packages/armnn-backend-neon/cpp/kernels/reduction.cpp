@@ -121,20 +121,22 @@ inline float extreme(const float *x, int64_t n, bool is_least) {
   return is_least ? extreme<true>(x, n) : extreme<false>(x, n);
 }
 
-/* Writes e^(beta (x - top)), or its logarithm; returns the sum of the former. Args: is_padded: y holds whole vectors. */
+/* Writes e^(beta (x - top)), which is at most 1, or its logarithm; returns the sum of the former. Args: is_padded: y
+ * holds whole vectors.
+ */
 inline float powers(const float *x, float *y, int64_t n, bool is_padded, float top, float beta, bool takes_logarithm) {
   Floats sums{};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const Floats shifted = (load(x + i) - top) * beta;
-    const Floats power = exponential(shifted);
+    const Floats power = exponential_below(shifted);
     sums += power;
     store(y + i, takes_logarithm ? shifted : power);
   }
   if (i < n) {
     const int64_t left = n - i;
     const Floats shifted = (load_filled(x + i, left, top) - top) * beta;
-    const Floats power = exponential(shifted);
+    const Floats power = exponential_below(shifted);
     sums += filled(power, left, Floats{});
     const Floats last = takes_logarithm ? shifted : power;
     is_padded ? store(y + i, last) : store_part(y + i, last, left);

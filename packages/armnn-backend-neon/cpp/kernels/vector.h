@@ -10,10 +10,6 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* NaN in y wins, NaN in x loses, as in the instruction. */
-[[maybe_unused]] inline Floats maximum(Floats x, Floats y) { return x > y ? x : y; }
-[[maybe_unused]] inline Floats minimum(Floats x, Floats y) { return x < y ? x : y; }
-
 [[maybe_unused]] inline Floats floor(Floats x) {
   const Floats rounded = round_even(x);
   return with_sign_of(rounded > x ? rounded - 1.0f : rounded, x);

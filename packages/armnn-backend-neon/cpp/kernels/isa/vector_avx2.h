@@ -35,6 +35,10 @@ constexpr int kTall = 1;
   return reinterpret_cast<Floats>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
 }
 
+/* NaN in y wins, NaN in x loses. The compiler does not see the instruction in a choice with a constant. */
+[[maybe_unused]] inline Floats maximum(Floats x, Floats y) { return _mm256_max_ps(x, y); }
+[[maybe_unused]] inline Floats minimum(Floats x, Floats y) { return _mm256_min_ps(x, y); }
+
 /* To the nearest, ties to even. */
 [[maybe_unused]] inline Floats round_even(Floats x) {
   return reinterpret_cast<Floats>(

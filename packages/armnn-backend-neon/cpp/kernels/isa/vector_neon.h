@@ -20,6 +20,10 @@ constexpr int kTall = 2;
   return reinterpret_cast<Floats>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x)));
 }
 
+/* NaN in y wins, NaN in x loses, which is not so in the instructions. */
+[[maybe_unused]] inline Floats maximum(Floats x, Floats y) { return x > y ? x : y; }
+[[maybe_unused]] inline Floats minimum(Floats x, Floats y) { return x < y ? x : y; }
+
 /* To the nearest, ties to even. */
 [[maybe_unused]] inline Floats round_even(Floats x) {
   return reinterpret_cast<Floats>(vrndnq_f32(reinterpret_cast<float32x4_t>(x)));

@@ -20,6 +20,10 @@ constexpr int kTall = 1;
   return reinterpret_cast<Floats>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
 }
 
+/* NaN in y wins, NaN in x loses. The compiler does not see the instruction in a choice with a constant. */
+[[maybe_unused]] inline Floats maximum(Floats x, Floats y) { return _mm_max_ps(x, y); }
+[[maybe_unused]] inline Floats minimum(Floats x, Floats y) { return _mm_min_ps(x, y); }
+
 /* To the nearest, ties to even. */
 [[maybe_unused]] inline Floats round_even(Floats x) {
   /* What is 2^23 or larger is whole already. */
