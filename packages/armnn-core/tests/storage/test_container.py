@@ -4,11 +4,15 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from armnn.backends.cache import StaleEntryError
+from armnn.backends.cache import GrowingBlock, StaleEntryError
+from armnn.storage import file_block
 from armnn.storage.container import HEADER_LIMIT, MAGIC, VERSION, pack, unpack
+from armnn.storage.file_block import FileBlock
 
 HEADER = {"a": [1, None, 2.5], "b": "c"}
 DATA = b"".join(pack(HEADER, [[b"pro", b"gram"], [], [bytes(70)]]))
@@ -28,6 +32,31 @@ def test_an_entry_is_read_back_as_it_was() -> None:
     header, blocks = unpack(memoryview(DATA))
     assert header == HEADER
     assert [bytes(block) for block in blocks] == [b"program", b"", bytes(70)]
+
+
+@pytest.mark.parametrize(
+    ("make", "most", "pieces"),
+    [
+        (lambda _: GrowingBlock(), 3, [b"pro", b"gram"]),
+        (FileBlock, 7, [b"pro", b"gram"]),
+        (FileBlock, 3, [b"pro", b"gra", b"m"]),
+        (FileBlock, 2, [b"pr", b"og", b"ra", b"m"]),
+    ],
+)
+def test_a_block_may_grow(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[str], GrowingBlock],
+    most: int,
+    pieces: list[bytes],
+) -> None:
+    monkeypatch.setattr(file_block, "_PIECE", most)
+    block = make(str(tmp_path))
+    block.append(b"pro")
+    block.append(b"gram")
+    assert (block.size, list(block)) == (7, pieces)
+    assert b"".join(pack(HEADER, [block, [], [bytes(70)]])) == DATA
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_blocks_begin_at_multiples_of_64() -> None:

@@ -47,6 +47,13 @@ def test_a_folder_that_fails_costs_a_compilation_only(
     assert "a prepared model cannot be stored" in caplog.text
 
 
+def test_nothing_is_left_of_what_cannot_be_said_in_json(tmp_path: Path) -> None:
+    cache = CacheFolder(tmp_path)
+    with pytest.raises(TypeError):
+        cache.write({"a": object()}, [], "key")
+    assert list(tmp_path.iterdir()) == []
+
+
 def settled(cache: CacheFolder, *key: str) -> Path:
     """Return an entry's file, whose digest is known."""
     (path,) = cache.folder.glob("*.armnn-prepared")

@@ -10,13 +10,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from armnn.backends.replanning import Changes
     from armnn.graph import Layer, Value
 
 
-Block: TypeAlias = "Sequence[bytes | memoryview]"
+class GrowingBlock:
+    """A block that is written piece by piece."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces: list[bytes] = []
+
+    def append(self, piece: bytes | memoryview) -> None:
+        """Write further bytes; OSError says that there is no room."""
+        self.size += len(piece)
+        self._pieces.append(bytes(piece))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._pieces)
+
+
+Block: TypeAlias = "Sequence[bytes | memoryview] | GrowingBlock"
 """Bytes that are stored in one piece, given in several."""
 
 Entry: TypeAlias = "tuple[dict[str, Any], list[memoryview]]"
@@ -50,6 +66,10 @@ class ProgramCache(ABC):
 
         A file that cannot be written is only logged.
         """
+
+    def block(self) -> GrowingBlock:
+        """Return a block for a program."""
+        return GrowingBlock()
 
     @abstractmethod
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:

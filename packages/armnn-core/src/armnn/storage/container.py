@@ -19,10 +19,10 @@ from zlib import crc32
 from armnn._digest import DIGEST_SIZE, sha256
 from armnn._json import parsed_json
 from armnn._load_times import stage
-from armnn.backends.cache import StaleEntryError
+from armnn.backends.cache import GrowingBlock, StaleEntryError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from armnn.backends.cache import Block, Entry
 
@@ -38,22 +38,29 @@ _PREFIX: Final = struct.Struct("<8sIIQ")
 _ALIGNMENT: Final = 64
 
 
-def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> list[bytes | memoryview]:
-    """Return a file in pieces; the last is its sha256."""
+def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
+    """Yield a file in pieces; the last is its sha256."""
+    digest = sha256()
+    for piece in _content(header, blocks):
+        digest.update(piece)
+        yield piece
+    yield digest.digest()
+
+
+def _content(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
     import json  # late: files are read more often than written
 
-    sizes = [sum(map(len, block)) for block in blocks]
+    sizes = [
+        block.size if isinstance(block, GrowingBlock) else sum(map(len, block)) for block in blocks
+    ]
     text = json.dumps({**header, "sizes": sizes}).encode()
-    prefix = _PREFIX.pack(MAGIC, VERSION, crc32(text), len(text))
-    pieces: list[bytes | memoryview] = [prefix, text]
+    yield _PREFIX.pack(MAGIC, VERSION, crc32(text), len(text))
+    yield text
     end = _PREFIX.size + len(text)
     for block, size in zip(blocks, sizes, strict=True):
-        pieces += [bytes(-end % _ALIGNMENT), *block]
+        yield bytes(-end % _ALIGNMENT)
+        yield from block
         end += -end % _ALIGNMENT + size
-    digest = sha256()
-    for piece in pieces:
-        digest.update(piece)
-    return [*pieces, digest.digest()]
 
 
 def digest_of(data: memoryview) -> str:

@@ -19,11 +19,11 @@ from armnn.storage.container import SUFFIX, WRITING, digest_of, pack, unpack
 from armnn.storage.stamps import KnownDigests, file_name, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from armnn.backends import ProfilingSink
-    from armnn.backends.cache import Block, Entry
+    from armnn.backends.cache import Block, Entry, GrowingBlock
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _log = Logger("armnn.backends.cache")  # the name that applications know
@@ -104,6 +104,12 @@ class CacheFolder(ProgramCache):
         except OSError as error:
             _log.warning("a prepared model cannot be stored: %s", error)
 
+    def block(self) -> GrowingBlock:
+        """Return a block; see :meth:`ProgramCache.block`."""
+        from armnn.storage.file_block import FileBlock  # late: a load from the cache has none
+
+        return FileBlock(self._folder)  # other folders may be in memory
+
     def _trim(self, written: str) -> None:
         from pathlib import Path
 
@@ -158,13 +164,13 @@ def mapped(path: str | PathLike[str]) -> memoryview:
             return memoryview(b"")
 
 
-def write_file(path: str | PathLike[str], pieces: Sequence[bytes | memoryview]) -> None:
+def write_file(path: str | PathLike[str], pieces: Iterable[bytes | memoryview]) -> None:
     """Write a file completely or not at all.
 
     It is on the disk before it has its name, as nothing checks all of it when it is read again.
 
     Raises:
-        OSError: It cannot be written; nothing of it is left.
+        OSError: It cannot be written; nothing of it is left, as of other errors.
     """
     import tempfile  # imported late: with what it imports it takes longer than a read
 
@@ -175,7 +181,7 @@ def write_file(path: str | PathLike[str], pieces: Sequence[bytes | memoryview]) 
             file.flush()
             os.fsync(descriptor)
         os.replace(name, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         raise

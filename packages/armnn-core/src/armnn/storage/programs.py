@@ -20,7 +20,7 @@ from armnn.storage.descriptions import check_report, decoded_info, decoded_repor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from armnn.backends.cache import Block, CachedProgram, Entry
+    from armnn.backends.cache import Block, CachedProgram, Entry, GrowingBlock
     from armnn.optimizer import Participants, Prepared
     from armnn.optimizer.candidate import Candidate
     from armnn.tensor import TensorInfo
@@ -60,6 +60,10 @@ class ModelPrograms(ProgramCache):
         self._made[key] = dict(header), blocks
         self._found.pop(key, None)
         self._used[key] = None
+
+    def block(self) -> GrowingBlock:
+        """Return a block; see :meth:`ProgramCache.block`."""
+        return super().block() if self._beside is None else self._beside.block()
 
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
         """Record an outcome; see :meth:`ProgramCache.note`."""

@@ -20,7 +20,8 @@ from armnn.backends.native.programs.blobs import Envelope
 from armnn.errors import InvalidArgumentError
 from armnn.profiling import Recorder
 from armnn.storage.container import pack, unpack
-from armnn.storage.folder import SUFFIX
+from armnn.storage.file_block import FileBlock
+from armnn.storage.folder import SUFFIX, CacheFolder
 
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)
 INFO = TensorInfo((4,))
@@ -86,6 +87,19 @@ def test_the_second_time_a_program_is_taken_from_the_cache(
     first = stored(tmp_path).read_bytes()
     assert load() == "Mock: 'add': taken from the cache"
     assert stored(tmp_path).read_bytes() == first
+
+
+def test_a_program_without_room_is_not_stored(
+    load: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("there is no room")
+
+    for place in (FileBlock, "append"), (CacheFolder, "block"):
+        with monkeypatch.context() as patch:
+            patch.setattr(*place, fail)
+            assert load() == "Mock: 'add': compiled, not stored: there is no room"
+    assert load() == "Mock: 'add': compiled and stored"
 
 
 def test_another_graph_another_constant_or_option_is_another_program(

@@ -247,17 +247,20 @@ def _read(
 
 def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> str:
     """Store a program; return the failure, "" without one."""
-    pieces: list[bytes] = []
 
     def write(_arg: int | None, data: int | None, size: int) -> int:
-        if data is None or sum(map(len, pieces)) + size > _PAYLOAD_LIMIT:
+        if data is None or block.size + size > _PAYLOAD_LIMIT:
             return abi.RESOURCE_EXHAUSTED if size else abi.OK
-        pieces.append(ctypes.string_at(data, size))
+        block.append(memoryview((ctypes.c_char * size).from_address(data)))  # lent, not copied
         return abi.OK
 
     callback = abi.WriteFn(guarded(abi.INTERNAL)(write))
-    failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
+    try:
+        block = cache.block()
+        failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
+    except OSError as error:
+        return str(error)
     if failure is not None:
         return failure.text or f"serialize failed with code {failure.code}"
-    cache.write(envelope.header(), [pieces], *_key(envelope))
+    cache.write(envelope.header(), [block], *_key(envelope))
     return ""
