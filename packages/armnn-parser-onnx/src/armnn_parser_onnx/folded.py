@@ -3,19 +3,22 @@
 
 ``definitions.py`` says what the operators mean: layers on floats between Dequantize and Quantize.
 The optimizer folds these five to ten layers into one; here it is made at once, with the names that
-it gets there. Whatever is unusual is left to the definitions, as are all errors.
+it gets there. Of QGemm it computes the constants only, which is done here as well. Whatever is
+unusual is left to the definitions, as are all errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from armnn.errors import ArmnnError
+from armnn.layers import LAYERS
 from armnn.layers.convolution import Convolution2dDescriptor, DepthwiseConvolution2dDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor
+from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn_parser_onnx.domains import MICROSOFT
@@ -131,6 +134,76 @@ def _binary(function: BinaryOperation) -> Callable[[Operation], Value | None]:
     return add
 
 
+def _softmax(operation: Operation) -> Value | None:
+    """Add a Softmax along one axis."""
+    given, made = _stored(operation, 0), _output(operation, 3)
+    if given is None or made is None or operation.integer("opset", 13) < 13:
+        return None
+    axis = operation.axis(operation.integer("axis"), len(operation.shape()))
+    return _add(operation, "Softmax", [given], "made", made, axis=axis)
+
+
+def _global_average_pool(operation: Operation) -> Value | None:
+    """Add the mean of all axes behind the channels."""
+    image, made = _stored(operation, 0), _output(operation, 3)
+    if image is None or made is None or operation.integer("channels_last"):
+        return None
+    axes = tuple(range(2, len(operation.shape())))
+    return (
+        _add(operation, "Mean", [image], "made", made, axis=axes, keep_dims=True) if axes else None
+    )
+
+
+def _gemm(operation: Operation) -> Value | None:
+    """Add a product on floats and a sum, with their constants."""
+    rows, taken, made = _stored(operation, 0), _quantization(operation, 4), _output(operation, 7)
+    given, steps = _given(operation, 3), _given(operation, 6)
+    if rows is None or taken is None or made is None or given is None or steps is None:
+        return None
+    if given.dtype != taken[0].numpy_dtype or len(taken[1]) != 1 or operation.real("alpha") != 1:
+        return None
+    moved = operation.flag("transA"), operation.flag("transB")
+    left, right = operation.shape()[:: -1 if moved[0] else 1], given.shape[:: -1 if moved[1] else 1]
+    if len(left) != 2 or len(right) != 2 or left[1] != right[0]:
+        return None
+    if steps.dtype != np.int32 or steps.shape != right[1:]:
+        return None
+    network = operation.network
+    real = _add(operation, "Dequantize", [rows], "a", DataType.FLOAT32)
+    with np.errstate(all="ignore"):  # as where the layers are computed
+        scale = np.asarray(operation.known(1) * operation.known(4))
+        bias = steps.astype(np.float32) * scale
+    weights = dequantize(given, TensorInfo(given.shape, *taken))
+    product = _add(
+        operation,
+        "BatchMatMul",
+        [real, network.add_constant(weights, name=_name(operation, "b"))],
+        "made/product",
+        transpose_x=moved[0],
+        transpose_y=moved[1],
+    )
+    addend = network.add_constant(bias, name=_name(operation, "c"))
+    total = _add(
+        operation, "ElementwiseBinary", [product, addend], "made", operation=BinaryOperation.ADD
+    )
+    return _add(operation, "Quantize", [total], "", made)
+
+
+def _add(
+    operation: Operation,
+    kind: str,
+    inputs: Sequence[Value],
+    part: str,
+    made: TensorInfo | DataType | None = None,
+    /,
+    **parameters: Any,
+) -> Value:
+    """Add a layer of one output, named as in the definition."""
+    descriptor = LAYERS[kind].descriptor(**parameters)
+    name = _name(operation, part)
+    return operation.network.add(kind, inputs, descriptor, name=name, outputs=[made]).output
+
+
 def _stored(operation: Operation, index: int) -> Value | None:
     """Return a computed input, stored as the node says."""
     value = operation.graph.known.get(operation.inputs[index])
@@ -187,7 +260,8 @@ def _quantization(operation: Operation, index: int) -> _Quantization | None:
 
 def _name(operation: Operation, part: str) -> str:
     """Return the name of a layer in the operator's definition."""
-    return operation.graph.unique_name(f"{operation.outputs[0]}/{part}")
+    output = operation.outputs[0]
+    return operation.graph.unique_name(f"{output}/{part}" if part else output)
 
 
 _LAYERS: dict[tuple[str, str], Callable[[Operation], Value | None]] = {
@@ -195,4 +269,7 @@ _LAYERS: dict[tuple[str, str], Callable[[Operation], Value | None]] = {
     (MICROSOFT, "QLinearConv"): _convolution,
     (MICROSOFT, "QLinearAdd"): _binary(BinaryOperation.ADD),
     (MICROSOFT, "QLinearMul"): _binary(BinaryOperation.MUL),
+    (MICROSOFT, "QLinearSoftmax"): _softmax,
+    (MICROSOFT, "QLinearGlobalAveragePool"): _global_average_pool,
+    (MICROSOFT, "QGemm"): _gemm,
 }
