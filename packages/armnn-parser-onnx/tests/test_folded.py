@@ -98,7 +98,7 @@ HEAD: dict[str, Array] = {
 def classified(
     changes: dict[str, Array] | None = None, opset: int = 13, **attributes: Any
 ) -> onnx.ModelProto:
-    """Return the mean of an image, a product and its probabilities."""
+    """Return an image's mean, a product and probabilities."""
     constants = HEAD | (changes or {})
     own = {"domain": "com.microsoft"}
     product = ["r", "ps", "pz", "w", "ws", "wz", "b", "gs", "gz"]

@@ -155,7 +155,7 @@ def _global_average_pool(operation: Operation) -> Value | None:
 
 
 def _gemm(operation: Operation) -> Value | None:
-    """Add a product on floats and a sum, with their constants."""
+    """Add a product and a sum of floats, with constants."""
     rows, taken, made = _stored(operation, 0), _quantization(operation, 4), _output(operation, 7)
     given, steps = _given(operation, 3), _given(operation, 6)
     if rows is None or taken is None or made is None or given is None or steps is None:
@@ -198,7 +198,7 @@ def _add(
     /,
     **parameters: Any,
 ) -> Value:
-    """Add a layer of one output, named as in the definition."""
+    """Add a layer of one output, with its definition's name."""
     descriptor = LAYERS[kind].descriptor(**parameters)
     name = _name(operation, part)
     return operation.network.add(kind, inputs, descriptor, name=name, outputs=[made]).output
