@@ -249,19 +249,17 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         read: list[Value] = []
         kinds: list[DataType | None] = []
         for name in operation.inputs:
-            if not name:
-                kinds.append(None)
-                continue
             known = graph.known.get(name)
             if known is not None:
                 read.append(known)
                 kinds.append(known.info.data_type)
-            elif name in graph:
-                kinds.append(graph.data_type_of(name))
-            else:
+                continue
+            kind = graph.initializer_type(name) if name else None
+            if name and kind is None:
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
                 )
+            kinds.append(kind)
         signature = (id(schema), *kinds)
         if signature not in self._fitting:  # most nodes are like one before
             types = zip(operation.inputs, kinds, strict=True)

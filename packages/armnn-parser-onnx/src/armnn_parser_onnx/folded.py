@@ -10,7 +10,7 @@ unusual is left to the definitions, as are all errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Value
+    from armnn_parser_onnx.graph import Quantization
     from armnn_parser_onnx.operation import Operation
-
-_Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
-"""Type, scales and zero points."""
 
 _STORED = {np.dtype(np.uint8): DataType.QASYMM_U8, np.dtype(np.int8): DataType.QASYMM_S8}
 
@@ -91,9 +89,7 @@ def _convolution(operation: Operation) -> Value | None:
     return network.add(layer_type, inputs, descriptor, name=name, outputs=[made]).output
 
 
-def _is_usual(
-    bias: NDArray[Any], weights: NDArray[Any], image: Value, taken: _Quantization
-) -> bool:
+def _is_usual(bias: NDArray[Any], weights: NDArray[Any], image: Value, taken: Quantization) -> bool:
     """Return whether floats would not change a bias."""
     steps = [image.info.scale * each for each in (min(taken[1]), max(taken[1]))]
     return (
@@ -104,7 +100,7 @@ def _is_usual(
     )
 
 
-def _weights_info(shape: tuple[int, ...], taken: _Quantization, axis: int) -> TensorInfo:
+def _weights_info(shape: tuple[int, ...], taken: Quantization, axis: int) -> TensorInfo:
     data_type, scales, points = taken
     if len(scales) == 1:
         return TensorInfo(shape, data_type, scales, points)
@@ -244,8 +240,18 @@ def _output(operation: Operation, index: int) -> TensorInfo | None:
     return None if said is None or len(said[1]) != 1 else TensorInfo(None, *said)
 
 
-def _quantization(operation: Operation, index: int) -> _Quantization | None:
-    """Return what a scale and its zero point say."""
+def _quantization(operation: Operation, index: int) -> Quantization | None:
+    """Return what a scale and its zero point say.
+
+    They are read for what makes a value, and for all that read it.
+    """
+    names, known = operation.inputs[index : index + 2], operation.graph.quantizations
+    if names not in known:
+        known[names] = _said(operation, index)
+    return known[names]
+
+
+def _said(operation: Operation, index: int) -> Quantization | None:
     scale, point = operation.constant(index), operation.constant(index + 1)
     if scale is None or point is None or scale.dtype != np.float32:
         return None
