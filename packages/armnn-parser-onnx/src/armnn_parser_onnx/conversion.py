@@ -206,16 +206,15 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
 
     def _expand(self, proto: messages.Node, schema: Schema) -> None:
         """Convert the nodes that ONNX defines a node by."""
-        from armnn_parser_onnx.functions import body_of  # late: few models have such nodes
-
         operation, _ = self._operation(proto, schema)
         if self._graph.may_fold:
-            from armnn_parser_onnx.folded import folded  # late, as below
+            from armnn_parser_onnx.folded import folded  # late, as below: few have such nodes
 
             stored = folded(operation)
             if stored is not None:
                 self._bind(operation, [stored])
                 return
+        from armnn_parser_onnx.functions import body_of
 
         def infos() -> list[TensorInfo | None]:  # for few: it makes layers of scales
             return [self._graph.value(name).info if name else None for name in proto.input]

@@ -26,11 +26,6 @@ Definition: TypeAlias = "str | Callable[[Node], str]"
 """The nodes, or a function that writes them for a node."""
 
 
-def has_definition(schema: Schema) -> bool:
-    """Return whether an operator is defined here."""
-    return (schema.domain, schema.name) in DEFINITIONS
-
-
 def definition_of(node: Node, schema: Schema) -> Function:
     """Return what a node is defined by.
 
