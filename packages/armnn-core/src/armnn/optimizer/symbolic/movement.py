@@ -61,6 +61,7 @@ def carried(
     descriptor: Any,
     made: TensorInfo,
     operands: Sequence[tuple[Array, TensorInfo] | None],
+    spare: Array | None = None,
 ) -> Array | None:
     """Return the output of a layer that needs no backend.
 
@@ -71,6 +72,7 @@ def carried(
         descriptor: Its parameters, plain as all that follows.
         made: The info of its output.
         operands: The data of its inputs with their infos; None if one is absent.
+        spare: The data of an input that nothing else needs; the output may be written there.
     """
     if kind == "Fill":
         return _filled(descriptor.value, made)
@@ -86,7 +88,7 @@ def carried(
         return _in_order(data[0].transpose(descriptor.dim_mappings))
     combine = _COMBINED.get(descriptor.operation if kind == "ElementwiseBinary" else kind)
     if combine is not None:
-        return _combined(combine, data, types, made)
+        return _combined(combine, data, types, made, spare)
     if kind not in MOVED:
         return None
     first, last = MOVED[kind]
@@ -132,16 +134,25 @@ def _dequantized(data: Array, info: TensorInfo, made: TensorInfo) -> Array | Non
 
 
 def _combined(
-    combine: np.ufunc, data: Sequence[Array], types: Sequence[DataType | None], made: TensorInfo
+    combine: np.ufunc,
+    data: Sequence[Array],
+    types: Sequence[DataType | None],
+    made: TensorInfo,
+    spare: Array | None,
 ) -> Array | None:
-    """Return what becomes of pairs of elements of one type."""
+    """Return what becomes of pairs of elements of one type.
+
+    Many of them take less time in memory that is there than in pages that are new to the process.
+    """
     if made.data_type not in _COMBINED_TYPES or any(each is not made.data_type for each in types):
         return None
     if combine is np.subtract and _is_nothing(data[1], data[0], made):
         return data[0]
+    if spare is not None and (spare.shape != made.shape or spare.dtype != data[0].dtype):
+        spare = None
     try:
         with np.errstate(all="ignore"):  # infinity is a value like any other
-            found = np.asarray(combine(*data))
+            found = np.asarray(combine(*data, out=spare))
     except ValueError:
         return None
     return found if found.shape == made.shape else None
