@@ -71,7 +71,8 @@ def _fold(network: Network, layer: Layer, evaluate: Evaluate, own: set[Value]) -
 
 def _is_new(made: NDArray[Any], given: Iterable[Value]) -> bool:
     """Return whether no other array has a result's memory."""
-    return made.flags.owndata and not any(made is value.constant for value in given)
+    others = (value.constant for value in given)
+    return not any(other is not None and np.may_share_memory(made, other) for other in others)
 
 
 def _is_constant(layer: Layer) -> bool:

@@ -7,11 +7,13 @@ microsecond here, and fifty and more through a backend, whose modules are then i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._huge_pages import HugePages
 from armnn.types import BinaryOperation, DataType
 
 if TYPE_CHECKING:
@@ -105,11 +107,21 @@ def _in_order(found: Array) -> Array:
     """
     if found.size < _MANY or found.strides[-1] < _FAR:
         return np.array(found, order="C")
-    made = np.empty(found.shape, found.dtype)
+    made = _many(found.shape, found.dtype)
     for begin in range(0, found.shape[-1], _STRIPE):
         stripe = (..., slice(begin, begin + _STRIPE))
         made[stripe] = found[stripe]
     return made
+
+
+def _many(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return memory for many elements, in huge pages alone.
+
+    NumPy's own begins and ends with others.
+    """
+    pages = HugePages().empty(math.prod(shape) * dtype.itemsize)
+    made: Array = np.frombuffer(pages, dtype)
+    return made.reshape(shape)
 
 
 def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | None:
@@ -120,7 +132,11 @@ def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | 
     is_held = made.data_type.is_integer and np.can_cast(data.dtype, dtype)
     if not is_held and made.data_type is not DataType.FLOAT32:
         return None
-    return data.astype(dtype, order="C")
+    if data.size < _MANY:
+        return data.astype(dtype, order="C")
+    found = _many(data.shape, dtype)
+    np.copyto(found, data, casting="unsafe")
+    return found
 
 
 def _dequantized(data: Array, info: TensorInfo, made: TensorInfo) -> Array | None:
