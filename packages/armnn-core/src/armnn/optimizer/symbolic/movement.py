@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._huge_pages import HugePages
 from armnn.types import BinaryOperation, DataType
 
 if TYPE_CHECKING:
@@ -119,6 +118,8 @@ def _many(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
     NumPy's own begins and ends with others.
     """
+    from armnn._huge_pages import HugePages  # late: few models have that many
+
     pages = HugePages().empty(math.prod(shape) * dtype.itemsize)
     made: Array = np.frombuffer(pages, dtype)
     return made.reshape(shape)
