@@ -29,11 +29,14 @@ _ARITHMETIC = (
     "ElementwiseBinary",
 )
 _CONVERSIONS = ("Cast", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
-_CONVOLUTIONS = (
-    *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d", "Convolution3d"),
-    "ConvolutionInteger",
+_REAL_CONVOLUTIONS = (
+    "Convolution2d",
+    "DepthwiseConvolution2d",
+    "TransposeConvolution2d",
+    "Convolution3d",
 )
-_LINEAR = (*_CONVOLUTIONS, "FullyConnected")
+_CONVOLUTIONS = (*_REAL_CONVOLUTIONS, "ConvolutionInteger")
+_LINEAR = (*_REAL_CONVOLUTIONS, "FullyConnected")
 _PERMUTATIONS = ("Permute", "Transpose")
 _PRODUCTS = ("Multiplication", "ElementwiseBinary Mul")
 _POOLINGS = ("Pooling2d", "Pooling3d")
