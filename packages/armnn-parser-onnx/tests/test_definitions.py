@@ -6,8 +6,10 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from armnn_parser_onnx._modules import MODULES
 from armnn_parser_onnx.definitions import DEFINITIONS, definition_of
-from armnn_parser_onnx.microsoft_schemas import microsoft_schema
+from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.microsoft_schemas import _ROWS, microsoft_schema
 from armnn_parser_onnx.node_text import read_nodes
 from armnn_parser_onnx.standard import table
 from armnn_parser_onnx.wire.making import make_attribute
@@ -48,6 +50,11 @@ def test_nodes_are_read_as_onnx_reads_them(domain: str, name: str) -> None:
             if attribute.ref_attr_name:
                 attribute.ClearField("type")  # the attribute of the call has it
         assert difference(ours, theirs) == ""
+
+
+def test_all_operators_of_onnxruntime_are_converted_or_defined() -> None:
+    defined = {name for domain, name in DEFINITIONS if domain == MICROSOFT}
+    assert defined == _ROWS.keys() - MODULES[MICROSOFT].keys()
 
 
 def test_other_forms_are_refused() -> None:

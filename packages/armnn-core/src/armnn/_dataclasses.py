@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 _T = TypeVar("_T")
 
-_OFTEN = 50
+_OFTEN = 200
 """How many instances have to be made until compiling ``__init__`` takes less time."""
 
 _MISSING: Any = object()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from armnn.graph import Layer, Network
 from armnn.layers.elementwise import AdditionDescriptor, MultiplicationDescriptor
 from armnn.layers.io import InputDescriptor
 from armnn.tensor import TensorInfo
+from armnn.types import DataType
 
 
 def by_definition(network: Network) -> list[Layer]:
@@ -81,3 +83,17 @@ def test_an_order_names_types_and_functions_of_what_computes() -> None:
         "ElementwiseUnary",
         "ElementwiseUnary Sqrt",
     }
+
+
+def test_an_order_says_who_reads_real_values() -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((2,)))
+    total = network.add_addition(x, network.add_constant(np.ones(2, np.float32)))
+    stored = TensorInfo((2,), DataType.QASYMM_U8, 0.5, 3)
+    network.add_output("y", network.add_dequantize(network.add_quantize(total, output=stored)))
+    reads = network.topological_order().reads
+    assert reads({"Addition", "Quantize"}, {"Constant"})
+    assert reads({"Quantize"}, {"Addition"})
+    assert not reads({"Addition"}, {"Quantize"})
+    assert not reads({"Dequantize"}, {"Quantize"})  # which makes stored values
+    assert not reads({"Output"}, {"Dequantize"})  # which computes nothing

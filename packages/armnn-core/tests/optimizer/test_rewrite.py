@@ -13,7 +13,7 @@ from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
 
-def evaluate(layer: Layer) -> list[np.ndarray] | None:
+def evaluate(layer: Layer, _spare: object = None) -> list[np.ndarray] | None:
     if layer.type != "Dequantize":
         return None
     return [dequantize(layer.inputs[0].constant, layer.inputs[0].info)]

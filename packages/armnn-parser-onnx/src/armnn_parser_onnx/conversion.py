@@ -206,16 +206,15 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
 
     def _expand(self, proto: messages.Node, schema: Schema) -> None:
         """Convert the nodes that ONNX defines a node by."""
-        from armnn_parser_onnx.functions import body_of  # late: few models have such nodes
-
         operation, _ = self._operation(proto, schema)
         if self._graph.may_fold:
-            from armnn_parser_onnx.folded import folded  # late, as below
+            from armnn_parser_onnx.folded import folded  # late, as below: few have such nodes
 
             stored = folded(operation)
             if stored is not None:
                 self._bind(operation, [stored])
                 return
+        from armnn_parser_onnx.functions import body_of
 
         def infos() -> list[TensorInfo | None]:  # for few: it makes layers of scales
             return [self._graph.value(name).info if name else None for name in proto.input]
@@ -249,19 +248,17 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         read: list[Value] = []
         kinds: list[DataType | None] = []
         for name in operation.inputs:
-            if not name:
-                kinds.append(None)
-                continue
             known = graph.known.get(name)
             if known is not None:
                 read.append(known)
                 kinds.append(known.info.data_type)
-            elif name in graph:
-                kinds.append(graph.data_type_of(name))
-            else:
+                continue
+            kind = graph.initializer_type(name) if name else None
+            if name and kind is None:
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
                 )
+            kinds.append(kind)
         signature = (id(schema), *kinds)
         if signature not in self._fitting:  # most nodes are like one before
             types = zip(operation.inputs, kinds, strict=True)

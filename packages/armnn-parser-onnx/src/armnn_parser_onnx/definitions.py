@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.domains import MICROSOFT
-from armnn_parser_onnx.node_text import read_nodes
 from armnn_parser_onnx.wire.kinds import FLOAT, FLOATS, INT, INTS, STRING, STRINGS
 from armnn_parser_onnx.wire.messages import Function, Opset
 
@@ -27,16 +26,13 @@ Definition: TypeAlias = "str | Callable[[Node], str]"
 """The nodes, or a function that writes them for a node."""
 
 
-def has_definition(schema: Schema) -> bool:
-    """Return whether an operator is defined here."""
-    return (schema.domain, schema.name) in DEFINITIONS
-
-
 def definition_of(node: Node, schema: Schema) -> Function:
     """Return what a node is defined by.
 
     Inputs have the names of the schema; ``@name`` in a node is the attribute of that name.
     """
+    from armnn_parser_onnx.node_text import read_nodes  # late: most come as one layer, see folded
+
     definition = DEFINITIONS[schema.domain, schema.name]
     body = definition if isinstance(definition, str) else definition(node)
     inputs = [parameter.name for parameter in schema.inputs]

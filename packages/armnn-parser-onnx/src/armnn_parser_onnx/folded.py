@@ -3,19 +3,22 @@
 
 ``definitions.py`` says what the operators mean: layers on floats between Dequantize and Quantize.
 The optimizer folds these five to ten layers into one; here it is made at once, with the names that
-it gets there. Whatever is unusual is left to the definitions, as are all errors.
+it gets there. Of QGemm it computes the constants only, which is done here as well. Whatever is
+unusual is left to the definitions, as are all errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.errors import ArmnnError
+from armnn.layers import LAYERS
 from armnn.layers.convolution import Convolution2dDescriptor, DepthwiseConvolution2dDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor
+from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn_parser_onnx.domains import MICROSOFT
@@ -27,10 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Value
+    from armnn_parser_onnx.graph import Quantization
     from armnn_parser_onnx.operation import Operation
-
-_Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
-"""Type, scales and zero points."""
 
 _STORED = {np.dtype(np.uint8): DataType.QASYMM_U8, np.dtype(np.int8): DataType.QASYMM_S8}
 
@@ -88,9 +89,7 @@ def _convolution(operation: Operation) -> Value | None:
     return network.add(layer_type, inputs, descriptor, name=name, outputs=[made]).output
 
 
-def _is_usual(
-    bias: NDArray[Any], weights: NDArray[Any], image: Value, taken: _Quantization
-) -> bool:
+def _is_usual(bias: NDArray[Any], weights: NDArray[Any], image: Value, taken: Quantization) -> bool:
     """Return whether floats would not change a bias."""
     steps = [image.info.scale * each for each in (min(taken[1]), max(taken[1]))]
     return (
@@ -101,7 +100,7 @@ def _is_usual(
     )
 
 
-def _weights_info(shape: tuple[int, ...], taken: _Quantization, axis: int) -> TensorInfo:
+def _weights_info(shape: tuple[int, ...], taken: Quantization, axis: int) -> TensorInfo:
     data_type, scales, points = taken
     if len(scales) == 1:
         return TensorInfo(shape, data_type, scales, points)
@@ -129,6 +128,76 @@ def _binary(function: BinaryOperation) -> Callable[[Operation], Value | None]:
         ).output
 
     return add
+
+
+def _softmax(operation: Operation) -> Value | None:
+    """Add a Softmax along one axis."""
+    given, made = _stored(operation, 0), _output(operation, 3)
+    if given is None or made is None or operation.integer("opset", 13) < 13:
+        return None
+    axis = operation.axis(operation.integer("axis"), len(operation.shape()))
+    return _add(operation, "Softmax", [given], "made", made, axis=axis)
+
+
+def _global_average_pool(operation: Operation) -> Value | None:
+    """Add the mean of all axes behind the channels."""
+    image, made = _stored(operation, 0), _output(operation, 3)
+    if image is None or made is None or operation.integer("channels_last"):
+        return None
+    axes = tuple(range(2, len(operation.shape())))
+    return (
+        _add(operation, "Mean", [image], "made", made, axis=axes, keep_dims=True) if axes else None
+    )
+
+
+def _gemm(operation: Operation) -> Value | None:
+    """Add a product and a sum of floats, with constants."""
+    rows, taken, made = _stored(operation, 0), _quantization(operation, 4), _output(operation, 7)
+    given, steps = _given(operation, 3), _given(operation, 6)
+    if rows is None or taken is None or made is None or given is None or steps is None:
+        return None
+    if given.dtype != taken[0].numpy_dtype or len(taken[1]) != 1 or operation.real("alpha") != 1:
+        return None
+    moved = operation.flag("transA"), operation.flag("transB")
+    left, right = operation.shape()[:: -1 if moved[0] else 1], given.shape[:: -1 if moved[1] else 1]
+    if len(left) != 2 or len(right) != 2 or left[1] != right[0]:
+        return None
+    if steps.dtype != np.int32 or steps.shape != right[1:]:
+        return None
+    network = operation.network
+    real = _add(operation, "Dequantize", [rows], "a", DataType.FLOAT32)
+    with np.errstate(all="ignore"):  # as where the layers are computed
+        scale = np.asarray(operation.known(1) * operation.known(4))
+        bias = steps.astype(np.float32) * scale
+    weights = dequantize(given, TensorInfo(given.shape, *taken))
+    product = _add(
+        operation,
+        "BatchMatMul",
+        [real, network.add_constant(weights, name=_name(operation, "b"))],
+        "made/product",
+        transpose_x=moved[0],
+        transpose_y=moved[1],
+    )
+    addend = network.add_constant(bias, name=_name(operation, "c"))
+    total = _add(
+        operation, "ElementwiseBinary", [product, addend], "made", operation=BinaryOperation.ADD
+    )
+    return _add(operation, "Quantize", [total], "", made)
+
+
+def _add(
+    operation: Operation,
+    kind: str,
+    inputs: Sequence[Value],
+    part: str,
+    made: TensorInfo | DataType | None = None,
+    /,
+    **parameters: Any,
+) -> Value:
+    """Add a layer of one output, with its definition's name."""
+    descriptor = LAYERS[kind].descriptor(**parameters)
+    name = _name(operation, part)
+    return operation.network.add(kind, inputs, descriptor, name=name, outputs=[made]).output
 
 
 def _stored(operation: Operation, index: int) -> Value | None:
@@ -171,8 +240,18 @@ def _output(operation: Operation, index: int) -> TensorInfo | None:
     return None if said is None or len(said[1]) != 1 else TensorInfo(None, *said)
 
 
-def _quantization(operation: Operation, index: int) -> _Quantization | None:
-    """Return what a scale and its zero point say."""
+def _quantization(operation: Operation, index: int) -> Quantization | None:
+    """Return what a scale and its zero point say.
+
+    They are read for what makes a value, and for all that read it.
+    """
+    names, known = operation.inputs[index : index + 2], operation.graph.quantizations
+    if names not in known:
+        known[names] = _said(operation, index)
+    return known[names]
+
+
+def _said(operation: Operation, index: int) -> Quantization | None:
     scale, point = operation.constant(index), operation.constant(index + 1)
     if scale is None or point is None or scale.dtype != np.float32:
         return None
@@ -187,7 +266,8 @@ def _quantization(operation: Operation, index: int) -> _Quantization | None:
 
 def _name(operation: Operation, part: str) -> str:
     """Return the name of a layer in the operator's definition."""
-    return operation.graph.unique_name(f"{operation.outputs[0]}/{part}")
+    output = operation.outputs[0]
+    return operation.graph.unique_name(f"{output}/{part}" if part else output)
 
 
 _LAYERS: dict[tuple[str, str], Callable[[Operation], Value | None]] = {
@@ -195,4 +275,7 @@ _LAYERS: dict[tuple[str, str], Callable[[Operation], Value | None]] = {
     (MICROSOFT, "QLinearConv"): _convolution,
     (MICROSOFT, "QLinearAdd"): _binary(BinaryOperation.ADD),
     (MICROSOFT, "QLinearMul"): _binary(BinaryOperation.MUL),
+    (MICROSOFT, "QLinearSoftmax"): _softmax,
+    (MICROSOFT, "QLinearGlobalAveragePool"): _global_average_pool,
+    (MICROSOFT, "QGemm"): _gemm,
 }

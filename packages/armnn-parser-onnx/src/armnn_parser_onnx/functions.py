@@ -9,7 +9,6 @@ from armnn.errors import ParseError
 from armnn_parser_onnx.body import body_outputs
 from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.standard import table
-from armnn_parser_onnx.wire.making import make_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,20 +18,16 @@ if TYPE_CHECKING:
 
 
 _DEFINED_HERE = ("QLinearConv", "QLinearMatMul")
-"""The operators of ONNX that are defined here, as those of onnxruntime are."""
+"""The operators of ONNX that are defined here, as all of onnxruntime are that none converts."""
 
 
 def has_body(schema: Schema) -> bool:
-    """Return whether an operator is defined by others."""
+    """Return whether an unconverted operator is defined by others."""
     return bool(schema.body) or _is_defined_here(schema)
 
 
 def _is_defined_here(schema: Schema) -> bool:
-    if schema.domain != MICROSOFT:
-        return schema.name in _DEFINED_HERE
-    from armnn_parser_onnx.definitions import has_definition
-
-    return has_definition(schema)
+    return schema.domain == MICROSOFT or schema.name in _DEFINED_HERE
 
 
 def body_of(
@@ -49,6 +44,8 @@ def body_of(
     Raises:
         ParseError: ONNX has no definition for these attributes and types.
     """
+    from armnn_parser_onnx.wire.making import make_attribute  # late: most become one layer before
+
     function = _definition(node, schema, types, opset)
     if not function.node:
         raise ParseError("ONNX does not define it for these inputs")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.body import Bodies
     from armnn_parser_onnx.external_data import ExternalData
     from armnn_parser_onnx.wire import messages
+
+Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
+"""Type, scales and zero points."""
 
 
 class DerivedArrays:
@@ -49,6 +52,7 @@ class Graph(ValueTable[str]):
         derived: Keeps derived data for other networks; None where there is only one.
         scope: Stands before the names of the nodes where they must be unique in the file.
         may_fold: Whether quantised operators may become layers on stored values.
+        quantizations: What scales and zero points say, by their names; ``folded`` fills it.
     """
 
     def __init__(
@@ -67,7 +71,9 @@ class Graph(ValueTable[str]):
         self.derived = derived
         self.scope = scope
         self.may_fold = False
+        self.quantizations: dict[tuple[str, ...], Quantization | None] = {}
         self._initializers: dict[str, messages.Tensor | NDArray[Any]] = {}
+        self._types: dict[str, DataType] = {}
         self._derived: dict[tuple[Value, str], Value] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -115,9 +121,17 @@ class Graph(ValueTable[str]):
     def data_type_of(self, name: str) -> DataType:
         """Return a name's data type without making a layer."""
         known = self.known.get(name)
-        if known is None:
-            return DataType.from_numpy(self._array(name).dtype)
-        return known.info.data_type
+        if known is not None:
+            return known.info.data_type
+        found = self.initializer_type(name)
+        return DataType.from_numpy(self._array(name).dtype) if found is None else found
+
+    def initializer_type(self, name: str) -> DataType | None:
+        """Return an initialiser's data type, None of another name."""
+        found = self._types.get(name)  # scales and zero points are asked for several times
+        if found is None and name in self._initializers:
+            found = self._types[name] = DataType.from_numpy(self._array(name).dtype)
+        return found
 
     def _array(self, name: str) -> NDArray[Any]:
         """Return the data of an initialiser, which is decoded once."""

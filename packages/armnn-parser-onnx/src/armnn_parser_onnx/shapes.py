@@ -23,9 +23,7 @@ def reshape_like(operation: Operation, value: Value, like: Value, part: str = ""
     target = None if 0 in shape else reshape_target(shape)
     if target is not None:
         return reshape(operation, value, target, part)
-    return operation.network.add_reshape(
-        value, shape_vector(operation, like), name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Reshape", [value, shape_vector(operation, like)], part)
 
 
 def reshape_to_groups(
@@ -52,9 +50,8 @@ def reshape_to_groups(
     copied = [list(group) == [axis] for axis, group in enumerate(groups)]
     left = sum(dim is None and not stays for dim, stays in zip(dims, copied, strict=True))
     if left > 1 or 0 in dims:
-        return operation.network.add_reshape(
-            value, _computed_shape(operation, value, groups), name=operation.layer_name(part)
-        )
+        shape_of_groups = _computed_shape(operation, value, groups)
+        return add_layer(operation, "Reshape", [value, shape_of_groups], part)
     target = [
         dim if dim is not None else 0 if stays else -1
         for dim, stays in zip(dims, copied, strict=True)
@@ -69,29 +66,26 @@ def _product(dims: Sequence[Dimension]) -> int | None:
 
 
 def _computed_shape(operation: Operation, value: Value, groups: Sequence[Sequence[int]]) -> Value:
-    network = operation.network
     shape = shape_vector(operation, value)
     dims = []
     for group in groups:
         if not group:
             dims.append(operation.integers_constant([1], "one"))
             continue
-        dim = network.add_gather(
-            shape,
-            operation.integers_constant(group, "axes"),
-            axis=0,
-            name=operation.layer_name("dimensions"),
-        )
+        axes = operation.integers_constant(group, "axes")
+        dim = add_layer(operation, "Gather", [shape, axes], "dimensions", axis=0)
         if len(group) > 1:
-            dim = network.add_reduce(
-                dim,
+            dim = add_layer(
+                operation,
+                "Reduce",
+                [dim],
+                "product",
                 axis=(0,),
                 keep_dims=True,
                 reduce_operation=ReduceOperation.PROD,
-                name=operation.layer_name("product"),
             )
         dims.append(dim)
-    return network.add_concat(dims, axis=0, name=operation.layer_name("new_shape"))
+    return add_layer(operation, "Concat", dims, "new_shape", axis=0)
 
 
 def with_spatial_axes(operation: Operation, value: Value, count: int) -> Value:

@@ -110,6 +110,8 @@ def checked_count(dims: tuple[int, ...], what: str) -> int:
     Raises:
         ParseError: A dimension is negative, or no machine could hold the tensor.
     """
+    if not dims:
+        return 1  # as of most: scales and zero points
     count = math.prod(dims)
     # NumPy bounds the product of the others even where one dimension is 0.
     least = min(dims, default=1)

@@ -95,9 +95,7 @@ void pack_steps(const float *weights, const WeightLayout &layout, const Kernels 
     auto *steps = reinterpret_cast<float *>(packed);
     find_steps(panel, rows, width, steps);
     auto *bytes = reinterpret_cast<int8_t *>(steps + width);
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < width; ++j) *bytes++ = in_steps(panel[i * width + j], steps[j]);
-    }
+    for (int64_t i = 0; i < rows; ++i) put_in_steps(panel + i * width, steps, width, bytes + i * width);
     packed += panel_step_bytes(rows, kernels);
     return true;
   });

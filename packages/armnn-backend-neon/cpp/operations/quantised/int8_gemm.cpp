@@ -14,7 +14,7 @@ namespace cpuacc {
 namespace {
 
 constexpr int64_t kMostRows = 32; /* of a tile */
-
+constexpr int64_t kRowsAhead = 16; /* of weights that are packed */
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
   return ratio_up(layout.columns, kernels.columns);
@@ -42,6 +42,15 @@ void set_four(const uint8_t *first, int64_t rows, const WeightLayout &layout, in
   }
   for (int64_t j = 0; j < width; ++j, first += layout.column_stride) {
     for (int64_t k = 0; k < rows; ++k) to[j * 4 + k] = static_cast<int8_t>(first[k * layout.depth_stride] ^ turned);
+  }
+}
+
+/* Of rows far apart no processor fetches the next ones by itself. */
+void fetch_rows(const uint8_t *first, const WeightLayout &layout, int64_t width) {
+  if (layout.column_stride != 1) return;
+  for (int64_t k = 0; k < 4; ++k, first += layout.depth_stride) {
+    __builtin_prefetch(first);
+    __builtin_prefetch(first + width - 1);
   }
 }
 
@@ -86,6 +95,7 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
       const uint8_t *source = weights + t * layout.tap_stride + first * layout.column_stride;
       for (int64_t k = 0; k < layout.depth; k += 4) {
         const int64_t rows = std::min<int64_t>(4, layout.depth - k);
+        fetch_rows(source + (k + kRowsAhead) * layout.depth_stride, layout, width);
         set_four(source + k * layout.depth_stride, rows, layout, width, turned, panel);
         add_columns(panel, width, column_sums.data());
         panel += kernels.columns * 4;

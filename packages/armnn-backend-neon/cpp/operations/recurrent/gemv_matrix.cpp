@@ -31,10 +31,11 @@ size_t GemvMatrix<T>::bytes(const Rows<T> &rows) const {
 }
 
 template <typename T>
-bool GemvMatrix<T>::fits_steps(const T *weights) const {
+bool GemvMatrix<T>::find_steps(const T *weights, std::vector<float> &steps) const {
   if constexpr (std::is_same_v<T, float>) {
     for (int64_t j = 0; j < columns; ++j) {
-      if (step_of(weights + j * depth, depth, 1) == 0.0f) return false;
+      steps.push_back(step_of(weights + j * depth, depth, 1));
+      if (steps.back() == 0.0f) return false;
     }
     return true;
   }
@@ -42,21 +43,38 @@ bool GemvMatrix<T>::fits_steps(const T *weights) const {
 }
 
 template <typename T>
-template <typename Number, typename Store>
-void GemvMatrix<T>::pack_panels(const T *weights, const Rows<T> &rows, Number *packed, const Store &store) const {
+void GemvMatrix<T>::pack_numbers(const T *weights, const Rows<T> &rows, T *packed) const {
   for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
     const int64_t width = std::min<int64_t>(rows.gemv_columns, columns - first);
     const int64_t whole = ratio_up(width, rows.lanes) * rows.lanes;
-    for (int64_t k = 0; k < depth; ++k) {
-      for (int64_t j = 0; j < width; ++j) packed[j] = store(weights[(first + j) * depth + k], first + j);
-      std::fill(packed + width, packed + whole, Number{});
-      packed += whole;
+    if (width < whole) std::fill_n(packed, whole * depth, T{});
+    rows.transpose(weights + first * depth, depth, packed, whole, width, depth);
+    packed += whole * depth;
+  }
+}
+
+/* Some rows of a panel at a time are put side by side as floats, which stay in the first cache. */
+template <typename T>
+void GemvMatrix<T>::pack_steps(const float *weights, const Rows<float> &rows, const float *scales,
+                               int8_t *steps) const {
+  constexpr int64_t kTogether = 16;
+  std::vector<float> block(static_cast<size_t>(kTogether * rows.gemv_columns));
+  for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
+    const int64_t width = std::min<int64_t>(rows.gemv_columns, columns - first);
+    const int64_t whole = ratio_up(width, rows.lanes) * rows.lanes;
+    for (int64_t k = 0; k < depth; k += kTogether) {
+      const int64_t count = std::min(kTogether, depth - k);
+      rows.transpose(weights + first * depth + k, depth, block.data(), whole, width, count);
+      for (int64_t i = 0; i < count; ++i, steps += whole) {
+        put_in_steps(block.data() + i * whole, scales + first, width, steps);
+        std::fill(steps + width, steps + whole, int8_t{});
+      }
     }
   }
 }
 
 template <typename T>
-void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed) const {
+void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *known) const {
   if constexpr (std::is_same_v<T, float>) {
     if (storage == GemvStorage::bfloat16) {
       /* Panel by panel: rounded in one go, without a second copy of all weights. */
@@ -71,15 +89,14 @@ void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packe
     }
     if (storage == GemvStorage::steps) {
       auto *scales = reinterpret_cast<float *>(packed);
-      for (int64_t j = 0; j < columns; ++j) scales[j] = step_of(weights + j * depth, depth, 1);
+      for (int64_t j = 0; j < columns; ++j) {
+        scales[j] = known == nullptr ? step_of(weights + j * depth, depth, 1) : known[j];
+      }
       std::fill(scales + columns, scales + padded(columns), 0.0f);
-      auto *steps = reinterpret_cast<int8_t *>(packed + scale_bytes());
-      return pack_panels(weights, rows, steps, [&](float number, int64_t column) {
-        return in_steps(number, scales[column]);
-      });
+      return pack_steps(weights, rows, scales, reinterpret_cast<int8_t *>(packed + scale_bytes()));
     }
   }
-  pack_panels(weights, rows, reinterpret_cast<T *>(packed), [](T number, int64_t) { return number; });
+  pack_numbers(weights, rows, reinterpret_cast<T *>(packed));
 }
 
 template <typename T>

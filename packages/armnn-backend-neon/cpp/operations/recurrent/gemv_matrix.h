@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "graph/ir.h"
 #include "operations/recurrent/rows.h"
@@ -31,9 +32,10 @@ struct GemvMatrix {
 
   /* Packed. */
   size_t bytes(const Rows<T> &rows) const;
-  /* Whether each column is whole steps in 8 bits, to the last bit. */
-  bool fits_steps(const T *weights) const;
-  void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
+  /* Whether each column is whole steps in 8 bits, to the last bit; adds these steps. */
+  bool find_steps(const T *weights, std::vector<float> &steps) const;
+  /* Args: known: the steps of the columns, if they were looked for. */
+  void pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *known = nullptr) const;
   /* y = x + bias + row * matrix for each row, the columns shared by threads if there is no other work for them. */
   void multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const std::byte *packed) const;
 
@@ -44,8 +46,8 @@ struct GemvMatrix {
 
  private:
   double weight_ns(const Frame &frame, int64_t rows) const;
-  template <typename Number, typename Store>
-  void pack_panels(const T *weights, const Rows<T> &rows, Number *packed, const Store &store) const;
+  void pack_numbers(const T *weights, const Rows<T> &rows, T *packed) const;
+  void pack_steps(const float *weights, const Rows<float> &rows, const float *scales, int8_t *steps) const;
   size_t scale_bytes() const;
 };
 

@@ -68,8 +68,9 @@ size_t Recurrence<T>::prepare(const Setup &setup) {
       recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
     }
     const std::string in_steps = recipe + " steps";
-    const bool are_steps =
-        setup.packed.is_packed_as(weights.source(), in_steps, true, [&] { return fit_steps(weights.read<T>()); });
+    std::vector<float> steps;
+    const auto fits = [&] { return find_steps(weights.read<T>(), steps); };
+    const bool are_steps = setup.packed.is_packed_as(weights.source(), in_steps, true, fits);
     if (are_steps) {
       recipe = in_steps;
       store_as(GemvStorage::steps);
@@ -79,8 +80,10 @@ size_t Recurrence<T>::prepare(const Setup &setup) {
     }
     way_bytes_ = way_bytes(rows);
     const size_t all_bytes = way_bytes_ * static_cast<size_t>(reading_.ways);
-    packed_ = setup.packed.get(weights.source(), recipe, all_bytes,
-                               [&](void *to) { pack(weights.read<T>(), rows, static_cast<std::byte *>(to)); });
+    const float *known = are_steps && !steps.empty() ? steps.data() : nullptr;
+    packed_ = setup.packed.get(weights.source(), recipe, all_bytes, [&](void *to) {
+      pack(weights.read<T>(), rows, static_cast<std::byte *>(to), known);
+    });
     inputs[kWeights] = kNone;
   } else {
     way_bytes_ = way_bytes(rows);
@@ -112,10 +115,10 @@ size_t Recurrence<T>::way_bytes(const Rows<T> &rows) const {
 
 /* As weights are that were quantised and are floats again. */
 template <typename T>
-bool Recurrence<T>::fit_steps(const T *weights) const {
+bool Recurrence<T>::find_steps(const T *weights, std::vector<float> &steps) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {
     for (const GemvMatrix<T> &matrix : matrices_) {
-      if (!matrix.fits_steps(weights)) return false;
+      if (!matrix.find_steps(weights, steps)) return false;
       weights += matrix.columns * matrix.depth;
     }
   }
@@ -123,12 +126,13 @@ bool Recurrence<T>::fit_steps(const T *weights) const {
 }
 
 template <typename T>
-void Recurrence<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed) const {
+void Recurrence<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *steps) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {
     for (const GemvMatrix<T> &matrix : matrices_) {
-      matrix.pack(weights, rows, packed);
+      matrix.pack(weights, rows, packed, steps);
       weights += matrix.columns * matrix.depth;
       packed += matrix.bytes(rows);
+      if (steps != nullptr) steps += matrix.columns;
     }
   }
 }

@@ -104,11 +104,11 @@ class Recurrence : public Operation {
   int64_t thread_numbers() const;
   int64_t bias_numbers() const;
   size_t way_bytes(const Rows<T> &rows) const;
-  bool fit_steps(const T *weights) const;
+  bool find_steps(const T *weights, std::vector<float> &steps) const;
   void store_as(GemvStorage storage);
   /* Args: bytes: of a way's weights as they are. */
   bool gains_by_bfloat16(const Setup &setup, size_t bytes) const;
-  void pack(const T *weights, const Rows<T> &rows, std::byte *packed) const;
+  void pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *steps = nullptr) const;
   void add_biases(const Frame &frame, T *sums) const;
   double chain_ns(const Frame &frame, int64_t items) const;
   /* Args: blocks: of items, with threads of their own. */

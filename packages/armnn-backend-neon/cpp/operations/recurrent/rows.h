@@ -59,6 +59,9 @@ class Rows<float> {
     kernels_.arithmetic(Arithmetic::add, x, 1, y, 1, z, n);
   }
   void multiply_add(const float *x, const float *y, float *z, int64_t n) const { kernels_.multiply_add(x, y, z, n); }
+  void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows, int64_t columns) const {
+    kernels_.transpose(x, x_stride, y, y_stride, rows, columns);
+  }
   void normalize(const float *gamma, const float *beta, float *x, int64_t n, float eps) const {
     kernels_.normalize(x, gamma, beta, x, n, eps, true);
   }
@@ -103,6 +106,11 @@ class Rows<double> {
   }
   void multiply_add(const double *x, const double *y, double *z, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) z[i] += x[i] * y[i];
+  }
+  void transpose(const double *x, int64_t x_stride, double *y, int64_t y_stride, int64_t rows, int64_t columns) const {
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t i = 0; i < rows; ++i) y[j * y_stride + i] = x[i * x_stride + j];
+    }
   }
   void normalize(const double *gamma, const double *beta, double *x, int64_t n, double eps) const {
     double mean = 0.0;

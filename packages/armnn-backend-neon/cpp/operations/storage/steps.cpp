@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -17,9 +18,11 @@ constexpr float kRounds = 12582912.0f;
 /* The nearest whole number, for those that fit into 8 bits; a larger one for larger ones. */
 float nearest(float number) { return (number + kRounds) - kRounds; }
 
-/* Without branches, so that a loop of it is one of vectors. */
-bool is_whole(float number, float step) {
-  const float steps = nearest(number / step);
+/* Without branches, so that a loop of it is one of vectors. The product with what a step goes into once is a quotient
+ * but for its last bits, which change no whole number of 8 bits.
+ */
+bool is_whole(float number, float step, float inverse) {
+  const float steps = nearest(number * inverse);
   return (steps >= kLeastStep) & (steps <= kMostStep) & (steps * step == number);
 }
 
@@ -27,45 +30,51 @@ bool is_whole(float number, float step) {
 bool are_whole(const float *numbers, int64_t count, int64_t stride, float step) {
   constexpr int64_t kFew = 4;
   constexpr int64_t kBlock = 64;
+  const float inverse = 1.0f / step;
   int64_t i = 0;
   for (; i < std::min(kFew, count); ++i) {
-    if (!is_whole(numbers[i * stride], step)) return false;
+    if (!is_whole(numbers[i * stride], step, inverse)) return false;
   }
   for (; stride == 1 && i + kBlock <= count; i += kBlock) {
     int32_t whole = 1;
-    for (int64_t j = 0; j < kBlock; ++j) whole &= static_cast<int32_t>(is_whole(numbers[i + j], step));
+    for (int64_t j = 0; j < kBlock; ++j) whole &= static_cast<int32_t>(is_whole(numbers[i + j], step, inverse));
     if (whole == 0) return false;
   }
   for (; i < count; ++i) {
-    if (!is_whole(numbers[i * stride], step)) return false;
+    if (!is_whole(numbers[i * stride], step, inverse)) return false;
   }
   return true;
 }
 
-/* Smaller than one so far, or the first one that is not 0. */
-float smaller(float number, float smallest) {
-  const float size = std::fabs(number);
-  return size != 0.0f && !(smallest != 0.0f && size >= smallest) ? size : smallest;
+constexpr int32_t kInfinity = 0x7f800000;
+
+/* The bits of a size but 0, which are ordered as sizes are: of comparing them compilers make vectors. */
+int32_t bits_of(float number) {
+  int32_t bits;
+  std::memcpy(&bits, &number, sizeof bits);
+  bits &= INT32_MAX;
+  return bits == 0 ? kInfinity : bits;
+}
+
+/* 0 if no size was finite. */
+float size_of(int32_t bits) {
+  if (bits == kInfinity) return 0.0f;
+  float size;
+  std::memcpy(&size, &bits, sizeof size);
+  return size;
 }
 
 /* The smallest finite size but 0; 0 if there is none. Of numbers side by side vectors are looked at. */
 float smallest_of(const float *numbers, int64_t count, int64_t stride) {
   constexpr int64_t kLanes = 16;
-  constexpr float kNone = std::numeric_limits<float>::infinity();
-  float least[kLanes];
-  std::fill_n(least, kLanes, kNone);
+  int32_t least[kLanes];
+  std::fill_n(least, kLanes, kInfinity);
   int64_t i = 0;
   for (; stride == 1 && i + kLanes <= count; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      const float size = std::fabs(numbers[i + j]);
-      const float some = size == 0.0f ? kNone : size;
-      least[j] = some < least[j] ? some : least[j];
-    }
+    for (int64_t j = 0; j < kLanes; ++j) least[j] = std::min(least[j], bits_of(numbers[i + j]));
   }
-  float smallest = 0.0f;
-  for (; i < count; ++i) smallest = smaller(numbers[i * stride], smallest);
-  for (const float each : least) smallest = each == kNone ? smallest : smaller(each, smallest);
-  return smallest;
+  for (; i < count; ++i) least[0] = std::min(least[0], bits_of(numbers[i * stride]));
+  return size_of(*std::min_element(least, least + kLanes));
 }
 
 bool is_step(float step) { return step >= std::numeric_limits<float>::min(); }
@@ -88,18 +97,24 @@ float step_of(const float *numbers, int64_t count, int64_t stride) {
  * takes a few instructions per number; the few others are searched one by one.
  */
 bool find_steps(const float *rows, int64_t count, int64_t columns, float *steps) {
-  std::fill_n(steps, columns, 0.0f);
+  std::vector<int32_t> least(static_cast<size_t>(columns), kInfinity);
   for (int64_t i = 0; i < count; ++i) {
-    for (int64_t j = 0; j < columns; ++j) steps[j] = smaller(rows[i * columns + j], steps[j]);
+    for (int64_t j = 0; j < columns; ++j) {
+      least[static_cast<size_t>(j)] = std::min(least[static_cast<size_t>(j)], bits_of(rows[i * columns + j]));
+    }
   }
   std::vector<int32_t> are_steps(static_cast<size_t>(columns));
+  std::vector<float> inverses(static_cast<size_t>(columns));
   for (int64_t j = 0; j < columns; ++j) {
+    steps[j] = size_of(least[static_cast<size_t>(j)]);
     if (steps[j] == 0.0f) steps[j] = 1.0f;
+    inverses[static_cast<size_t>(j)] = 1.0f / steps[j];
     are_steps[static_cast<size_t>(j)] = is_step(steps[j]);
   }
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
-      are_steps[static_cast<size_t>(j)] &= is_whole(rows[i * columns + j], steps[j]);
+      const auto column = static_cast<size_t>(j);
+      are_steps[column] &= is_whole(rows[i * columns + j], steps[j], inverses[column]);
     }
   }
   for (int64_t j = 0; j < columns; ++j) {
@@ -109,6 +124,10 @@ bool find_steps(const float *rows, int64_t count, int64_t columns, float *steps)
   return true;
 }
 
-int8_t in_steps(float number, float step) { return static_cast<int8_t>(nearest(number / step)); }
+void put_in_steps(const float *row, const float *steps, int64_t columns, int8_t *made) {
+  for (int64_t j = 0; j < columns; ++j) {
+    made[j] = static_cast<int8_t>(static_cast<int32_t>(nearest(row[j] / steps[j])));
+  }
+}
 
 }  // namespace cpuacc

@@ -15,7 +15,7 @@ float step_of(const float *numbers, int64_t count, int64_t stride);
 /* Those of the columns of rows, side by side: false if one has none. */
 bool find_steps(const float *rows, int64_t count, int64_t columns, float *steps);
 
-/* How many steps a number is. */
-int8_t in_steps(float number, float step);
+/* How many steps of its column each number of a row is. */
+void put_in_steps(const float *row, const float *steps, int64_t columns, int8_t *made);
 
 }  // namespace cpuacc

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from types import UnionType
 
     from armnn.graph.layer import Layer
@@ -40,6 +40,24 @@ class Order(tuple["Layer", ...]):
             return known[wanted[0]]
         # The kinds of a pass are mostly absent.
         return [each for each in known[None] if each.spec.descriptor in wanted] if wanted else ()
+
+    def reads(self, readers: Collection[str], makers: Collection[str]) -> bool:
+        """Return whether layers of some types read others' real values.
+
+        Args:
+            readers: Types of layers that compute something.
+            makers: Types of layers.
+        """
+        for kind, layers in self._of_each_kind.items():
+            if kind is None or layers[0].type not in readers:
+                continue
+            for layer in layers:
+                for value in layer.inputs:
+                    if value is None or value.producer.type not in makers:
+                        continue
+                    if not value.info.is_quantized:
+                        return True
+        return False
 
     @property
     def types(self) -> frozenset[str]:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,5 +13,16 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer
 
-Evaluate: TypeAlias = "Callable[[Layer], Sequence[NDArray[Any]] | None]"
-"""Computes a layer whose inputs are constant; None if nothing here can."""
+
+class Evaluate(Protocol):
+    """Computes a layer whose inputs are constant."""
+
+    def __call__(
+        self, layer: Layer, spare: NDArray[Any] | None = None, /
+    ) -> Sequence[NDArray[Any]] | None:
+        """Return the outputs' data, None if nothing here can.
+
+        Args:
+            layer: The layer.
+            spare: The data of an input that nothing else needs; an output may be written there.
+        """

@@ -15,7 +15,7 @@ from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
 
-def evaluate(layer: Layer) -> Sequence[np.ndarray] | None:
+def evaluate(layer: Layer, _spare: np.ndarray | None = None) -> Sequence[np.ndarray] | None:
     """Compute a few layers, as a backend would."""
     arrays = [value.constant for value in layer.inputs if value is not None]
     match layer.type:
@@ -161,3 +161,38 @@ def test_a_result_whose_shape_is_not_known_is_not_computed() -> None:
     total.info = TensorInfo((None,))
     network.add_output("y", total)
     assert fold_constants(network, evaluate) == 0
+
+
+def spares_of(network: Network, *, copies: bool) -> list[str]:
+    """Fold; return which layers might write where an input is."""
+    found: list[str] = []
+
+    def watch(layer: Layer, spare: np.ndarray | None = None) -> Sequence[np.ndarray] | None:
+        if spare is not None:
+            assert spare is layer.inputs[0].constant
+            found.append(layer.name)
+        results = evaluate(layer)
+        return [each.copy() for each in results or ()] if copies else results
+
+    fold_constants(network, watch)
+    return found
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_what_only_the_pass_has_may_be_written_over(copies: bool) -> None:
+    network = Network()
+    kept = constant(network, 2, 3)
+    moved = network.add_transpose(kept, dim_mappings=(1, 0), name="moved")
+    total = network.add_addition(moved, np.float32(1), name="total")
+    network.add_output("y", network.add_addition(total, np.float32(2), name="end"))
+    # A view of what was there before the pass is not its own.
+    assert spares_of(network, copies=copies) == (["total", "end"] if copies else ["end"])
+
+
+def test_what_another_layer_reads_is_not_written_over() -> None:
+    network = Network()
+    moved = network.add_transpose(constant(network, 2, 3), dim_mappings=(1, 0))
+    network.add_output("y", network.add_addition(moved, np.float32(1)))
+    network.add_output("z", moved)
+    assert spares_of(network, copies=True) == []
+    np.testing.assert_array_equal(network.find("Transpose_1").data, [[0, 3], [1, 4], [2, 5]])

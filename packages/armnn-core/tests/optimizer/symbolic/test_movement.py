@@ -73,6 +73,16 @@ def test_elements_are_those_of_the_layer(layer: Layer, expected: Any) -> None:
     assert not np.shares_memory(found, X)
 
 
+def test_a_combination_is_written_where_an_input_is_not_needed() -> None:
+    layer = layer_of("Multiplication", X, X[0])
+    spare = layer.inputs[0].constant.copy()
+    (found,) = plain_outputs(layer, spare) or ()
+    assert found is spare
+    np.testing.assert_array_equal(found, X * X[0])
+    (other,) = plain_outputs(layer, spare[0]) or ()  # which has no room
+    np.testing.assert_array_equal(other, X * X[0])
+
+
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_many_elements_less_nothing_are_not_copied(zero: float) -> None:
     many = np.zeros((2, 1 << 16), np.float32)

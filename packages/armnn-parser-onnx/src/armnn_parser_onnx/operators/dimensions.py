@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import NotKnownYetError, RefusedError, shape_vector
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, shape_vector
 from armnn.types import DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.tensors import to_array
@@ -32,9 +32,7 @@ def shape(operation: Operation) -> Value:
         raise NotKnownYetError(f"the rank of {value.name!r} is not known")
     first, last, _ = slice(start, end).indices(rank)
     dims = shape_vector(operation, value, "shape")
-    return operation.network.add_slice(
-        dims, begin=(first,), size=(max(last - first, 0),), name=operation.layer_name()
-    )
+    return add_layer(operation, "Slice", [dims], begin=(first,), size=(max(last - first, 0),))
 
 
 @operator("Size", moves_data=True)
@@ -63,9 +61,7 @@ def constant_of_shape(operation: Operation) -> Value:
         data_type = DataType.from_numpy(data.dtype)
         element = data.reshape(-1)[0]
         number = float(element) if data_type.is_float else int(element)
-    return operation.network.add_fill(
-        operation.dimensions(0), value=number, name=operation.layer_name(), output=data_type
-    )
+    return add_layer(operation, "Fill", [operation.dimensions(0)], output=data_type, value=number)
 
 
 @operator("Range")

@@ -120,7 +120,7 @@ def mean(operation: Operation) -> Value:
 @operator("Floor")
 def floor(operation: Operation) -> Value:
     """Add Floor."""
-    return operation.network.add_floor(operation.input(), name=operation.layer_name())
+    return add_layer(operation, "Floor", [operation.input()])
 
 
 @operator("Pow")
@@ -180,6 +180,4 @@ def is_infinite(operation: Operation) -> Value:
 @operator("Where")
 def where(operation: Operation) -> Value:
     """Add Where."""
-    return operation.network.add_where(
-        operation.input(), operation.input(1), operation.input(2), name=operation.layer_name()
-    )
+    return add_layer(operation, "Where", [operation.input(index) for index in range(3)])

@@ -186,14 +186,15 @@ def _slice(
         if (step > 0 and end[axis] == _LARGEST) or (step < 0 and end[axis] == -_LARGEST):
             end[axis], end_mask = 0, end_mask | 1 << axis
     mask = _bits(whole)
-    return operation.network.add_strided_slice(
-        operation.input(),
+    return add_layer(
+        operation,
+        "StridedSlice",
+        [operation.input()],
         begin=begin,
         end=end,
         stride=stride,
         begin_mask=mask,
         end_mask=mask | end_mask,
-        name=operation.layer_name(),
     )
 
 
@@ -219,14 +220,13 @@ def _slice_computed(
     for axis, step in zip(axes, steps, strict=True):
         stride[axis] = _clamped(step)
     mask = _bits([axis not in axes for axis in range(rank)])
-    return operation.network.add_strided_slice(
+    inputs = [
         operation.input(),
         _for_all_axes(operation, starts, axes, rank, "starts"),
         _for_all_axes(operation, ends, axes, rank, "ends"),
-        stride=stride,
-        begin_mask=mask,
-        end_mask=mask,
-        name=operation.layer_name(),
+    ]
+    return add_layer(
+        operation, "StridedSlice", inputs, stride=stride, begin_mask=mask, end_mask=mask
     )
 
 
@@ -238,13 +238,7 @@ def _for_all_axes(
     if axes == tuple(range(rank)):
         return numbers
     zero = operation.integers_constant([0], f"{part}_zero")
-    with_zero = operation.network.add_concat(
-        [numbers, zero], axis=0, name=operation.layer_name(f"{part}_and_zero")
-    )
+    with_zero = add_layer(operation, "Concat", [numbers, zero], f"{part}_and_zero", axis=0)
     places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
-    return operation.network.add_gather(
-        with_zero,
-        operation.integers_constant(places, f"{part}_places"),
-        axis=0,
-        name=operation.layer_name(f"{part}_by_axis"),
-    )
+    order = operation.integers_constant(places, f"{part}_places")
+    return add_layer(operation, "Gather", [with_zero, order], f"{part}_by_axis", axis=0)

@@ -27,7 +27,7 @@ def matmul(operation: Operation) -> Value:
     if 0 in ranks:
         raise operation.error("an input is a scalar: expected rank 1 or more")
     if ranks == (2, 2) and second.constant is not None and first.info.data_type.is_float:
-        return operation.network.add_fully_connected(first, second, name=operation.layer_name())
+        return add_layer(operation, "FullyConnected", [first, second])
     if 1 not in ranks:
         return add_layer(operation, "BatchMatMul", [first, second])
     from armnn_parser_onnx.shapes import reshape_to_groups  # late: vectors are rare
@@ -36,9 +36,7 @@ def matmul(operation: Operation) -> Value:
         first = reshape_to_groups(operation, first, [[], [0]], "row")
     if ranks[1] == 1:
         second = reshape_to_groups(operation, second, [[0], []], "column")
-    product = operation.network.add_batch_mat_mul(
-        first, second, name=operation.layer_name("product")
-    )
+    product = add_layer(operation, "BatchMatMul", [first, second], "product")
     kept = list(range(len(operation.shape_of(product))))
     if ranks[1] == 1:
         kept.pop()
@@ -66,22 +64,23 @@ def gemm(operation: Operation) -> Value:
     if plain and second.constant is not None and first.info.data_type.is_float:
         outputs = second.constant.shape[0 if transpose_b else 1]
         bias = added is not None and added.info.shape == (outputs,)
-        product = operation.network.add_fully_connected(
-            first,
-            second,
-            added if bias else None,
+        product = add_layer(
+            operation,
+            "FullyConnected",
+            [first, second, added if bias else None],
+            "" if bias or added is None else "product",
             transpose_weight_matrix=transpose_b,
-            name=operation.layer_name("" if bias or added is None else "product"),
         )
         if bias or added is None:
             return product
         return binary(operation, BinaryOperation.ADD, product, added)
-    product = operation.network.add_batch_mat_mul(
-        first,
-        second,
+    product = add_layer(
+        operation,
+        "BatchMatMul",
+        [first, second],
+        "" if alpha == 1 and added is None else "product",
         transpose_x=transpose_a,
         transpose_y=transpose_b,
-        name=operation.layer_name("" if alpha == 1 and added is None else "product"),
     )
     product = _scaled(operation, product, alpha, "" if added is None else "alpha")
     if added is None:

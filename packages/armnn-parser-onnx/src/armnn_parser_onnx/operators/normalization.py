@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, compare
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, cast, compare
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -44,15 +44,12 @@ def batch_normalization(operation: Operation) -> Value:
         cast(operation, operation.input(index), data_type, operation.schema.inputs[index].name)
         for index in range(1, 5)
     )
-    return operation.network.add_batch_normalization(
-        value,
-        mean,
-        variance,
-        beta,
-        gamma,
+    return add_layer(
+        operation,
+        "BatchNormalization",
+        [value, mean, variance, beta, gamma],
         eps=operation.real("epsilon"),
         data_layout=DataLayout.NCHW,
-        name=operation.layer_name(),
     )
 
 
@@ -114,13 +111,12 @@ def layer_normalization(operation: Operation) -> Sequence[Value]:
     _check_stash(operation)
     if any(operation.outputs[1:]):
         return _layer_normalization_by_arithmetic(operation)
-    result = operation.network.add_layer_normalization(
-        operation.input(),
-        operation.input(1),
-        operation.optional_input(2),
+    result = add_layer(
+        operation,
+        "LayerNormalization",
+        [operation.input(), operation.input(1), operation.optional_input(2)],
         axis=operation.axis(operation.integer("axis"), len(operation.shape())),
         eps=operation.real("epsilon"),
-        name=operation.layer_name(),
     )
     return [result]
 
@@ -181,9 +177,7 @@ def mean_variance_normalization(operation: Operation) -> Value:
 
 
 def _mean(operation: Operation, value: Value, axes: tuple[int, ...], part: str) -> Value:
-    return operation.network.add_mean(
-        value, axis=axes, keep_dims=True, name=operation.layer_name(part)
-    )
+    return add_layer(operation, "Mean", [value], part, axis=axes, keep_dims=True)
 
 
 def _last_axes(operation: Operation) -> tuple[int, ...]:
@@ -298,11 +292,11 @@ def _softmax_operator(name: str, add: Callable[[Operation, Value, int, str], Val
 
 
 def _add_softmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
-    return operation.network.add_softmax(value, axis=axis, name=operation.layer_name(part))
+    return add_layer(operation, "Softmax", [value], part, axis=axis)
 
 
 def _add_log_softmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
-    return operation.network.add_log_softmax(value, axis=axis, name=operation.layer_name(part))
+    return add_layer(operation, "LogSoftmax", [value], part, axis=axis)
 
 
 _softmax_operator("Softmax", _add_softmax)

@@ -181,9 +181,7 @@ def global_average_pool(operation: Operation) -> Value:
     axes = _spatial_axes(operation)
     if not axes:
         return operation.input()
-    return operation.network.add_mean(
-        operation.input(), axis=axes, keep_dims=True, name=operation.layer_name()
-    )
+    return add_layer(operation, "Mean", [operation.input()], axis=axes, keep_dims=True)
 
 
 @operator("GlobalMaxPool")

@@ -17,7 +17,6 @@ from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOper
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-from armnn_parser_onnx.operators.quantizing_cast import saturated_cast
 from armnn_parser_onnx.tensors import data_type_of
 
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
     scale = _for_each(operation, cast(operation, scale, precision, "scale"), "scale_of_each")
     quotient = binary(operation, BinaryOperation.DIV, value, scale, "quotient")
     if stored.is_float:
+        from armnn_parser_onnx.operators.quantizing_cast import saturated_cast  # late: it is rare
+
         return saturated_cast(operation, quotient, stored, operation.flag("saturate", True))
     quotient = cast(operation, quotient, DataType.FLOAT32, "wide")
     quotient = unary(operation, UnaryOperation.ROUND, quotient, "steps")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers.reduction import CumProdDescriptor, CumSumDescriptor
-from armnn.parsing.conversion import RefusedError, cast, compare
+from armnn.parsing.conversion import RefusedError, add_layer, cast, compare
 from armnn.types import (
     ArgMinMaxFunction,
     BinaryOperation,
@@ -32,13 +32,14 @@ def reduced(operation: Operation, value: Value, function: ReduceOperation, part:
     if _keeps_all(operation):
         return value
     axes, computed = _axes(operation)
-    return operation.network.add_reduce(
-        value,
-        computed,
+    return add_layer(
+        operation,
+        "Reduce",
+        [value, computed],
+        part,
         axis=axes,
         keep_dims=operation.flag("keepdims"),
         reduce_operation=function,
-        name=operation.layer_name(part),
     )
 
 
@@ -92,13 +93,8 @@ def reduce_mean(operation: Operation) -> Value:
     if _keeps_all(operation):
         return operation.input()
     axes, computed = _axes(operation)
-    return operation.network.add_mean(
-        operation.input(),
-        computed,
-        axis=axes,
-        keep_dims=operation.flag("keepdims"),
-        name=operation.layer_name(),
-    )
+    inputs = [operation.input(), computed]
+    return add_layer(operation, "Mean", inputs, axis=axes, keep_dims=operation.flag("keepdims"))
 
 
 @operator("ReduceL1")

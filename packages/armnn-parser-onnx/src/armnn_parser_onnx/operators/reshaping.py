@@ -27,9 +27,7 @@ def reshape(operation: Operation) -> Value:
     copies = not operation.flag("allowzero")
     value, target = operation.input(), operation.dimensions(1)
     if target.constant is None:
-        return operation.network.add_reshape(
-            value, target, zero_copies=copies, name=operation.layer_name()
-        )
+        return add_layer(operation, "Reshape", [value, target], zero_copies=copies)
     dims = tuple(int(dim) for dim in target.constant.reshape(-1))
     if not copies and 0 in dims and -1 in dims:
         raise operation.error(f"the shape {list(dims)} has a 0 that allowzero keeps, and a -1")
@@ -102,11 +100,9 @@ def expand(operation: Operation) -> Value:
     operation.shape()
     value, target = operation.input(), operation.dimensions(1)
     if target.constant is None:
-        return operation.network.add_broadcast_to(value, target, name=operation.layer_name())
+        return add_layer(operation, "BroadcastTo", [value, target])
     dims = tuple(int(dim) for dim in target.constant.reshape(-1))
-    return operation.network.add_broadcast_to(
-        value, broadcast_to_shape=dims, name=operation.layer_name()
-    )
+    return add_layer(operation, "BroadcastTo", [value], broadcast_to_shape=dims)
 
 
 @operator("Tile", moves_data=True)

@@ -144,13 +144,14 @@ def reals(number: int) -> Any:
 
 def array(number: int, dtype: str) -> Any:
     """Declare the numbers of a tensor, which become an array."""
-    if dtype.startswith("f"):
-        size = int(dtype[1:])
+    made = np.dtype(dtype)  # a name takes longer than the rest
+    if made.kind == "f":
+        size, stored = made.itemsize, made.newbyteorder("<")
 
         def floats(data: bytes) -> Any:
             if len(data) % size:
                 raise MalformedError
-            return np.frombuffer(data, f"<{dtype}").astype(dtype, copy=False)
+            return np.frombuffer(data, stored).astype(made, copy=False)
 
         forms: Forms = {
             FOUR_BYTES if size == 4 else EIGHT_BYTES: (MANY, floats),
@@ -159,7 +160,7 @@ def array(number: int, dtype: str) -> Any:
     else:
 
         def packed(data: bytes) -> Any:
-            return packed_varints(data).astype(dtype)  # the lowest bits, as C's conversion does
+            return packed_varints(data).astype(made)  # the lowest bits, as C's conversion does
 
         forms = {VARINT: (MANY, int), LENGTH: (MANY, packed)}
 
@@ -167,9 +168,9 @@ def array(number: int, dtype: str) -> Any:
         if len(parts) == 1 and not isinstance(parts[0], int):
             return parts[0]
         loose = (np.array([part], np.uint64) if isinstance(part, int) else part for part in parts)
-        return np.concatenate([np.empty(0, dtype), *(part.astype(dtype) for part in loose)])
+        return np.concatenate([np.empty(0, made), *(part.astype(made) for part in loose)])
 
-    absent = np.empty(0, dtype)
+    absent = np.empty(0, made)
     absent.flags.writeable = False
     return Field(number, forms, absent, repeated=True, finish=joined)
 

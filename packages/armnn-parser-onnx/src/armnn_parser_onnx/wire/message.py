@@ -79,8 +79,8 @@ class Message:
             for kind, (how, make) in field.forms.items()
         }
         for tag, (how, name, make, field) in cls._readers.items():
-            is_text = make is not None and how in (_ALONE, MANY) and field.finish is None
-            is_usual = is_text or (field.kind and field.repeated)
+            is_content = make is not None and how in (_ALONE, MANY)
+            is_usual = is_content or (field.kind and field.repeated)
             if is_usual and tag < 128 and tag & 7 == LENGTH:
                 cls._short[tag] = name, make, field.kind, not field.repeated
             if tag < 128 and make in PLAIN and how in (_ALONE, MANY):
@@ -189,7 +189,7 @@ class Message:
         while pos < stop:
             tag = data[pos]
             known = short[tag]
-            if known is not None:  # most of a model is texts, and messages of many
+            if known is not None:  # most of a model is texts, numbers and messages of many
                 size, begin = data[pos + 1], pos + 2
                 if size > 127:
                     size, begin = length_at(data, pos + 1)
@@ -204,7 +204,7 @@ class Message:
                 )
                 if is_alone:
                     values[name] = made
-                elif values[name]:
+                elif type(values[name]) is list:
                     values[name].append(made)
                 else:
                     values[name] = [made]

@@ -99,13 +99,16 @@ class Evaluator:
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._candidates = tuple(candidates)
 
-    def __call__(self, layer: Layer) -> Sequence[NDArray[Any]] | None:
+    def __call__(
+        self, layer: Layer, spare: NDArray[Any] | None = None, /
+    ) -> Sequence[NDArray[Any]] | None:
         """Return the outputs' data, None if no backend computes them.
 
         Args:
             layer: Its inputs are constant or absent, the shapes of its outputs are known.
+            spare: The data of an input that nothing else needs; an output may be written there.
         """
-        found = plain_outputs(layer)
+        found = plain_outputs(layer, spare)
         if found is not None:
             return found
         for candidate in self._candidates:

@@ -29,11 +29,14 @@ _ARITHMETIC = (
     "ElementwiseBinary",
 )
 _CONVERSIONS = ("Cast", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
-_CONVOLUTIONS = (
-    *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d", "Convolution3d"),
-    "ConvolutionInteger",
+_REAL_CONVOLUTIONS = (
+    "Convolution2d",
+    "DepthwiseConvolution2d",
+    "TransposeConvolution2d",
+    "Convolution3d",
 )
-_LINEAR = (*_CONVOLUTIONS, "FullyConnected")
+_CONVOLUTIONS = (*_REAL_CONVOLUTIONS, "ConvolutionInteger")
+_LINEAR = (*_REAL_CONVOLUTIONS, "FullyConnected")
 _PERMUTATIONS = ("Permute", "Transpose")
 _PRODUCTS = ("Multiplication", "ElementwiseBinary Mul")
 _POOLINGS = ("Pooling2d", "Pooling3d")
@@ -44,8 +47,8 @@ _ROOTS = (
 
 PASSES: tuple[Pass, ...] = (
     PassOnDemand("squash_equal_siblings"),
-    PassOnDemand("cancel_inverse_conversions", _CONVERSIONS),
-    PassOnDemand("convert_constants", _CONVERSIONS),
+    PassOnDemand("cancel_inverse_conversions", _CONVERSIONS, behind=_CONVERSIONS),
+    PassOnDemand("convert_constants", _CONVERSIONS, behind=("Constant",)),
     PassOnDemand("move_permute_down", _PERMUTATIONS),
     PassOnDemand("cancel_inverse_permutes", _PERMUTATIONS),
     PassOnDemand("permute_batch_to_space_as_depth_to_space", ("BatchToSpaceNd",)),
@@ -62,8 +65,8 @@ PASSES: tuple[Pass, ...] = (
     PassOnDemand("recognize_gelu", ("ElementwiseUnary Erf",), _PRODUCTS),
     PassOnDemand("recognize_layer_normalization", _ROOTS, _ARITHMETIC),
     PassOnDemand("recognize_swish", ("Activation Sigmoid",), _PRODUCTS),
-    PassOnDemand("fold_batch_normalization", ("BatchNormalization",), _LINEAR),
-    PassOnDemand("fold_channel_arithmetic", ("Activation Linear", *_ARITHMETIC), _LINEAR),
+    PassOnDemand("fold_batch_normalization", ("BatchNormalization",), behind=_LINEAR),
+    PassOnDemand("fold_channel_arithmetic", ("Activation Linear", *_ARITHMETIC), behind=_LINEAR),
     PassOnDemand("fold_pad", ("Pad",), (*_CONVOLUTIONS, *_POOLINGS)),
     PassOnDemand("remove_dead_layers"),
 )

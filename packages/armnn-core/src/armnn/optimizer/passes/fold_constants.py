@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.optimizer.passes._pattern import awaits_parameters, discard_unread, walk
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Network, Value
     from armnn.optimizer.evaluation import Evaluate
 
 SMALL_RESULT = 1 << 14
@@ -35,29 +38,41 @@ def fold_constants(network: Network, evaluate: Evaluate, leaving: Collection[str
     Returns:
         How many layers were replaced.
     """
-    return sum(
-        _fold(network, layer, evaluate) for layer in walk(network) if layer.type not in leaving
-    )
+    own: set[Value] = set()
+    layers = walk(network)
+    return sum(_fold(network, each, evaluate, own) for each in layers if each.type not in leaving)
 
 
-def _fold(network: Network, layer: Layer, evaluate: Evaluate) -> bool:
+def _fold(network: Network, layer: Layer, evaluate: Evaluate, own: set[Value]) -> bool:
+    """Replace a layer; ``own`` are constants of this pass alone."""
     if not _is_constant(layer) or not _is_worth_keeping(layer):
         return False
-    results = evaluate(layer)
+    given = [value for value in layer.inputs if value is not None]
+    spares = (value.constant for value in given if value in own and len(value.uses) == 1)
+    spare = next(spares, None)
+    results = evaluate(layer, spare)
     if results is None:
         return False
+    are_new = [made is spare or _is_new(made, given) for made in results]
     outputs = layer.outputs
     names = [value.name for value in outputs]
     constants = [
         network.add_constant(np.asarray(data), value.info, name=network.unique_name(value.name))
         for value, data in zip(outputs, results, strict=True)
     ]
+    own.update(itertools.compress(constants, are_new))
     for value, constant in zip(outputs, constants, strict=True):
         network.replace_uses(value, constant)
     discard_unread(network, outputs)
     for name, constant in zip(names, constants, strict=True):
         network.rename(constant.producer, name)
     return True
+
+
+def _is_new(made: NDArray[Any], given: Iterable[Value]) -> bool:
+    """Return whether no other array has a result's memory."""
+    others = (value.constant for value in given)
+    return not any(other is not None and np.may_share_memory(made, other) for other in others)
 
 
 def _is_constant(layer: Layer) -> bool:

@@ -80,11 +80,12 @@ def computed(layer: Layer, evaluate: Evaluate) -> list[NDArray[Any]] | None:
     return _by_elements(layer, inputs)
 
 
-def plain_outputs(layer: Layer) -> list[NDArray[Any]] | None:
+def plain_outputs(layer: Layer, spare: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
     """Return the outputs' data, None if a backend computes it.
 
     Args:
         layer: Its inputs are constant, and nothing of it is symbolic.
+        spare: The data of an input that nothing else needs; an output may be written there.
     """
     values = [None if value is None else value.constant for value in layer.inputs]
     infos = layer.output_infos
@@ -92,7 +93,7 @@ def plain_outputs(layer: Layer) -> list[NDArray[Any]] | None:
         None if value is None or info is None else (value, info)
         for value, info in zip(values, layer.input_infos, strict=True)
     ]
-    found = carried(layer.type, layer.descriptor, infos[0], operands)
+    found = carried(layer.type, layer.descriptor, infos[0], operands, spare)
     if found is not None:
         return [found]
     are_few = all(each is not None and each.size <= MOST_ELEMENTS for each in values)

@@ -7,6 +7,7 @@ microsecond here, and fifty and more through a backend, whose modules are then i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,7 @@ def carried(
     descriptor: Any,
     made: TensorInfo,
     operands: Sequence[tuple[Array, TensorInfo] | None],
+    spare: Array | None = None,
 ) -> Array | None:
     """Return the output of a layer that needs no backend.
 
@@ -71,6 +73,7 @@ def carried(
         descriptor: Its parameters, plain as all that follows.
         made: The info of its output.
         operands: The data of its inputs with their infos; None if one is absent.
+        spare: The data of an input that nothing else needs; the output may be written there.
     """
     if kind == "Fill":
         return _filled(descriptor.value, made)
@@ -86,7 +89,7 @@ def carried(
         return _in_order(data[0].transpose(descriptor.dim_mappings))
     combine = _COMBINED.get(descriptor.operation if kind == "ElementwiseBinary" else kind)
     if combine is not None:
-        return _combined(combine, data, types, made)
+        return _combined(combine, data, types, made, spare)
     if kind not in MOVED:
         return None
     first, last = MOVED[kind]
@@ -103,11 +106,23 @@ def _in_order(found: Array) -> Array:
     """
     if found.size < _MANY or found.strides[-1] < _FAR:
         return np.array(found, order="C")
-    made = np.empty(found.shape, found.dtype)
+    made = _many(found.shape, found.dtype)
     for begin in range(0, found.shape[-1], _STRIPE):
         stripe = (..., slice(begin, begin + _STRIPE))
         made[stripe] = found[stripe]
     return made
+
+
+def _many(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return memory for many elements, in huge pages alone.
+
+    NumPy's own begins and ends with others.
+    """
+    from armnn._huge_pages import HugePages  # late: few models have that many
+
+    pages = HugePages().empty(math.prod(shape) * dtype.itemsize)
+    made: Array = np.frombuffer(pages, dtype)
+    return made.reshape(shape)
 
 
 def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | None:
@@ -118,7 +133,11 @@ def _converted(data: Array, kind: DataType | None, made: TensorInfo) -> Array | 
     is_held = made.data_type.is_integer and np.can_cast(data.dtype, dtype)
     if not is_held and made.data_type is not DataType.FLOAT32:
         return None
-    return data.astype(dtype, order="C")
+    if data.size < _MANY:
+        return data.astype(dtype, order="C")
+    found = _many(data.shape, dtype)
+    np.copyto(found, data, casting="unsafe")
+    return found
 
 
 def _dequantized(data: Array, info: TensorInfo, made: TensorInfo) -> Array | None:
@@ -132,16 +151,25 @@ def _dequantized(data: Array, info: TensorInfo, made: TensorInfo) -> Array | Non
 
 
 def _combined(
-    combine: np.ufunc, data: Sequence[Array], types: Sequence[DataType | None], made: TensorInfo
+    combine: np.ufunc,
+    data: Sequence[Array],
+    types: Sequence[DataType | None],
+    made: TensorInfo,
+    spare: Array | None,
 ) -> Array | None:
-    """Return what becomes of pairs of elements of one type."""
+    """Return what becomes of pairs of elements of one type.
+
+    Many of them take less time in memory that is there than in pages that are new to the process.
+    """
     if made.data_type not in _COMBINED_TYPES or any(each is not made.data_type for each in types):
         return None
     if combine is np.subtract and _is_nothing(data[1], data[0], made):
         return data[0]
+    if spare is not None and (spare.shape != made.shape or spare.dtype != data[0].dtype):
+        spare = None
     try:
         with np.errstate(all="ignore"):  # infinity is a value like any other
-            found = np.asarray(combine(*data))
+            found = np.asarray(combine(*data, out=spare))
     except ValueError:
         return None
     return found if found.shape == made.shape else None

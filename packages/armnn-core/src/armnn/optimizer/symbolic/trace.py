@@ -180,7 +180,9 @@ class Trace:
     def evaluator(self, evaluate: Evaluate) -> Evaluate:
         """Return what computes layers of plain numbers only."""
 
-        def compute(layer: Layer) -> Sequence[NDArray[Any]] | None:
+        def compute(
+            layer: Layer, _spare: NDArray[Any] | None = None, /
+        ) -> Sequence[NDArray[Any]] | None:
             infos = (*layer.input_infos, *layer.output_infos)
             if has_symbols(layer.descriptor) or any(
                 info is not None and is_symbolic(info.shape) for info in infos
