@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +53,8 @@ def _fold(network: Network, layer: Layer, evaluate: Evaluate, own: set[Value]) -
     results = evaluate(layer, spare)
     if results is None:
         return False
-    are_new = [made is spare or _is_new(made, given) for made in results]
+    others = [value.constant for value in given if value.constant is not spare]
+    are_new = [_is_new(results, place, others) for place in range(len(results))]
     outputs = layer.outputs
     names = [value.name for value in outputs]
     constants = [
@@ -69,10 +70,13 @@ def _fold(network: Network, layer: Layer, evaluate: Evaluate, own: set[Value]) -
     return True
 
 
-def _is_new(made: NDArray[Any], given: Iterable[Value]) -> bool:
+def _is_new(
+    results: Sequence[NDArray[Any]], place: int, others: Iterable[NDArray[Any] | None]
+) -> bool:
     """Return whether no other array has a result's memory."""
-    others = (value.constant for value in given)
-    return not any(other is not None and np.may_share_memory(made, other) for other in others)
+    more = (*others, *results[:place], *results[place + 1 :])
+    made = results[place]
+    return not any(other is not None and np.may_share_memory(made, other) for other in more)
 
 
 def _is_constant(layer: Layer) -> bool:
