@@ -35,6 +35,7 @@ class Tape:
         self._positions: dict[tuple[Any, ...], int] = {}
         self._inputs = 0
         self._script: _Script | None = None
+        self._elsewhere: list[Any] = []
 
     def input(self, value: int) -> Any:
         """Return the number of an input; before all arithmetic."""
@@ -68,6 +69,28 @@ class Tape:
             return values if script.holds(values) else None
         except (ArithmeticError, ValueError):
             return None  # computed before the decision that would have kept it from that
+
+    def elsewhere(self, position: int) -> Any:
+        """Return a number for other inputs, None without one.
+
+        These are more than twice as large, so that neither they nor, mostly, their quotients are 1,
+        and equal ones are not.
+        """
+        found = self._elsewhere
+        for place in range(len(found), position + 1):
+            found.append(self._number_elsewhere(place))
+        return found[position]
+
+    def _number_elsewhere(self, place: int) -> Any:
+        if place < self._inputs:
+            return 2 * self.values[place] + 1 + place
+        if place not in self._steps:
+            return self.values[place]
+        function, *operands, _ = self._steps[place]
+        try:
+            return function(*[self._elsewhere[each] for each in operands if each >= 0])
+        except (ArithmeticError, TypeError, ValueError):
+            return None
 
     def _record(self, function: Callable[..., Any], operands: Sequence[object]) -> int:
         places = tuple([self._position(each) for each in operands])
@@ -262,6 +285,27 @@ def is_symbolic(value: object) -> bool:
     return type(value) is Symbolic
 
 
+def differ_elsewhere(one: object, other: object) -> bool:
+    """Return whether numbers differ for other inputs; decide nothing.
+
+    What asks this first makes no difference between a batch of 1, say, and others: it takes numbers
+    for equal only where they are for other inputs, too. It must be right if they are not.
+
+    Args:
+        one: A number or a tuple of them; False if neither value holds a symbolic one.
+        other: Another one.
+    """
+    if type(one) is tuple and type(other) is tuple:
+        return len(one) != len(other) or any(map(differ_elsewhere, one, other))
+    if type(one) is not Symbolic and type(other) is not Symbolic:
+        return False
+    return bool(_elsewhere(one) != _elsewhere(other))
+
+
+def _elsewhere(number: object) -> Any:
+    return number.tape.elsewhere(number.position) if type(number) is Symbolic else number
+
+
 def settled(value: Any, numbers: Sequence[Any]) -> Any:
     """Return a value with plain numbers for symbolic ones.
 
@@ -274,4 +318,4 @@ def settled(value: Any, numbers: Sequence[Any]) -> Any:
     return numbers[value.position] if type(value) is Symbolic else value
 
 
-__all__ = ["Symbolic", "Tape", "is_symbolic", "settled"]
+__all__ = ["Symbolic", "Tape", "differ_elsewhere", "is_symbolic", "settled"]
