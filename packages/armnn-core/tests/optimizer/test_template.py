@@ -219,7 +219,7 @@ def test_another_decision_is_another_template(
 
 
 def with_one_sample_alike() -> Network:
-    """Transpose and reshape x [N,4,3] as changes nothing in a batch of 1."""
+    """Transpose and reshape x [N,4,3]: nothing changes in one sample."""
     network = Network("alike")
     x = network.add_input("x", TensorInfo(("N", 4, 3)))
     network.add_output("moved", network.add_transpose(x, dim_mappings=(1, 0, 2)))

@@ -155,6 +155,16 @@ class Trace:
         self._recipes.append(recipe)
         return [(recipe, index) for index in range(len(layer.outputs))]
 
+    def noted_data(self, layer: Layer, source: Source) -> NDArray[Any]:
+        """Return the data of a layer that becomes a constant.
+
+        It may hold symbolic numbers.
+        """
+        if not isinstance(source, tuple):
+            return source
+        self.sources[layer] = source
+        return data_of(source, layer.output.info, self.tape.values, self._known)
+
     def add_constant(self, network: Network, value: Value, source: Source) -> Value:
         """Add an output's data as a Constant layer."""
         numbers = self.tape.values
