@@ -93,7 +93,9 @@ class Tape:
             return None
 
     def _record(self, function: Callable[..., Any], operands: Sequence[object]) -> int:
-        places = tuple([self._position(each) for each in operands])
+        places = [
+            each.position if type(each) is Symbolic else self._position(each) for each in operands
+        ]
         known = self._positions.get((function, *places))
         if known is not None:
             return known
@@ -104,8 +106,7 @@ class Tape:
         return position
 
     def _position(self, operand: object) -> int:
-        if type(operand) is Symbolic:
-            return operand.position
+        """Return the place of a plain number."""
         key = (None, type(operand), operand)
         known = self._positions.get(key)
         return self._append(key, operand) if known is None else known
@@ -122,9 +123,10 @@ class Tape:
                 self._record(operator.pos, [Symbolic(self, position, self.values[position])])
             )
         elif position in self._steps:
-            function, first, second, _ = self._steps[position]
-            self._script = None
-            self._steps[position] = (function, first, second, self.values[position])
+            function, first, second, expected = self._steps[position]
+            if expected is _MISSING:
+                self._script = None
+                self._steps[position] = (function, first, second, self.values[position])
 
 
 class _Script:
