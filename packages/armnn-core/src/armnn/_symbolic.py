@@ -27,10 +27,12 @@ class Tape:
 
     Attributes:
         values: The numbers as they are recorded.
+        decided: The results of comparisons, most of which are asked for again and again.
     """
 
     def __init__(self) -> None:
         self.values: list[Any] = []
+        self.decided: dict[tuple[Any, ...], Any] = {}
         self._steps: dict[int, tuple[Callable[..., Any], int, int, Any]] = {}
         self._positions: dict[tuple[Any, ...], int] = {}
         self._inputs = 0
@@ -196,10 +198,20 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Any:
 
 def _comparison(function: Callable[[Any, Any], Any]) -> Any:
     def method(self: Symbolic, other: object) -> Any:
-        if type(other) is Symbolic and other.position == self.position:
-            return function(self.value, self.value)
-        operand = _operand(other)
-        return NotImplemented if operand is None else self.tape.decide(function, self, operand)
+        if type(other) is int:
+            key: tuple[Any, ...] = function, self.position, other, None
+        elif type(other) is Symbolic:
+            if other.position == self.position:
+                return function(self.value, self.value)
+            key = function, self.position, None, other.position
+        else:
+            operand = _operand(other)
+            return NotImplemented if operand is None else self.tape.decide(function, self, operand)
+        decided = self.tape.decided
+        found = decided.get(key)
+        if found is None:
+            found = decided[key] = self.tape.decide(function, self, other)
+        return found
 
     return method
 
