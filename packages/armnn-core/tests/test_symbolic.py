@@ -92,6 +92,20 @@ def test_it_passes_for_a_number_but_who_reads_it_as_one_decides() -> None:
         number + "5"
 
 
+def test_a_dimension_is_checked_once() -> None:
+    tape = Tape()
+    size = tape.input(5)
+    less = size - 3
+    assert (size.is_size, less.is_size) == (True, False)
+    assert TensorInfo((size, less)).shape == (size, less)
+    assert less.is_size
+    steps = len(tape.values)
+    assert TensorInfo((less, 2)).shape == (less, 2)
+    assert len(tape.values) == steps
+    assert tape.replay([4]) is not None
+    assert tape.replay([2]) is None
+
+
 def test_arrays_of_it_are_of_objects_and_become_numbers_by_a_decision() -> None:
     tape = Tape()
     number = tape.input(5)

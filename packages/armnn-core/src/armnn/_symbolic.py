@@ -258,8 +258,13 @@ class Symbolic:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is a dimension of an input, as given."""
-        return self.tape.has_input(self.position)
+        """Whether it is known to be a dimension.
+
+        Those of inputs are, and what was found not to be negative.
+        """
+        tape = self.tape
+        is_below = operator.lt, self.position, 0, None
+        return tape.has_input(self.position) or tape.decided.get(is_below) is False
 
     def __hash__(self) -> int:
         return 0  # equality decides, and records that
