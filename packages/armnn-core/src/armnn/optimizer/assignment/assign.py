@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 """The types that a backend may lack where it has Float32."""
 
-UNASSIGNED = ("Input", "Output", "Constant", "MemCopy", "MemImport")
+UNASSIGNED = frozenset(("Input", "Output", "Constant", "MemCopy", "MemImport"))
 """Layers that the runtime itself takes care of."""
 
 
