@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import DataLayout, DataType, Network, TensorInfo
+from armnn.profiling import Recorder
 from armnn.types import ActivationFunction, PoolingAlgorithm
 
 Array = NDArray[Any]
@@ -129,6 +130,48 @@ def test_each_new_shape_computes_the_bits_of_a_fresh_load(
     np.testing.assert_allclose(
         model.run(feed)["y"], expected, rtol=1e-4, atol=2e-5 * np.abs(expected).max()
     )
+
+
+def residual(*shape: int | str) -> Network:
+    """Return moved axes plus a matrix product of them."""
+    net = Network("residual")
+    x = net.add_input("x", TensorInfo((shape[0], 8, shape[1])))
+    moved = net.add_transpose(x, dim_mappings=(0, 2, 1))
+    made = net.add_batch_mat_mul(moved, net.add_constant(noise(3, 8, 8)))
+    net.add_output("y", net.add_transpose(net.add_addition(made, moved), dim_mappings=(1, 0, 2)))
+    return net
+
+
+def joined(*shape: int | str) -> Network:
+    """Return a convolution of samples that are pooled as one."""
+    net = Network("joined")
+    x = net.add_input("x", TensorInfo((shape[0], 3, 6, 6)))
+    made = net.add_convolution2d(x, noise(3, 4, 3, 1, 1), data_layout=DataLayout.NCHW)
+    one = net.add_reshape(made, target_shape=(1, -1, 6, 6))
+    window: dict[str, Any] = {"pool_width": 2, "pool_height": 2}
+    net.add_output("y", net.add_pooling2d(one, pool_type=PoolingAlgorithm.MAX, **window))
+    return net
+
+
+def steps_of(model: Any, feed: dict[str, Array]) -> tuple[int, bytes]:
+    """Return how many steps a run has, and its result."""
+    recorder = Recorder()
+    made = model.run(feed, profiler=recorder)["y"]
+    steps = [each for each in recorder.events if each.details.get("category") == "kernel"]
+    return len(steps), made.tobytes()
+
+
+@pytest.mark.parametrize("make", [residual, joined])
+def test_a_sample_alone_is_computed_by_the_steps_of_a_fixed_shape(
+    make: Callable[..., Network],
+) -> None:
+    model = armnn.load_model(make("n", "t"), backends=["CpuAcc"], strict=True)
+    for shape in ((2, 6), (1, 6), (2, 1), (1, 1)):
+        fixed = make(*shape)
+        (info,) = (layer.output.info for layer in fixed.inputs)
+        feed = {"x": noise(7, *info.static_shape)}
+        alone = armnn.load_model(fixed, backends=["CpuAcc"], strict=True)
+        assert steps_of(model, feed) == steps_of(alone, feed)
 
 
 @pytest.mark.parametrize("seed", range(6))

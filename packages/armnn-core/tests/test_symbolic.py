@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnn import TensorInfo
-from armnn._symbolic import Tape, is_symbolic, settled
+from armnn._symbolic import Tape, differ_elsewhere, is_symbolic, settled
 
 SIZES = st.integers(1, 40)
 
@@ -92,6 +92,20 @@ def test_it_passes_for_a_number_but_who_reads_it_as_one_decides() -> None:
         number + "5"
 
 
+def test_a_dimension_is_checked_once() -> None:
+    tape = Tape()
+    size = tape.input(5)
+    less = size - 3
+    assert (size.is_size, less.is_size) == (True, False)
+    assert TensorInfo((size, less)).shape == (size, less)
+    assert less.is_size
+    steps = len(tape.values)
+    assert TensorInfo((less, 2)).shape == (less, 2)
+    assert len(tape.values) == steps
+    assert tape.replay([4]) is not None
+    assert tape.replay([2]) is None
+
+
 def test_arrays_of_it_are_of_objects_and_become_numbers_by_a_decision() -> None:
     tape = Tape()
     number = tape.input(5)
@@ -101,3 +115,19 @@ def test_arrays_of_it_are_of_objects_and_become_numbers_by_a_decision() -> None:
     assert held.astype(np.int64).tolist() == [5, 3]
     assert tape.replay([5]) is not None
     assert tape.replay([6]) is None
+
+
+def test_whether_numbers_differ_elsewhere_decides_nothing() -> None:
+    tape = Tape()
+    batch, length, width = tape.input(1), tape.input(1), tape.input(8)
+    assert differ_elsewhere(batch, 1)
+    assert differ_elsewhere((batch, 3), (length, 3))
+    assert differ_elsewhere((batch, 3), (batch, 3, 1))
+    assert differ_elsewhere(batch * 4, 8 - length * 4)
+    assert differ_elsewhere(width // 8, 1)
+    assert differ_elsewhere(4 // (3 - batch), 2)  # which cannot be computed there
+    assert not differ_elsewhere((batch, length), (batch, length))
+    assert not differ_elsewhere((batch * 12 // 3, 2), (4 * batch, 2))
+    assert not differ_elsewhere(batch // batch, 1)
+    assert not differ_elsewhere((2, (3, None)), (4, (3, None)))  # plain ones need not be asked
+    assert tape.replay([9, 5, 30]) is not None

@@ -13,13 +13,27 @@ namespace {
 
 void lower_reshape(Lowering &l) {
   require_alike(l);
+  if (l.input(0).shape == l.output().shape) return l.pass_on();
   const TensorId from = l.in(0);
   l.share(0, from, plain_order(l.output().shape.size()));
 }
 
 static_assert(are_alike({{ARMNN_PERMUTE_DIM_MAPPINGS, 0}, {ARMNN_TRANSPOSE_DIM_MAPPINGS, 0}}));
 
-/* Moves nothing: the output is the input's memory in another order of axes. */
+/* Whether only axes of one element change places. Args: axes: the axis of the output for each of the input. */
+bool moves_nothing(const Shape &shape, const Order &axes) {
+  int32_t last = -1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (axes[i] < last) return false;
+    last = axes[i];
+  }
+  return true;
+}
+
+/* Copies nothing: the output is the input's memory in another order of axes, or a reshape of it if none of
+ * several elements changes its place, as in a batch of 1.
+ */
 void lower_transposition(Lowering &l, bool maps_from_input) {
   require_alike(l);
   const std::vector<int64_t> mappings = l.layer().integers(ARMNN_PERMUTE_DIM_MAPPINGS);
@@ -30,6 +44,7 @@ void lower_transposition(Lowering &l, bool maps_from_input) {
     const auto other = static_cast<size_t>(whole_axis(mappings[i], mappings.size()));
     (maps_from_input ? axes[i] : axes[other]) = static_cast<int32_t>(maps_from_input ? other : i);
   }
+  if (moves_nothing(l.input(0).shape, axes)) return l.share(0, l.in(0), plain_order(axes.size()));
   Order result(order.size());
   for (size_t i = 0; i < order.size(); ++i) result[i] = axes[static_cast<size_t>(order[i])];
   l.share(0, l.in(0, order), result);

@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 import os
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -104,9 +105,8 @@ def shown(value: object) -> str:
 def integer(value: object, what: str) -> int:
     """Return a whole number that fits 64 bits."""
     if type(value) is not int:
-        from armnn._symbolic import is_symbolic  # late: few processes have any
-
-        if isinstance(value, int) and is_symbolic(value):
+        symbolic = sys.modules.get("armnn._symbolic")  # few processes have such numbers
+        if symbolic and type(value) is symbolic.Symbolic and isinstance(value, int):
             return value
         item = _scalar(value)
         if isinstance(item, (bool, Enum)) or not isinstance(item, int):

@@ -27,14 +27,17 @@ class Tape:
 
     Attributes:
         values: The numbers as they are recorded.
+        decided: The results of comparisons, most of which are asked for again and again.
     """
 
     def __init__(self) -> None:
         self.values: list[Any] = []
+        self.decided: dict[tuple[Any, ...], Any] = {}
         self._steps: dict[int, tuple[Callable[..., Any], int, int, Any]] = {}
         self._positions: dict[tuple[Any, ...], int] = {}
         self._inputs = 0
         self._script: _Script | None = None
+        self._elsewhere: list[Any] = []
 
     def input(self, value: int) -> Any:
         """Return the number of an input; before all arithmetic."""
@@ -69,8 +72,32 @@ class Tape:
         except (ArithmeticError, ValueError):
             return None  # computed before the decision that would have kept it from that
 
+    def elsewhere(self, position: int) -> Any:
+        """Return a number for other inputs, None without one.
+
+        These are more than twice as large, so that neither they nor, mostly, their quotients are 1,
+        and equal ones are not.
+        """
+        found = self._elsewhere
+        for place in range(len(found), position + 1):
+            found.append(self._number_elsewhere(place))
+        return found[position]
+
+    def _number_elsewhere(self, place: int) -> Any:
+        if place < self._inputs:
+            return 2 * self.values[place] + 1 + place
+        if place not in self._steps:
+            return self.values[place]
+        function, *operands, _ = self._steps[place]
+        try:
+            return function(*[self._elsewhere[each] for each in operands if each >= 0])
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+
     def _record(self, function: Callable[..., Any], operands: Sequence[object]) -> int:
-        places = tuple([self._position(each) for each in operands])
+        places = [
+            each.position if type(each) is Symbolic else self._position(each) for each in operands
+        ]
         known = self._positions.get((function, *places))
         if known is not None:
             return known
@@ -81,8 +108,7 @@ class Tape:
         return position
 
     def _position(self, operand: object) -> int:
-        if type(operand) is Symbolic:
-            return operand.position
+        """Return the place of a plain number."""
         key = (None, type(operand), operand)
         known = self._positions.get(key)
         return self._append(key, operand) if known is None else known
@@ -99,9 +125,10 @@ class Tape:
                 self._record(operator.pos, [Symbolic(self, position, self.values[position])])
             )
         elif position in self._steps:
-            function, first, second, _ = self._steps[position]
-            self._script = None
-            self._steps[position] = (function, first, second, self.values[position])
+            function, first, second, expected = self._steps[position]
+            if expected is _MISSING:
+                self._script = None
+                self._steps[position] = (function, first, second, self.values[position])
 
 
 class _Script:
@@ -171,10 +198,20 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Any:
 
 def _comparison(function: Callable[[Any, Any], Any]) -> Any:
     def method(self: Symbolic, other: object) -> Any:
-        if type(other) is Symbolic and other.position == self.position:
-            return function(self.value, self.value)
-        operand = _operand(other)
-        return NotImplemented if operand is None else self.tape.decide(function, self, operand)
+        if type(other) is int:
+            key: tuple[Any, ...] = function, self.position, other, None
+        elif type(other) is Symbolic:
+            if other.position == self.position:
+                return function(self.value, self.value)
+            key = function, self.position, None, other.position
+        else:
+            operand = _operand(other)
+            return NotImplemented if operand is None else self.tape.decide(function, self, operand)
+        decided = self.tape.decided
+        found = decided.get(key)
+        if found is None:
+            found = decided[key] = self.tape.decide(function, self, other)
+        return found
 
     return method
 
@@ -221,8 +258,13 @@ class Symbolic:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is a dimension of an input, as given."""
-        return self.tape.has_input(self.position)
+        """Whether it is known to be a dimension.
+
+        Those of inputs are, and what was found not to be negative.
+        """
+        tape = self.tape
+        is_below = operator.lt, self.position, 0, None
+        return tape.has_input(self.position) or tape.decided.get(is_below) is False
 
     def __hash__(self) -> int:
         return 0  # equality decides, and records that
@@ -262,6 +304,27 @@ def is_symbolic(value: object) -> bool:
     return type(value) is Symbolic
 
 
+def differ_elsewhere(one: object, other: object) -> bool:
+    """Return whether numbers differ for other inputs; decide nothing.
+
+    What asks this first makes no difference between a batch of 1, say, and others: it takes numbers
+    for equal only where they are for other inputs, too. It must be right if they are not.
+
+    Args:
+        one: A number or a tuple of them; False if neither value holds a symbolic one.
+        other: Another one.
+    """
+    if type(one) is tuple and type(other) is tuple:
+        return len(one) != len(other) or any(map(differ_elsewhere, one, other))
+    if type(one) is not Symbolic and type(other) is not Symbolic:
+        return False
+    return bool(_elsewhere(one) != _elsewhere(other))
+
+
+def _elsewhere(number: object) -> Any:
+    return number.tape.elsewhere(number.position) if type(number) is Symbolic else number
+
+
 def settled(value: Any, numbers: Sequence[Any]) -> Any:
     """Return a value with plain numbers for symbolic ones.
 
@@ -274,4 +337,4 @@ def settled(value: Any, numbers: Sequence[Any]) -> Any:
     return numbers[value.position] if type(value) is Symbolic else value
 
 
-__all__ = ["Symbolic", "Tape", "is_symbolic", "settled"]
+__all__ = ["Symbolic", "Tape", "differ_elsewhere", "is_symbolic", "settled"]

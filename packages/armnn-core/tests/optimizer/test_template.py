@@ -30,6 +30,7 @@ MEANINGS = {
         )
     ],
     "StridedSlice": lambda layer, x: x[layer.descriptor.index(x.ndim)],
+    "Transpose": lambda layer, x: x.transpose(layer.descriptor.dim_mappings),
 }
 
 
@@ -215,6 +216,33 @@ def test_another_decision_is_another_template(
         "x=[1,2], y=[1,2]",
         "x=[8,2], y=[1,2]",
     ]
+
+
+def with_one_sample_alike() -> Network:
+    """Transpose and reshape x [N,4,3]: nothing changes in one sample."""
+    network = Network("alike")
+    x = network.add_input("x", TensorInfo(("N", 4, 3)))
+    network.add_output("moved", network.add_transpose(x, dim_mappings=(1, 0, 2)))
+    network.add_output("joined", network.add_reshape(x, target_shape=(1, -1, 3)))
+    siblings = [network.add_reshape(x, target_shape=each) for each in ((-1, 12), (1, -1))]
+    for name, value in zip(("rows", "row"), siblings, strict=True):
+        network.add_output(name, network.add_multiplication(value, value))
+    return network
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_batch_of_one_is_prepared_as_others_are(
+    make_backend: Any, make_runtime: Any, derived: list[str], first: int
+) -> None:
+    model = make_runtime(make_backend("Fake")).load_model(with_one_sample_alike(), ["Fake"])
+    for size in (first, 1, 2, 5):
+        x = np.arange(size * 12, dtype=np.float32).reshape(size, 4, 3)
+        found = model.run({"x": x})
+        assert found["moved"].tolist() == x.transpose(1, 0, 2).tolist()
+        assert found["joined"].tolist() == x.reshape(1, -1, 3).tolist()
+        assert found["rows"].tolist() == (x * x).reshape(size, 12).tolist()
+        assert found["row"].tolist() == (x * x).reshape(1, -1).tolist()
+    assert derived == [f"x=[{size},4,3]" for size in (1, 2, 5) if size != first]
 
 
 def test_a_backend_is_asked_again_about_each_layer(

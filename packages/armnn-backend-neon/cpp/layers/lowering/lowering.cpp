@@ -240,6 +240,11 @@ void Lowering::share(size_t i, TensorId shared, const Order &order) {
   forms_of(layer_->outputs[i]) = {{order, graph_.add(std::move(tensor))}};
 }
 
+void Lowering::pass_on() {
+  in(0, order(0));
+  forms_of(layer_->outputs[0]) = forms_of(layer_->inputs[0]);
+}
+
 TensorId Lowering::in_order(int32_t number, const Order &order) {
   const Value &value = this->value(number);
   std::vector<Form> &forms = forms_of(number);

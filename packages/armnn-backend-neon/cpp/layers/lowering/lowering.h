@@ -201,6 +201,8 @@ class Lowering {
   Ends ends() { return {in(0), out()}; }
   /* Says that an output is the memory of a tensor, in an order. */
   void share(size_t i, TensorId tensor, const Order &order);
+  /* Says that the output is the first input, in all of its orders. */
+  void pass_on();
 
   void add(OperationPtr operation) {
     operation->node = layer_ == nullptr ? -1 : layer_->id;

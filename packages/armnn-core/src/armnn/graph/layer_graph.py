@@ -451,7 +451,7 @@ class LayerGraph:
         )
         twin.backend, twin.backend_hint = layer.backend, layer.backend_hint
         twin.data, twin.compiled, twin.origin = layer.data, layer.compiled, layer.origin
-        make_outputs(twin, layer.output_infos, are_inferred=False)
+        twin.outputs = tuple([Value(each.info, twin, each.index) for each in layer.outputs])
         twin.note_inference_of(layer)
         self._enter(twin)
         return twin

@@ -167,6 +167,23 @@ def _through(add: Callable[[Network, Value], Value], shape: Sequence[int | str])
     return network
 
 
+def test_a_layer_that_is_computed_away_is_a_constant_of_its_name() -> None:
+    network = Network("n")
+    x = network.add_input("x", TensorInfo(("N", 3)))
+    shape = network.add_shape(x, output=DataType.SIGNED64, name="shape of x")
+    filled = network.add("Fill", [network.add_multiplication(shape, shape)], name="filled")
+    network.add_output("sizes", shape)
+    network.add_output("y", filled.output)
+    shape.producer.backend_hint = "A"
+    made = specialise(network, {"x": (2, 3)}, {}, evaluate)
+    constant = made.find("shape of x")
+    assert (constant.type, constant.backend_hint, constant.inputs) == ("Constant", None, ())
+    assert constant.data.tolist() == [2, 3]
+    assert [each.name for each in constant.output.consumers] == ["sizes"]
+    assert made.find("filled").output.info.shape == (4, 9)  # what it reads is known now
+    assert shape.producer.type == "Shape"
+
+
 def test_a_network_of_known_shapes_is_special() -> None:
     network = _through(lambda n, x: n.add_addition(x, np.ones(3, np.float32)), (2, 3))
     assert is_special(network, {"x": (2, 3)})

@@ -34,6 +34,7 @@ from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, Substitution
 from armnn.errors import BackendError
+from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.types import DataLayout
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, shown_text, struct
@@ -292,14 +293,15 @@ def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeP
     fragment = view.replacement()
     stand_ins = zip(view.inputs, fragment.inputs, strict=True)
     operands = [layer.output for value, layer in stand_ins if value in computed]
-    results = fragment.add_pre_compiled(
+    layer = fragment.add(
+        "PreCompiled",
         operands,
-        num_output_slots=len(view.outputs),
+        PreCompiledDescriptor(num_output_slots=len(view.outputs)),
         outputs=[value.info for value in view.outputs],
         name=program.label,
     )
-    results[0].producer.compiled = program
-    for index, result in enumerate(results):
+    layer.compiled = program
+    for index, result in enumerate(layer.outputs):
         fragment.add_output(f"output {index}", result)
     return fragment
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 """The types that a backend may lack where it has Float32."""
 
-UNASSIGNED = ("Input", "Output", "Constant", "MemCopy", "MemImport")
+UNASSIGNED = frozenset(("Input", "Output", "Constant", "MemCopy", "MemImport"))
 """Layers that the runtime itself takes care of."""
 
 
@@ -152,10 +152,11 @@ def assign_backends(
     """
     unsupported: list[Layer] = []
     fallbacks: list[Layer] = []
+    usual = tuple({each.id: each for each in assignment.candidates}.items())
     for layer in layers:
         if layer.type in UNASSIGNED or layer.backend is not None:
             continue
-        chosen = _choose(layer, assignment, options)
+        chosen = _choose(layer, assignment, _named(layer, assignment, options) or usual)
         if chosen is None:
             unsupported.append(layer)
             continue
@@ -183,11 +184,17 @@ def assign_backends(
 
 
 def _choose(
-    layer: Layer, assignment: Assignment, options: OptimizerOptions
+    layer: Layer, assignment: Assignment, order: Sequence[tuple[str, Candidate | None]]
 ) -> tuple[str, str] | None:
-    """Return a backend, and why it demands Float32."""
+    """Return a backend, and why it demands Float32.
+
+    Args:
+        layer: The layer.
+        assignment: Has the backends' answers, and gets what they refused.
+        order: Whom to ask, each once.
+    """
     refused = assignment.refused_by(layer)
-    for backend_id, candidate in _order(layer, assignment, options):
+    for backend_id, candidate in order:
         if backend_id in refused:
             continue
         if candidate is None:
@@ -250,13 +257,13 @@ def convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
     assignment.replace(layer, (*before, new, *after), new)
 
 
-def _order(
+def _named(
     layer: Layer, assignment: Assignment, options: OptimizerOptions
 ) -> Sequence[tuple[str, Candidate | None]]:
-    """Return whom to ask: choice, hint, preferences; each once."""
+    """Return whom to ask if the layer names a backend."""
     named = (options.layer_backends.get(layer.name), layer.backend_hint)
     if named == (None, None):  # as of nearly all
-        return tuple({each.id: each for each in assignment.candidates}.items())
+        return ()
     order = {each: assignment.by_id(each) for each in named if each is not None}
     for candidate in assignment.candidates:
         order.setdefault(candidate.id, candidate)

@@ -47,12 +47,12 @@ class NetworkAnswers:
         Raises:
             BackendError: The backend failed instead of answering.
         """
-        if candidate.id not in self._answers:
+        answers_of_backend = self._answers.get(candidate.id)
+        if answers_of_backend is None:
             answers = candidate.query(self._network, self._layers)
-            self._answers[candidate.id] = {
+            answers_of_backend = self._answers[candidate.id] = {
                 each: (_offer_of(each), answer) for each, answer in answers.items()
             }
-        answers_of_backend = self._answers[candidate.id]
         offer, known = _offer_of(layer), answers_of_backend.get(layer)
         if known is not None and known[0] == offer:
             return known[1]

@@ -31,6 +31,9 @@ def partition(network: Network, key: Key) -> list[tuple[Layer, ...]]:
         layers. The same network always gives the same result.
     """
     order = [layer for layer in network.topological_order() if layer.data is None]
+    inside = [layer for layer in order if key(layer) is not None]
+    if _are_one(order, inside, key):
+        return [tuple(inside)]
     position = {layer: index for index, layer in enumerate(order)}
     clusters = _clusters_by_level(order, key)
     _merge(clusters)
@@ -40,6 +43,22 @@ def partition(network: Network, key: Key) -> list[tuple[Layer, ...]]:
         if cluster.key is not None
     ]
     return sorted(subgraphs, key=lambda layers: position[layers[0]])
+
+
+def _are_one(order: list[Layer], inside: list[Layer], key: Key) -> bool:
+    """Return whether layers are one subgraph, as most networks' are.
+
+    They have one key, and the others are at the ends, so that no path leads out and back.
+
+    Args:
+        order: All layers.
+        inside: Those with a key.
+        key: See :func:`partition`.
+    """
+    if len(set(map(key, inside))) != 1:
+        return False
+    with_key = dict.fromkeys(inside)
+    return all(layer in with_key or not layer.inputs or not layer.is_read for layer in order)
 
 
 class _Cluster:

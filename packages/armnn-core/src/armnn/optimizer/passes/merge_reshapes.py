@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn._dataclasses import replace
+from armnn._symbolic import differ_elsewhere
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import (
     awaits_parameters,
@@ -63,6 +64,8 @@ def _remove_identity(network: Network, layer: Layer) -> bool:
     if not isinstance(layer.descriptor, ReshapeDescriptor):
         return False
     source = first_input(layer)
+    if differ_elsewhere(source.info.shape, layer.output.info.shape):
+        return False  # it changes something in other batches than one of 1
     if source.info != layer.output.info or not _says_one_shape(source.info.shape):
         return False
     bypass(network, layer, source)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from armnn._symbolic import differ_elsewhere
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import first_input, replace_layer, walk
 from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order
@@ -31,10 +32,11 @@ def permute_as_reshape(network: Network) -> int:
 def _moves_elements(order: Sequence[int], shape: Shape) -> bool:
     """Return whether two axes of several elements change places.
 
-    Only those that change places are looked at: a comparison decides about a symbolic dimension.
+    A symbolic dimension counts as several elements, so that a batch of 1 is prepared as others are.
     """
+    has_several = [differ_elsewhere(dim, 1) or dim != 1 for dim in shape]
     return any(
-        order[behind] < order[before] and shape[before] != 1 and shape[behind] != 1
+        order[behind] < order[before] and has_several[before] and has_several[behind]
         for before, behind in itertools.combinations(range(len(order)), 2)
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn._symbolic import differ_elsewhere
 from armnn.optimizer.passes._pattern import discard_unread, walk
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def squash_equal_siblings(network: Network) -> int:
 
 def _are_equal(one: Layer, other: Layer) -> bool:
     """Return whether layers of one type and inputs are equal."""
+    shapes = [tuple([info.shape for info in layer.output_infos]) for layer in (one, other)]
+    if differ_elsewhere(*shapes):
+        return False  # they are equal in a batch of 1 only
     return (
         one.descriptor == other.descriptor
         and one.output_infos == other.output_infos

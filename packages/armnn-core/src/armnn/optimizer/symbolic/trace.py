@@ -155,6 +155,16 @@ class Trace:
         self._recipes.append(recipe)
         return [(recipe, index) for index in range(len(layer.outputs))]
 
+    def noted_data(self, layer: Layer, source: Source) -> NDArray[Any]:
+        """Return the data of a layer that becomes a constant.
+
+        It may hold symbolic numbers.
+        """
+        if not isinstance(source, tuple):
+            return source
+        self.sources[layer] = source
+        return data_of(source, layer.output.info, self.tape.values, self._known)
+
     def add_constant(self, network: Network, value: Value, source: Source) -> Value:
         """Add an output's data as a Constant layer."""
         numbers = self.tape.values
@@ -239,12 +249,13 @@ class Trace:
             network.remove(stand_in)
         for layer in network.layers:
             self._layers[layer] = None
-            if has_symbols(layer.descriptor):
-                self.descriptors[layer] = layer.descriptor
-            for value in layer.outputs:
-                if is_symbolic(value.info.shape):
-                    self.infos[value] = value.info
-        settle_layers(network, numbers)
+            descriptor, infos = layer.descriptor, [value.info for value in layer.outputs]
+            _settle_layer(layer, numbers)
+            if layer.descriptor is not descriptor:
+                self.descriptors[layer] = descriptor
+            for value, info in zip(layer.outputs, infos, strict=True):
+                if value.info is not info:
+                    self.infos[value] = info
         self._known.clear()
 
     # -- afterwards -----------------------------------------------------------------------------
@@ -255,20 +266,20 @@ class Trace:
         Returns:
             The multiply-adds of each layer, for the shapes that are traced.
         """
-        counts = {}
+        counts: dict[Layer, int | None] = {}
         for layer in network.topological_order():
             for value in layer.outputs:
                 self.info_of(value)
             self._layers[layer] = None
-            count = self._multiply_adds(layer)
-            if is_symbolic(count):
-                self.multiply_adds[layer.name] = count
-            counts[layer] = settled(count, self.tape.values)
+            counts[layer] = 0
+            if has_multiply_adds(layer):  # as few
+                count = self._multiply_adds(layer)
+                if is_symbolic(count):
+                    self.multiply_adds[layer.name] = count
+                counts[layer] = settled(count, self.tape.values)
         return counts
 
     def _multiply_adds(self, layer: Layer) -> int | None:
-        if not has_multiply_adds(layer):
-            return 0  # as of most
         values = [*[each for each in layer.inputs if each is not None], *layer.outputs]
         plain = {value: value.info for value in values}
         for value in plain:
@@ -298,12 +309,20 @@ class Trace:
 def settle_layers(network: Network, numbers: Numbers) -> None:
     """Give all layers of a network plain numbers."""
     for layer in network.layers:
-        layer.descriptor = settled_descriptor(layer.descriptor, numbers)
-        layer.requested = tuple(
-            [
-                settled_info(each, numbers) if isinstance(each, TensorInfo) else each
-                for each in layer.requested
-            ]
-        )
-        for value in layer.outputs:
-            value.info = settled_info(value.info, numbers)
+        _settle_layer(layer, numbers)
+
+
+def _settle_layer(layer: Layer, numbers: Numbers) -> None:
+    """Give a layer plain numbers.
+
+    What has no others stays the same object.
+    """
+    layer.descriptor = settled_descriptor(layer.descriptor, numbers)
+    layer.requested = tuple(
+        [
+            settled_info(each, numbers) if isinstance(each, TensorInfo) else each
+            for each in layer.requested
+        ]
+    )
+    for value in layer.outputs:
+        value.info = settled_info(value.info, numbers)

@@ -82,6 +82,15 @@ def test_a_graph_has_the_quantisations_of_its_values() -> None:
         assert [row.zero_points[: row.count] for row in found] == [[7], [0, 0, 0], [9]]
 
 
+def test_a_scale_that_a_float_cannot_hold_is_infinite() -> None:
+    network = Network("n")
+    x = network.add_input("x", TensorInfo((2,), DataType.QASYMM_S8, 1e300, -3))
+    y = network.add_activation(x)
+    with NativeGraph((y.producer,), (x,), (y,), BackendVersion(1, 2)) as graph:
+        row = graph.rows[x].quantization.contents
+        assert (row.scales[0], row.zero_points[0]) == (np.inf, -3)
+
+
 def test_a_graph_has_the_names_shapes_and_attributes_of_its_layers() -> None:
     network = Network("n")
     x = network.add_input("x", TensorInfo((2, "n", 4)))

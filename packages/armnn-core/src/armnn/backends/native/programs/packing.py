@@ -10,9 +10,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-from array import array
 from operator import add
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
 
 from armnn.backends.ffi.values import flattened, known_fields
 from armnn_backend_api import ctypes_mirror as abi
@@ -145,10 +146,10 @@ class RowMemory:
 
     def settle(self) -> None:
         """Give everything that was added its memory."""
-        self.texts_at = self._hold("B", b"\0".join([*self._texts, b""]))
-        self.integers_at = self._hold("q", self.integers)
-        self.indices_at = self._hold("i", self.indices)
-        reals_at = self._hold("d", self.reals)
+        self.texts_at = self._hold(b"\0".join([*self._texts, b""]))
+        self.integers_at = self._hold(_packed("q", self.integers))
+        self.indices_at = self._hold(_packed("i", self.indices))
+        reals_at = self._hold(_packed("d", self.reals))
         starts = {id(self.integers): self.integers_at, id(self.reals): reals_at, id(None): 0}
         made = (abi.Attribute * max(len(self._attributes), 1))()
         pack = packer(abi.Attribute).pack_into
@@ -159,20 +160,20 @@ class RowMemory:
         self._settle_quantizations()
 
     def _settle_quantizations(self) -> None:
-        scales_at = self._hold("f", self._scales)
-        zero_points_at = self._hold("i", self._zero_points)
+        with np.errstate(over="ignore"):  # what a float cannot hold becomes infinite
+            scales_at = self._hold(np.array(self._scales, np.float32).tobytes())
+        zero_points_at = self._hold(_packed("i", self._zero_points))
         pack = packer(abi.Quantization).pack_into
         for number, (*facts, place) in enumerate(self._quantized):
             row = (*facts, scales_at + place, zero_points_at + place)
             pack(self._quantizations, number * _QUANTIZATION_BYTES, *row)
         self._arena.hold(self._quantizations)
 
-    def _hold(self, kind: str, elements: Iterable[Any]) -> int:
-        """Return the address of an array, never an empty one."""
-        made = array(kind, elements)
-        made.append(0)
+    def _hold(self, data: bytes) -> int:
+        """Return the address of memory, never an empty one."""
+        made = ctypes.create_string_buffer(data)
         self._arena.hold(made)
-        return made.buffer_info()[0]
+        return ctypes.addressof(made)
 
     def pack(
         self,
@@ -194,6 +195,11 @@ class RowMemory:
             pack(made, place * size, *header, *map(add, row, bases))
         self._arena.hold(made)
         return made
+
+
+def _packed(kind: str, elements: Sequence[Any]) -> bytes:
+    """Return numbers as in an array of C."""
+    return struct.pack(f"@{len(elements)}{kind}", *elements)
 
 
 def _header_of(kind: type[ctypes.Structure]) -> tuple[int, int, int]:
