@@ -72,7 +72,7 @@ constexpr int64_t kFloatsOfAWay = 1024;
 constexpr double kFloatsPerLine = 16.0;
 
 /* Rows of a panel from which on the next panel is fetched while it is multiplied. */
-constexpr int64_t kLeastFetchedRows = 160;
+constexpr int64_t kLeastFetchedRows = 32;
 constexpr int64_t kLeastFetchedFours = 64; /* of bytes: each has as many as a row has floats */
 
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
@@ -119,7 +119,7 @@ constexpr int64_t kShortestRun = 8;
  */
 constexpr int64_t kLeastWinogradChannels = 16;
 constexpr double kWorthFiltering = 0.99;
-constexpr double kLeastFilteredNs = 300.0; /* for less than this saved, huge numbers are not to become NaN in its transforms */
+constexpr double kLeastFilteredNs = 200.0; /* for less than this saved, huge numbers are not to become NaN in its transforms */
 
 /* The part of the third cache up to which constants are taken to stay in it: other programs use it, too, transformed
  * weights are up to four times as large, and a run writes its images between. The 5 MB of squeezenet do not stay in 32.

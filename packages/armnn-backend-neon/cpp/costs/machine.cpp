@@ -203,7 +203,7 @@ std::vector<Machine> read_machines(const std::string &text) {
       machines.push_back({cpu, static_cast<int64_t>(number_of(value, number)), {}, {}});
       if (machines.back().lanes < 1) refuse(number, "got '" + value + "', expected lanes from 1 on");
       machines.back().ns.fill(-1.0);
-      for (const Unit unit : {tile_register_product, tile_register_stored}) machines.back().ns[unit] = 0.0;
+      for (const Unit unit : {awaited_step, tile_register_product, tile_register_stored}) machines.back().ns[unit] = 0.0;
     } else if (machines.empty()) {
       refuse(number, "expected cpu or lanes, got '" + name + "'");
     } else if (double *ns = unit_of(machines.back(), name)) {

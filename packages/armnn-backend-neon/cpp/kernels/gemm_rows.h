@@ -22,30 +22,37 @@ namespace {
 template <int V>
 constexpr int kTileRowsOf = V == 1 && kRows < 8 ? kRows * kVectors : kRows;
 
-/* What is fetched for the rows of B of one tile after the other, a line for each, until all is. */
+/* What is fetched for the rows of B of one tile after the other, a line for each, until all is; two where no other tile
+ * would fetch the rest.
+ */
 class LinesAhead {
  public:
   template <typename Number>
   CPUACC_INLINE explicit LinesAhead(const GemmRowsOf<Number> &g)
-      : next_(reinterpret_cast<const char *>(g.ahead)), end_(next_ + g.ahead_bytes) {}
+      : next_(reinterpret_cast<const char *>(g.ahead)),
+        end_(next_ + g.ahead_bytes),
+        second_(g.count <= kRows ? kLine : 0) {}
 
   /* For one tile. Where nothing is left, it fetches the first line of B again and again: a condition takes longer. */
   CPUACC_INLINE void begin_tile(const void *b) {
     is_left_ = next_ < end_;
     at_ = is_left_ ? next_ : static_cast<const char *>(b);
-    step_ = is_left_ ? 64 : 0;
+    step_ = is_left_ ? kLine + second_ : 0;
   }
 
   CPUACC_INLINE void fetch() {
     __builtin_prefetch(at_, 0, 2);
+    __builtin_prefetch(at_ + second_, 0, 2);
     at_ += step_;
   }
 
   CPUACC_INLINE void end_tile() { next_ = is_left_ ? at_ : next_; }
 
  private:
+  static constexpr int64_t kLine = 64;
   const char *next_;
   const char *end_;
+  int64_t second_; /* from the first line of a row to the other one; 0: it is the same */
   const char *at_ = nullptr;
   int64_t step_ = 0;
   bool is_left_ = false;

@@ -21,7 +21,7 @@ GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "operation",
         (
             *("multiply_add", "half_multiply_add", "broadcast", "wait", "tile", "stored", "row"),
-            *("cold_step", "cold_narrow_step"),
+            *("cold_step", "cold_narrow_step", "awaited_step"),
             *("image_line", "reread_line", "crowded_line", "copied", "operation", "cut"),
             *("direct_multiply_add", "direct_half_multiply_add", "direct_step", "direct_wait"),
             *("direct_stored", "direct_call", "direct_line", "direct_copied"),
@@ -46,8 +46,8 @@ GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 Later groups take the times that earlier ones found.
 """
 
-OPTIONAL: Final = frozenset({"tile_register_product", "tile_register_stored"})
-"""Units that a file of costs may lack: of kernels that only some CPUs have."""
+OPTIONAL: Final = frozenset({"awaited_step", "tile_register_product", "tile_register_stored"})
+"""Units that a file of costs may lack: of kernels that only some CPUs have, or younger ones."""
 
 IN_PLACE_OF: Final = {
     "byte_multiply_add": "byte_widened_multiply_add",

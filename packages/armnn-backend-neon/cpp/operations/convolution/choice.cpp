@@ -73,11 +73,11 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
   const int64_t pixels = w.batch * w.height * w.width;
   costs::Work work;
   if (is_rounded) {
-    work = rounded_gemm_work(rows, layout, pixels, kernels);
+    work = rounded_gemm_work(rows, layout, are_pixels(w), pixels, kernels);
   } else if (are_pixels(w) && are_dots(layout, kernels)) {
     work = dots_work(rows, layout, kernels).add(costs::operation, 1.0);
   } else {
-    work = gemm_work(rows, with_paired_tail(layout, kernels), kernels);
+    work = gemm_work(rows, with_paired_tail(layout, kernels), are_pixels(w), kernels);
   }
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
   if (!are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps));

@@ -130,7 +130,7 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
 Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   const Kernels &kernels = setup.kernels;
   const int64_t columns = layout.columns;
-  const double one_ns = setup.machine().ns_of(gemm_work(rows, layout, kernels));
+  const double one_ns = setup.machine().ns_of(gemm_work(rows, layout, true, kernels));
   const int32_t threads = setup.threads_for(one_ns * static_cast<double>(repeats));
   const int64_t tiles = ratio_up(rows, kernels.rows);
   const int64_t panels = ratio_up(columns, kernels.columns);
@@ -226,8 +226,8 @@ class Gemm final : public WithEpilogue {
       rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
     }
     const int64_t rounded_rows = is_left_rounded_ ? 0 : shape_.rows;
-    work = scaled(is_rounded ? rounded_gemm_work(shape_.rows, layout, rounded_rows, setup.kernels)
-                             : gemm_work(shape_.rows, layout, setup.kernels),
+    work = scaled(is_rounded ? rounded_gemm_work(shape_.rows, layout, true, rounded_rows, setup.kernels)
+                             : gemm_work(shape_.rows, layout, true, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
     kernel = "gemm" + recipe_of(panels_);
     packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe, shape_.right_places);

@@ -110,8 +110,8 @@ bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, co
     /* Who named a level that was not measured wants it. */
     if (!costs::knows_tile_registers()) return true;
     constexpr int64_t kRows = 256; /* beside which weights that are read count little */
-    const costs::Work in_tiles = rounded_gemm_work(kRows, layout, is_left_rounded ? 0 : kRows, kernels);
-    return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(kRows, with_paired_tail(layout, kernels), kernels));
+    const costs::Work in_tiles = rounded_gemm_work(kRows, layout, true, is_left_rounded ? 0 : kRows, kernels);
+    return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(kRows, with_paired_tail(layout, kernels), true, kernels));
   }
   const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::rounded];
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];

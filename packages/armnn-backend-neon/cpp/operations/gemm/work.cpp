@@ -9,6 +9,17 @@
 namespace cpuacc {
 namespace {
 
+/* Whether all tiles have about as many rows, else the last one has what is left. */
+bool are_shared_out(const Products &p) {
+  return p.has_even_rows && static_cast<double>(p.rows) > costs::kPairedRegisters;
+}
+
+/* Rows of a tile over such panels. */
+int64_t tile_rows(const Products &p, const PanelWidth &panel, const Kernels &kernels) {
+  const bool is_taller = are_shared_out(p) && panel.registers <= 1.0 && kernels.rows < costs::kInFlight;
+  return is_taller ? kernels.rows * kernels.columns / kernels.lanes : kernels.rows;
+}
+
 /* Tiles of so many rows, over panels of one width, of which half a register is paired or not. */
 void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows, const PanelWidth &panel,
                const Kernels &kernels) {
@@ -16,7 +27,7 @@ void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows,
   const double whole = std::floor(panel.registers);
   const double half = std::ceil(panel.registers) - whole;
   const double sums = static_cast<double>(rows) * (whole + half);
-  const bool has_two_sums = !p.is_in_order && sums <= costs::kPairedRegisters;
+  const bool has_two_sums = sums <= costs::kPairedRegisters && !are_shared_out(p);
   const double all = tiles * panel.count;
   const double row_steps = all * static_cast<double>(p.taps * p.depth * rows);
   const double missing = std::max(0.0, (has_two_sums ? 0.5 : 1.0) * costs::kInFlight - sums);
@@ -33,12 +44,23 @@ void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows,
 
 void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, const Kernels &kernels) {
   const auto count = static_cast<double>(p.count);
-  add_tiles(work, p, count * static_cast<double>(p.rows / kernels.rows), kernels.rows, panel, kernels);
-  add_tiles(work, p, count, p.rows % kernels.rows, panel, kernels);
+  if (p.rows == 0) return;
+  const int64_t most = tile_rows(p, panel, kernels);
+  const int64_t tiles = ratio_up(p.rows, most);
+  const int64_t rows = are_shared_out(p) ? p.rows / tiles : most;
+  const int64_t left = p.rows - tiles * rows; /* negative: the last tile has so many fewer */
+  if (left >= 0) {
+    add_tiles(work, p, count * static_cast<double>(left), rows + 1, panel, kernels);
+    add_tiles(work, p, count * static_cast<double>(tiles - left), rows, panel, kernels);
+  } else {
+    add_tiles(work, p, count * static_cast<double>(tiles - 1), rows, panel, kernels);
+    add_tiles(work, p, count, rows + left, panel, kernels);
+  }
   if (!p.is_cold) return;
   const bool is_wide = panel.registers > 1.0;
-  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step,
-           count * panel.count * static_cast<double>(p.taps * p.depth));
+  const double steps = count * panel.count * static_cast<double>(p.taps * p.depth);
+  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step, steps)
+      .add(costs::awaited_step, (is_wide ? steps : 0.5 * steps) / static_cast<double>(p.rows));
 }
 
 }  // namespace
@@ -64,8 +86,8 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
   return work;
 }
 
-costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels) {
-  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, false, true, layout.has_paired_tail};
+costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels) {
+  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, has_even_rows, true, layout.has_paired_tail};
   return product_work(products, kernels).add(costs::operation, 1.0);
 }
 
@@ -73,6 +95,10 @@ void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const
   if (numbers.of_block * static_cast<int64_t>(sizeof(float)) <= costs::machine(kernels.lanes).caches.first) return;
   const int64_t panels = ratio_up(columns, kernels.columns);
   work.add(costs::reread_line, static_cast<double>(numbers.of_all * panels) / costs::kFloatsPerLine);
+}
+
+bool stay_between_blocks(int64_t numbers, const Kernels &kernels) {
+  return numbers * static_cast<int64_t>(sizeof(float)) <= costs::machine(kernels.lanes).caches.second;
 }
 
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes) {
@@ -84,8 +110,9 @@ costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t
       .add(costs::tile_register_stored, tiles);
 }
 
-costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels) {
-  costs::Work work = gemm_work(rows, layout, kernels);
+costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, int64_t rounded_rows,
+                              const Kernels &kernels) {
+  costs::Work work = gemm_work(rows, layout, has_even_rows, kernels);
   if (kernels.begin_tiles_bfloat16 != nullptr && rows >= costs::kTileRegisterRows) {
     for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::broadcast, costs::wait,
                                    costs::tile, costs::stored}) {
@@ -98,7 +125,8 @@ costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t 
     work.counts[unit] = 0.0;
   }
   /* Two numbers at a time. */
-  for (const costs::Unit unit : {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step}) {
+  for (const costs::Unit unit :
+       {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step, costs::awaited_step}) {
     work.counts[unit] *= 0.5;
   }
   return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));

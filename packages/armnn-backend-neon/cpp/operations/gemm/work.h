@@ -16,7 +16,7 @@ struct Products {
   int64_t depth;
   int64_t columns;
   int64_t count;
-  bool is_in_order; /* as in TileOf */
+  bool has_even_rows; /* they begin at equal distances, as those of matrices do */
   bool is_cold; /* their weights were not read just before */
   bool has_paired_tail; /* as in TileOf */
 };
@@ -43,11 +43,15 @@ struct Reread {
 /* Those that the first cache does not keep from one panel to the next. */
 void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const Kernels &kernels);
 
+/* Whether so many transformed weights are near when the next block of rows reads them. */
+bool stay_between_blocks(int64_t numbers, const Kernels &kernels);
+
 /* A gemm of so many rows. */
-costs::Work gemm_work(int64_t rows, const WeightLayout &layout, const Kernels &kernels);
+costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
 /* The same in bfloat16, in tile registers where the level has them. Args: rounded_rows: of so much depth that are rounded before. */
-costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, int64_t rounded_rows, const Kernels &kernels);
+costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, int64_t rounded_rows,
+                              const Kernels &kernels);
 
 /* Products in tile registers of rows of taps * depth * number_bytes bytes. */
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes);

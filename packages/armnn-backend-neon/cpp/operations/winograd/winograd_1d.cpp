@@ -362,7 +362,7 @@ costs::Work winograd_1d_work(const Windows &w, const WeightLayout &layout, const
       const Products products{lines * here, axes.taps, layout.depth, layout.columns, points, true, is_cold, false};
       work.add(product_work(products, kernels));
       transformed += (lines + axes.halo()) * here;
-      is_cold = false;
+      is_cold = !stay_between_blocks(points * axes.taps * layout.depth * layout.columns, kernels);
     }
   }
   const int64_t numbers = points * block.tiles * (block.lines + axes.halo()) * line_of(layout.depth);
