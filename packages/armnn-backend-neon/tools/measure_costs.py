@@ -99,7 +99,7 @@ def recounted(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for place, row in enumerate(rows):
         is_named = not row["layer"].startswith(("depthwise", "bytes"))
         kernel = row["kernel"] if is_named else "plain"
-        groups.setdefault((kernel, "rounded" in row["work"]), []).append(place)
+        groups.setdefault((kernel, _belongs(row["kernel"], fast_math=True)), []).append(place)
     for (kernel, fast_math), places in groups.items():
         shapes = [_shape(rows[place]["layer"]) for place in places]
         again = measure(shapes, (kernel,), rounds=1, fast_math=fast_math)
@@ -151,7 +151,11 @@ def _random_rows(width: int, rounds: int) -> Iterator[Measured]:
     found: dict[tuple[Shape, bool], dict[str, list[Measured]]] = {layer: {} for layer in layers}
     for _ in range(PASSES):
         for (shape, fast_math), by_kernel in found.items():
-            names = [k for k in kernels_of(shape, fast_math=fast_math) if _belongs(k, fast_math)]
+            names = [
+                k
+                for k in kernels_of(shape, fast_math=fast_math)
+                if _belongs(k, fast_math=fast_math)
+            ]
             rows = measure([shape, shape], names, rounds=rounds, fast_math=fast_math)
             # The second of two equal layers.
             for row in {row.kernel: row for row in rows}.values():
@@ -177,7 +181,7 @@ def _random_rows_of_bytes(rounds: int) -> Iterator[Measured]:
     yield from map(_median, zip(*passes, strict=True))
 
 
-def _belongs(kernel: str, fast_math: bool) -> bool:
+def _belongs(kernel: str, *, fast_math: bool) -> bool:
     return kernel.endswith("bfloat16") == fast_math
 
 
