@@ -118,8 +118,8 @@ CPUACC_INLINE void add_small_window(Floats *sums, Line line, int64_t line_step, 
 /* The same of any window: each line of weights is read again. Args: lines: those of a window that is not square. */
 template <typename Block, bool kIsSquare, typename Number, typename Lanes>
 CPUACC_INLINE void add_window(Floats *sums, const Number *input, int64_t line_step, int64_t pixel_step,
-                                    const float *weights, int64_t step, int64_t c, const bool *is_there,
-                                    const bool *is_line_there, Range lines, const Lanes &lanes) {
+                              const float *weights, int64_t step, int64_t c, const bool *is_there,
+                              const bool *is_line_there, Range lines, const Lanes &lanes) {
   constexpr int W = Block::kWidth;
   Floats pixels[Block::kLoads];
   const auto read = [&](int64_t i) __attribute__((always_inline)) {
@@ -181,7 +181,7 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
       add_small_window<Block>(sums, line, line_step, weights + c, step, is_there, is_line_there, lanes);
     } else {
       add_window<Block, kIsSquare>(sums, input, line_step, pixel_step, weights, step, c, is_there, is_line_there,
-                                         lines, lanes);
+                                   lines, lanes);
     }
     finish(d.function, sums);
     CPUACC_UNROLL for (int r = 0; r < Block::kRows; ++r) {
