@@ -28,34 +28,28 @@ constexpr int kTileRowsOf = V == 1 && kRows < 8 ? kRows * kVectors : kRows;
 class LinesAhead {
  public:
   template <typename Number>
-  CPUACC_INLINE explicit LinesAhead(const GemmRowsOf<Number> &g)
+  explicit LinesAhead(const GemmRowsOf<Number> &g)
       : next_(reinterpret_cast<const char *>(g.ahead)),
         end_(next_ + g.ahead_bytes),
         second_(g.count <= kRows ? kLine : 0) {}
 
-  /* For one tile. Where nothing is left, it fetches the first line of B again and again: a condition takes longer. */
-  CPUACC_INLINE void begin_tile(const void *b) {
-    is_left_ = next_ < end_;
-    at_ = is_left_ ? next_ : static_cast<const char *>(b);
-    step_ = is_left_ ? kLine + second_ : 0;
+  /* How many tiles fetch the rest, each of which fetches so many times. */
+  int64_t tiles_left(int64_t times) const {
+    const int64_t bytes = times * (kLine + second_);
+    return next_ < end_ && bytes > 0 ? (end_ - next_ + bytes - 1) / bytes : 0;
   }
 
   CPUACC_INLINE void fetch() {
-    __builtin_prefetch(at_, 0, 2);
-    __builtin_prefetch(at_ + second_, 0, 2);
-    at_ += step_;
+    __builtin_prefetch(next_, 0, 2);
+    __builtin_prefetch(next_ + second_, 0, 2);
+    next_ += kLine + second_;
   }
-
-  CPUACC_INLINE void end_tile() { next_ = is_left_ ? at_ : next_; }
 
  private:
   static constexpr int64_t kLine = 64;
   const char *next_;
   const char *end_;
   int64_t second_; /* from the first line of a row to the other one; 0: it is the same */
-  const char *at_ = nullptr;
-  int64_t step_ = 0;
-  bool is_left_ = false;
 };
 
 /* What follows sums that went through memory: all that registers do not do. */
@@ -134,23 +128,30 @@ CPUACC_INLINE void finish_tile(const TileOutput &tile, const Last &last, const I
   store_as<kHasBfloat16>(tile, last, sums, Known<Function::hard_swish>{0.0f, 0.0f});
 }
 
-/* R rows each of so many tiles. Args: tile: where the first one goes. Returns: what is left to fetch. */
-template <int R, int V, typename AllSums, bool kHasBfloat16, typename Number, typename Last>
-LinesAhead tiles_of(const GemmRowsOf<Number> &g, TileOutput tile, const Number *first, int64_t tiles, Last last,
-                    LinesAhead ahead) {
+/* R rows each of so many tiles. What fetches is a function of its own: two lines for each k take registers and a fifth of
+ * the loads, which is what a tile waits for where another thread shares its core.
+ *
+ * Args: begin: where the first one goes.
+ */
+template <bool kFetches, int R, int V, typename AllSums, bool kHasBfloat16, typename Number, typename Last>
+void tiles_of(const GemmRowsOf<Number> &g, const TileOutput &begin, const Number *first, int64_t tiles, Last last,
+              LinesAhead &lines) {
   constexpr int64_t kSteps = AllSums::kSteps;
-  const InRegisters function(tile);
+  const InRegisters function(begin);
   const int64_t step = g.step;
+  TileOutput tile = begin; /* in registers, as a copy of one's own */
+  LinesAhead ahead = lines;
   for (; tiles > 0; --tiles, first += R * step, move_down<kHasBfloat16>(tile, R)) {
     AllSums sums;
     sums.clear();
-    ahead.begin_tile(g.b);
     const Number *b = g.b;
     for (int64_t t = 0; t < g.taps; ++t) {
       RowsAtSteps<R, Number> a(first + t * g.tap_step, step);
       int64_t k = 0;
       for (; k + kSteps <= g.depth; k += kSteps, b += kSteps * kColumns) {
-        CPUACC_UNROLL for (int i = 0; i < AllSums::kLines; ++i) ahead.fetch();
+        if constexpr (kFetches) {
+          CPUACC_UNROLL for (int i = 0; i < AllSums::kLines; ++i) ahead.fetch();
+        }
         sums.add(a, 0, b);
         a.advance(kSteps);
       }
@@ -161,27 +162,41 @@ LinesAhead tiles_of(const GemmRowsOf<Number> &g, TileOutput tile, const Number *
         }
       }
     }
-    ahead.end_tile();
     Floats all[R][V];
     sums.to_registers(all);
     finish_tile<kHasBfloat16>(tile, last, function, all);
   }
-  return ahead;
+  if constexpr (kFetches) lines = ahead;
 }
 
 template <bool kHasBfloat16, int V, typename Kind, typename Number, typename Last, int... R>
 void rows_of(const GemmRowsOf<Number> &g, const Last &last, std::integer_sequence<int, R...>) {
-  using Tiles = LinesAhead (*)(const GemmRowsOf<Number> &, TileOutput, const Number *, int64_t, Last, LinesAhead);
-  static constexpr Tiles kOfRows[] = {
-      tiles_of<R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
-  const int64_t tiles = (g.count + kTileRowsOf<V> - 1) / kTileRowsOf<V>;
-  const int64_t rows = g.count / tiles;
-  const int64_t taller = g.count % tiles; /* tiles with a row more, which are the first ones */
+  using Tiles = void (*)(const GemmRowsOf<Number> &, const TileOutput &, const Number *, int64_t, Last, LinesAhead &);
+  static constexpr Tiles kPlain[] = {
+      tiles_of<false, R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
+  static constexpr Tiles kFetching[] = {
+      tiles_of<true, R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
+  using AnySums = typename Kind::template Of<1, V>;
   LinesAhead ahead(g);
-  if (taller > 0) ahead = kOfRows[rows](g, g, g.a, taller, last, ahead);
-  TileOutput rest = g;
-  move_down<kHasBfloat16>(rest, taller * (rows + 1));
-  kOfRows[rows - 1](g, rest, g.a + taller * (rows + 1) * g.step, tiles - taller, last, ahead);
+  TileOutput tile = g;
+  const Number *a = g.a;
+  const auto compute = [&](const Tiles(&of_rows)[sizeof...(R)], int64_t rows, int64_t tiles) {
+    if (tiles <= 0) return;
+    of_rows[rows - 1](g, tile, a, tiles, last, ahead);
+    move_down<kHasBfloat16>(tile, tiles * rows);
+    a += tiles * rows * g.step;
+  };
+  const int64_t fetches = g.taps * (g.depth / AnySums::kSteps) * AnySums::kLines; /* of a tile */
+  const auto compute_all = [&](int64_t rows, int64_t tiles) {
+    const int64_t left = ahead.tiles_left(fetches);
+    const int64_t fetching = left < tiles ? left : tiles;
+    compute(kFetching, rows, fetching);
+    compute(kPlain, rows, tiles - fetching);
+  };
+  const int64_t tiles = (g.count + kTileRowsOf<V> - 1) / kTileRowsOf<V>;
+  const int64_t taller = g.count % tiles; /* tiles with a row more, which are the first ones */
+  compute_all(g.count / tiles + 1, taller);
+  compute_all(g.count / tiles, tiles - taller);
 }
 
 template <bool kHasBfloat16, int V, typename Number>
