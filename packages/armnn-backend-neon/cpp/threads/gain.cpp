@@ -30,7 +30,8 @@ void ThreadGain::enter(Phase phase) {
 void ThreadGain::note(double ns) {
   ++runs_;
   spent_ns_ += ns;
-  best_ns_ = runs_ == 1 ? ns : std::min(best_ns_, ns);
+  const bool is_first = runs_ == 1 || (phase_ == Phase::alone && runs_ % kTried == 1); /* of those that are compared */
+  best_ns_ = is_first ? ns : std::min(best_ns_, ns);
   switch (phase_) {
     case Phase::warms_up:
       if (runs_ < kWarmUps) return;
@@ -42,8 +43,14 @@ void ThreadGain::note(double ns) {
       alone_ns_ = best_ns_;
       return enter(Phase::shared);
     case Phase::shared: return note_shared(ns);
+    case Phase::doubts:
+      if (runs_ < kMeasured) return;
+      alone_ns_ = best_ns_;
+      if (slow_ns_ <= kSlow * alone_ns_) return enter(Phase::shared);
+      stay_ns_ = before_doubts_ns_ > kMostStayNs ? kLeastStayNs : std::clamp(2.0 * stay_ns_, kLeastStayNs, kMostStayNs);
+      return enter(Phase::alone);
     case Phase::alone:
-      if (spent_ns_ < stay_ns_) return;
+      if (spent_ns_ < stay_ns_ || runs_ % kTried != 0) return;
       alone_ns_ = best_ns_;
       return enter(Phase::tries);
     case Phase::tries:
@@ -56,10 +63,12 @@ void ThreadGain::note(double ns) {
 }
 
 void ThreadGain::note_shared(double ns) {
-  slow_ = ns > kSlow * alone_ns_ ? slow_ + 1 : 0;
+  const bool is_slow = ns > kSlow * alone_ns_;
+  slow_ns_ = slow_ == 0 ? ns : std::min(slow_ns_, ns);
+  slow_ = is_slow ? slow_ + 1 : 0;
   if (slow_ == kSlowInARow) {
-    stay_ns_ = spent_ns_ > kMostStayNs ? kLeastStayNs : std::clamp(2.0 * stay_ns_, kLeastStayNs, kMostStayNs);
-    return enter(Phase::alone);
+    before_doubts_ns_ = spent_ns_;
+    return enter(Phase::doubts);
   }
   if (spent_ns_ < kRefreshNs) return;
   /* What a run took alone may have been measured in a slow minute. */

@@ -11,8 +11,9 @@ namespace cpuacc {
  * The price of sharing changes. On one virtual machine a cache line took 80 ns to another CPU and back, and 450 ns some
  * seconds later, when the host ran the two CPUs elsewhere. A program of many short loops then takes almost twice as
  * long with two threads as with one. So two runs are timed on one thread. When shared runs repeatedly take longer,
- * the next runs use one thread for a while; after that some are shared again. Results have the same bits with any
- * number of threads.
+ * two more are, as the host may have slowed down both kinds since; if shared ones do take longer, the next runs use one
+ * thread for a while; after that some are shared again. What is compared are the best of few runs of the same moment:
+ * the best of many would be the luckiest. Results have the same bits with any number of threads.
  */
 class ThreadGain {
  public:
@@ -21,7 +22,7 @@ class ThreadGain {
    */
   bool is_timed() const { return phase_ != Phase::too_short; }
   /* Whether the next run uses the calling thread only. */
-  bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::alone; }
+  bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::doubts || phase_ == Phase::alone; }
   void begin() { start_ = Clock::now(); }
   void end() { note(std::chrono::duration<double, std::nano>(Clock::now() - start_).count()); }
   /* What a run took. */
@@ -34,6 +35,7 @@ class ThreadGain {
     too_short, /* for good */
     measures, /* some runs alone */
     shared,
+    doubts, /* some runs alone, beside shared ones that took long */
     alone,
     tries /* shared again */
   };
@@ -46,6 +48,8 @@ class ThreadGain {
   int slow_ = 0; /* shared ones in a row that took longer than alone */
   double best_ns_ = 0.0; /* of this phase */
   double spent_ns_ = 0.0; /* in this phase */
+  double slow_ns_ = 0.0; /* what the best of the slow ones took */
+  double before_doubts_ns_ = 0.0; /* spent in the phase of these */
   double alone_ns_ = 0.0; /* what a run alone took */
   double stay_ns_ = 0.0; /* how long runs stay alone */
   Clock::time_point start_;
