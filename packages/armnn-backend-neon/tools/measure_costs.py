@@ -39,14 +39,18 @@ from armnn_backend_neon.tuning import (
     rows_of_bytes,
 )
 
-RANDOM = {16: 850, 8: 120, 4: 120}
-"""Layers beside those of ``armnn tune --machine``, by the floats in a register."""
-RANDOM_BFLOAT16 = {16: 150, 8: 0, 4: 0}
-"""Layers by kernels in bfloat16 only."""
+RANDOM = 120
+"""Layers beside those of ``armnn tune --machine``."""
+RANDOM_OF_BEST = 850
+"""The same for this machine's best level, which all processes on such machines use."""
+RANDOM_BFLOAT16 = 150
+"""Layers of the best level by kernels in bfloat16 only."""
 RANDOM_OF_BYTES = 90
 """Layers of bytes; a third are depthwise."""
 PASSES = 3
 """Over the random layers, minutes apart, each in memory elsewhere and beside other work."""
+SLOW = 2.0
+"""Kernels that took longer than this times a layer's least in the first pass have no other."""
 NEAR = 1.3
 """Kernels that take longer than this times the fastest one of a layer are no choice to learn."""
 FOLDER = Path(__file__).resolve().parents[1] / "costs"
@@ -61,6 +65,7 @@ def main() -> int:
     arguments.add_argument("name", help="of the file")
     arguments.add_argument("--rounds", type=int, default=12, help="runs of each layer")
     arguments.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    arguments.add_argument("--best", action="store_true", help=argparse.SUPPRESS)
     arguments.add_argument("--bytes", action="store_true", help=argparse.SUPPRESS)
     arguments.add_argument("--recount", action="store_true", help="the work of measured layers")
     options = arguments.parse_args()
@@ -72,7 +77,8 @@ def main() -> int:
         path.write_text(_text(_recounted_file(json.loads(path.read_text()))), encoding="utf-8")
         return 0
     if options.here:
-        json.dump(_measured(options.rounds, only_bytes=options.bytes), sys.stdout)
+        measured = _of_bytes(options.rounds) if options.bytes else _of_level(options)
+        json.dump(measured, sys.stdout)
         return 0
     sections = list(_sections(options.name, options.rounds))
     path = FOLDER / f"{options.name}.json"
@@ -82,14 +88,26 @@ def main() -> int:
     return 0
 
 
-def _measured(rounds: int, *, only_bytes: bool) -> dict[str, Any]:
+def _of_bytes(rounds: int) -> dict[str, Any]:
+    """Return the times of the level in use for layers of bytes."""
+    return {"rows": _kept_of_level([*rows_of_bytes(rounds), *_random_rows_of_bytes(rounds)])}
+
+
+def _of_level(options: argparse.Namespace) -> dict[str, Any]:
     """Return the times of the level in use."""
-    found = rows_of_bytes(rounds) if only_bytes else measured_rows(rounds)
-    found += _random_rows_of_bytes(rounds)
-    found += [] if only_bytes else _random_rows(lanes(), rounds)
+    found = [*measured_rows(options.rounds), *_random_rows_of_bytes(options.rounds)]
+    count = RANDOM_OF_BEST if options.best else RANDOM
+    has_bfloat16 = any(_belongs(row.kernel, fast_math=True) for row in found)
+    layers = [(shape, False) for shape in random_shapes(count, seed=1001)]
+    if options.best and has_bfloat16:
+        layers += [(shape, True) for shape in random_shapes(RANDOM_BFLOAT16, seed=1002)]
+    found += _random_rows(layers, options.rounds)
+    return {"lanes": lanes(), "known": known_ns(), "rows": _kept_of_level(found)}
+
+
+def _kept_of_level(rows: Sequence[Measured]) -> list[dict[str, Any]]:
     level = {"level": os.environ[LEVEL]}
-    rows = [{**_kept(row), **(level if row.shape.is_of_bytes else {})} for row in found]
-    return {"rows": rows} if only_bytes else {"lanes": lanes(), "known": known_ns(), "rows": rows}
+    return [{**_kept(row), **(level if row.shape.is_of_bytes else {})} for row in rows]
 
 
 def recounted(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -144,24 +162,29 @@ def _shape(layer: str) -> Shape:
     return Shape((height, width), channels, outputs, (tall, wide), stride, **kinds)
 
 
-def _random_rows(width: int, rounds: int) -> Iterator[Measured]:
-    """Yield the good kernels of each random layer."""
-    layers = [(shape, False) for shape in random_shapes(RANDOM[width], seed=1001)]
-    layers += [(shape, True) for shape in random_shapes(RANDOM_BFLOAT16[width], seed=1002)]
+def _random_rows(layers: Sequence[tuple[Shape, bool]], rounds: int) -> Iterator[Measured]:
+    """Yield the good kernels of each layer, with fast math or without."""
     found: dict[tuple[Shape, bool], dict[str, list[Measured]]] = {layer: {} for layer in layers}
     for _ in range(PASSES):
         for (shape, fast_math), by_kernel in found.items():
-            names = [
-                k
-                for k in kernels_of(shape, fast_math=fast_math)
-                if _belongs(k, fast_math=fast_math)
-            ]
+            names = _worth_measuring(shape, by_kernel, fast_math=fast_math)
             rows = measure([shape, shape], names, rounds=rounds, fast_math=fast_math)
             # The second of two equal layers.
             for row in {row.kernel: row for row in rows}.values():
                 by_kernel.setdefault(row.kernel, []).append(row)
     for by_kernel in found.values():
         yield from _near_the_fastest([_median(rows) for rows in by_kernel.values()])
+
+
+def _worth_measuring(
+    shape: Shape, by_kernel: Mapping[str, Sequence[Measured]], *, fast_math: bool
+) -> list[str]:
+    """Return the kernels of a layer's next pass."""
+    if not by_kernel:
+        names = kernels_of(shape, fast_math=fast_math)
+        return [name for name in names if _belongs(name, fast_math=fast_math)]
+    least = min(rows[0].ns for rows in by_kernel.values())
+    return [name for name, rows in by_kernel.items() if rows[0].ns <= SLOW * least]
 
 
 def _random_rows_of_bytes(rounds: int) -> Iterator[Measured]:
@@ -217,7 +240,8 @@ def _sections(name: str, rounds: int) -> list[dict[str, Any]]:
         for level in str(CpuAccBackend().devices()[0].info[f"{LEVEL} may be"]).split(", "):
             width = _width_of(level)
             print(f"{level}, {width} floats in a register", file=sys.stderr, flush=True)
-            asked = (name, "--rounds", str(rounds), "--here")
+            asked = [name, "--rounds", str(rounds), "--here"]
+            asked += [] if found else ["--best"]
             if width in found:
                 found[width]["rows"] += _child(level, *asked, "--bytes")["rows"]
             else:

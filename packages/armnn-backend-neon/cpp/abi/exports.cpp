@@ -228,7 +228,7 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &
       threads_(std::to_string(defaults.threads == 0 ? cpuacc::default_threads() : defaults.threads)),
       levels_(levels_here()),
       fingerprint_(std::string(kernels.name) + ", costs " + cpuacc::costs::digest()),
-      costs_(cpuacc::costs::origin()),
+      costs_(cpuacc::costs::origin(kernels.lanes)),
       lanes_(std::to_string(kernels.lanes)) {
   const armnn_string level = text(kernels.name, std::strlen(kernels.name));
   cpu.header = ARMNN_HEADER(ARMNN_DEVICE);

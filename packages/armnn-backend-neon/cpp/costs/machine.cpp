@@ -100,7 +100,8 @@ class Chosen {
     return machines_[lanes >= kLanes[0] ? 0 : lanes >= kLanes[1] ? 1 : 2];
   }
 
-  std::string origin;
+  std::string origin_of(int64_t lanes) const { return file_.empty() ? "built in, of " + of(lanes).cpu : file_; }
+
   uint64_t hash = 14695981039346656037u; /* FNV-1a */
 
  private:
@@ -111,7 +112,7 @@ class Chosen {
       throw std::runtime_error("the costs of " + called + " cannot be used: " + error.what() +
                                "; `armnn tune --machine -o FILE` writes such a file");
     }
-    origin = called;
+    file_ = called;
   }
 
   /* A home may be shared by machines of several kinds: what was kept is for one of them. */
@@ -129,7 +130,7 @@ class Chosen {
     }
     if (kept.empty() || kept.front().cpu != cpu_name()) return false;
     take(kept, nullptr);
-    origin = path;
+    file_ = path;
     return true;
   }
 
@@ -140,7 +141,6 @@ class Chosen {
       for (Machine &machine : read_machines(text)) built_in.push_back(std::move(machine));
     }
     take(built_in, &caches);
-    origin = "built in, of " + machines_.front().cpu;
   }
 
   void take(const std::vector<Machine> &machines, const Caches *caches) {
@@ -166,6 +166,7 @@ class Chosen {
   }
 
   std::vector<Machine> machines_; /* by kLanes */
+  std::string file_; /* that they are from; empty: built in */
 };
 
 const Chosen &chosen() {
@@ -233,7 +234,7 @@ const Machine &machine(int64_t lanes) { return chosen().of(lanes); }
 
 bool knows_tile_registers() { return machine(kLanes[0]).ns[tile_register_product] > 0.0; }
 
-std::string origin() { return chosen().origin; }
+std::string origin(int64_t lanes) { return chosen().origin_of(lanes); }
 
 std::string digest() {
   char text[2 * sizeof(uint64_t) + 1];

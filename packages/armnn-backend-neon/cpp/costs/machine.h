@@ -45,8 +45,8 @@ bool knows_tile_registers();
 /* Of all times and caches; programs depend on it. */
 std::string digest();
 
-/* Where the times are from, in words. */
-std::string origin();
+/* Where the times for registers of so many lanes are from, in words. */
+std::string origin(int64_t lanes);
 
 /* Reads a file of costs. Throws std::runtime_error, with the line. */
 std::vector<Machine> read_machines(const std::string &text);
