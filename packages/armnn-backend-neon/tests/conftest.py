@@ -24,6 +24,8 @@ Array: TypeAlias = NDArray[Any]
 BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/levels.py"))
 COSTS = tempfile.TemporaryDirectory(prefix="armnn-costs-")
 """Has the costs by which all tests choose kernels; it goes with the process."""
+COSTS_OF = "AMD EPYC, family 25, model 17"
+"""Whose they are: a Zen 4, which has registers of every width."""
 
 # Where the kernel says what an Arm CPU has: the words of getauxval, and the bits of each.
 AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
@@ -32,12 +34,13 @@ AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "b
 def pytest_configure() -> None:
     """Choose kernels by the same costs on every CPU.
 
-    They are those of the first measured CPU, but rounding to bfloat16 takes no time: each product
-    that may be rounded is, where the level multiplies bfloat16.
+    They are those of one CPU, but rounding to bfloat16 takes no time: each product that may be
+    rounded is, where the level multiplies bfloat16.
     """
     tables = Path(__file__).resolve().parents[1] / "cpp" / "costs" / "tables.h"
-    first = tables.read_text().partition("    ,\n")[0]
-    lines = re.findall(r'^    "(.*)\\n"$', first, re.MULTILINE)
+    texts = tables.read_text().split("    ,\n")
+    (text,) = (text for text in texts if f'"cpu {COSTS_OF}\\n"' in text)
+    lines = re.findall(r'^    "(.*)\\n"$', text, re.MULTILINE)
     text = re.sub(r"^rounded .*$", "rounded 0", "\n".join(lines), flags=re.MULTILINE)
     path = Path(COSTS.name, "costs")
     path.write_text(text + "\n", encoding="utf-8")
