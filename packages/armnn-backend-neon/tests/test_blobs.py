@@ -150,7 +150,7 @@ def test_weights_are_stored_packed_and_not_a_second_time(tmp_path: Path) -> None
 
 
 def test_weights_that_become_floats_are_stored_as_steps(tmp_path: Path) -> None:
-    """Each of two threads may have too few rows for that, where a tile has six."""
+    """Two threads may have too few rows each."""
     outcomes(wide(), tmp_path / "cache", NumberOfThreads="1")
     assert stored(tmp_path / "cache").stat().st_size < 1.5 * 2 * 160 * 160
 

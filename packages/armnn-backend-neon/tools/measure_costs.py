@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def _of_bytes(rounds: int) -> dict[str, Any]:
-    """Return the times of the level in use for layers of bytes."""
+    """Return the level's times for layers of bytes."""
     return {"rows": _kept_of_level([*rows_of_bytes(rounds), *_random_rows_of_bytes(rounds)])}
 
 
@@ -163,7 +163,10 @@ def _shape(layer: str) -> Shape:
 
 
 def _random_rows(layers: Sequence[tuple[Shape, bool]], rounds: int) -> Iterator[Measured]:
-    """Yield the good kernels of each layer, with fast math or without."""
+    """Yield the good kernels of layers.
+
+    Each is a layer and whether fast math counts.
+    """
     found: dict[tuple[Shape, bool], dict[str, list[Measured]]] = {layer: {} for layer in layers}
     for _ in range(PASSES):
         for (shape, fast_math), by_kernel in found.items():

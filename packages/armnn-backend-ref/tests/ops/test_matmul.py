@@ -194,7 +194,10 @@ def test_einsum_keeps_long_integers_exact(compute):
 
 @pytest.mark.parametrize("types", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
 def test_products_of_small_integers_agree_with_onnxruntime(compute, onnx_run, types):
-    """onnxruntime's products of two pairs saturate in 16 bits on a CPU with AVX2 alone."""
+    """Weights have seven bits.
+
+    onnxruntime adds two products in 16 bits where the CPU has AVX2 alone.
+    """
     rng = np.random.default_rng(22)
     x = rng.integers(np.iinfo(types[0]).min, np.iinfo(types[0]).max, (2, 3, 300), types[0], True)
     y = rng.integers(-64 if types[1] == np.int8 else 0, 64, (300, 5), types[1])
