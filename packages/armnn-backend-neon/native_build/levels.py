@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ROOT / "cpp/kernels"
 DISPATCH = KERNELS / "dispatch.cpp"
 KERNEL_FLAGS = ("-fno-exceptions", "-fno-rtti", "-falign-loops=64")
-"""A loop that begins between two lines of decoded instructions takes up to a tenth longer where
-another thread shares its core (Zen 3)."""
+"""A loop that begins between two lines of decoded instructions takes up to a tenth longer in slow
+minutes of a virtual machine (Zen 3)."""
 NATIVE = "native"
 """Instead of names: the best level of the processor that the build runs on."""
 

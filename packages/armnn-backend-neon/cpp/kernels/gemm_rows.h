@@ -129,7 +129,7 @@ CPUACC_INLINE void finish_tile(const TileOutput &tile, const Last &last, const I
 }
 
 /* R rows each of so many tiles. What fetches is a function of its own: two lines for each k take registers and a fifth of
- * the loads, which is what a tile waits for where another thread shares its core.
+ * the loads, which a tile waits for where a host of virtual machines slows down loads.
  *
  * Args: begin: where the first one goes.
  */

@@ -63,9 +63,8 @@ void ThreadGain::note(double ns) {
 }
 
 void ThreadGain::note_shared(double ns) {
-  const bool is_slow = ns > kSlow * alone_ns_;
   slow_ns_ = slow_ == 0 ? ns : std::min(slow_ns_, ns);
-  slow_ = is_slow ? slow_ + 1 : 0;
+  slow_ = ns > kSlow * alone_ns_ ? slow_ + 1 : 0;
   if (slow_ == kSlowInARow) {
     before_doubts_ns_ = spent_ns_;
     return enter(Phase::doubts);
