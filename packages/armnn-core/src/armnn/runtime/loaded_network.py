@@ -150,13 +150,16 @@ class LoadedNetwork(NetworkFacts):
         """
         if (
             self._is_plain
-            and outputs is None
             and timeout is None
             and cancel is None
             and profiler is None
             and imported is _EMPTY
+            and type(inputs) is dict
         ):
-            made = self._run_again(inputs) if type(inputs) is dict else None
+            if outputs is None:
+                made = self._run_again(inputs)
+            else:
+                made = self._run_again(inputs, outputs, is_checked=False)
             if made is not None:
                 return made
         if type(inputs) is not dict:  # as nearly all are

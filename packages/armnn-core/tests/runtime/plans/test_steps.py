@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.runtime.plans.steps import repeating
+from armnn.runtime.plans.steps import repeating, repeating_into
 
 GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}
 
@@ -62,3 +62,58 @@ def test_other_inputs_are_left_to_a_run_that_checks_them(
     repeat = repeating(read, [(name, np.zeros(3)) for name in names], run, {})
     inputs = {name: GIVEN[name] for name in names} | change
     assert repeat({name: array for name, array in inputs.items() if array is not None}) is None
+
+
+def test_a_run_into_given_arrays_writes_them_and_makes_the_others() -> None:
+    made = [(name, np.zeros(3, np.float32)) for name in "yz"]
+
+    def run() -> None:
+        for factor, (_, target) in enumerate(made, 1):
+            target[...] = factor * read[1]
+
+    read = ("a", np.zeros(3, np.float32))
+    repeat = repeating_into([read], made, run, {"tensor": "y"})
+    target = np.full((3, 2), 9, np.float32)[:, 0]  # no two numbers side by side
+    outputs = repeat({"a": GIVEN["a"]}, {"y": target})
+    assert outputs is not None
+    assert outputs["tensor"] is target
+    np.testing.assert_array_equal(target, GIVEN["a"])
+    np.testing.assert_array_equal(outputs["z"], 2 * GIVEN["a"])
+    assert not np.shares_memory(outputs["z"], made[1][1])
+    in_place = {"a": GIVEN["a"].copy()}
+    assert repeating_into([read], made, run, {})(in_place, {"z": in_place["a"]}) is not None
+    np.testing.assert_array_equal(in_place["a"], 2 * GIVEN["a"])
+
+
+_MEMORY = np.zeros(5, np.float32)
+_CONSTANT = np.zeros(3, np.float32)
+_CONSTANT.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        {"tensor": np.zeros(3, np.float32)},
+        {"y": np.zeros(3, np.float64)},
+        {"y": np.zeros((3, 1), np.float32)},
+        {"y": [0.0, 0.0, 0.0]},
+        {"y": None},
+        {"y": _CONSTANT},
+        {"y": _MEMORY[:3], "z": _MEMORY[2:]},
+        [("y", np.zeros(3, np.float32))],
+    ],
+    ids=["second name", "type", "shape", "list", "None", "read-only", "shared", "no mapping"],
+)
+def test_other_arrays_are_left_to_a_run_that_checks_them(targets: Any) -> None:
+    def run() -> None:
+        raise AssertionError("these arrays are others: nothing is to run")
+
+    made = [(name, np.zeros(3, np.float32)) for name in "yz"]
+    read = [("a", np.zeros(3, np.float32))]
+    repeat = repeating_into(read, made, run, {"tensor": "y"})
+    assert repeat({"a": GIVEN["a"]}, targets) is None
+
+
+def test_other_inputs_are_left_alone_beside_given_arrays_too() -> None:
+    repeat = repeating_into([("a", GIVEN["a"].copy())], [("y", GIVEN["b"])], lambda: None, {})
+    assert repeat({"a": GIVEN["a"].astype(np.float64)}, {"y": GIVEN["b"].copy()}) is None

@@ -44,11 +44,23 @@ class RepeatedRuns:
         self._has_ended = False
 
     def run_again(
-        self, inputs: Inputs, targets: Targets | None = None, control: RunControl | None = None
+        self,
+        inputs: Inputs,
+        targets: Targets | None = None,
+        control: RunControl | None = None,
+        *,
+        is_checked: bool = True,
     ) -> dict[str, NDArray[Any]] | None:
         """Run with an earlier reservation; return None if none fits.
 
-        Without targets and control, what it returns knows the second names of outputs.
+        Without control, and with targets that are not checked, what it returns knows the second
+        names of outputs.
+
+        Args:
+            inputs: By name; not checked.
+            targets: Arrays of the caller's for some outputs.
+            control: What the caller limits.
+            is_checked: Whether the targets are; if not, None is also for those that need it.
         """
         try:
             reservation = self._take()  # the last one used: its memory is in the cache
@@ -57,6 +69,8 @@ class RepeatedRuns:
         try:
             if targets is None and control is None:
                 outputs = reservation.repeat(inputs)
+            elif targets is not None and not is_checked:
+                outputs = reservation.repeat_into(inputs, targets)
             else:
                 outputs = reservation.repeat_with(inputs, targets, control)
         except BaseException:

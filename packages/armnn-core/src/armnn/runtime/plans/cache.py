@@ -243,6 +243,8 @@ class Reservation:
         is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
             alone can run it.
         repeat: If so, runs it again; see :func:`armnn.runtime.plans.steps.repeating`.
+        repeat_into: Likewise, into given arrays; see
+            :func:`armnn.runtime.plans.steps.repeating_into`.
         repeat_with: Likewise; see :class:`armnn.runtime.plans.context.ExecutionContext`.
     """
 
@@ -254,6 +256,7 @@ class Reservation:
         "_plans",
         "is_repeatable",
         "repeat",
+        "repeat_into",
         "repeat_with",
     )
 
@@ -268,7 +271,9 @@ class Reservation:
         self._plans, self._entry, self._plan = plans, entry, entry.plan
         self._context = entry.plan.acquire()
         self._is_held = True
-        self.repeat = self._context.repeating(plans.optimized.aliases.outputs)
+        second_names = plans.optimized.aliases.outputs
+        self.repeat = self._context.repeating(second_names)
+        self.repeat_into = self._context.repeating_into(second_names)
         self.repeat_with = self._context.repeat_with
         self.is_repeatable = (
             entry.rest is None and not looks_at_values and self._context.is_repeatable

@@ -16,7 +16,7 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.steps import BoundSteps, filling, repeating
+from armnn.runtime.plans.steps import BoundSteps, filling, repeating, repeating_into
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Participants, Prepared
     from armnn.optimizer.single_program import ProgramLayer, SingleProgram
     from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.steps import Inputs, Repeat
+    from armnn.runtime.plans.steps import Inputs, Repeat, RepeatInto
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)
@@ -137,6 +137,10 @@ class ExecutionContext:
             second_names: Of outputs; what is returned knows them.
         """
         return repeating(self._read, self._made, self._steps.run, second_names)
+
+    def repeating_into(self, second_names: Mapping[str, str]) -> RepeatInto:
+        """Return the same with arrays for outputs; see :func:`steps.repeating_into`."""
+        return repeating_into(self._read, self._made, self._steps.run, second_names)
 
     def repeat_with(
         self, inputs: Inputs, targets: Targets | None, control: RunControl | None

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from armnn._aliases import empty_aliased
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
@@ -23,11 +26,13 @@ if TYPE_CHECKING:
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
     from armnn.optimizer.single_program import ProgramLayer
+    from armnn.runtime.plans.outputs import Targets
 
 
 Inputs: TypeAlias = "Mapping[str, ArrayLike]"
 Named: TypeAlias = "Sequence[tuple[str, NDArray[Any]]]"
 Repeat: TypeAlias = "Callable[[Inputs], dict[str, NDArray[Any]] | None]"
+RepeatInto: TypeAlias = "Callable[[Inputs, Targets], dict[str, NDArray[Any]] | None]"
 
 
 class BoundSteps:
@@ -196,3 +201,58 @@ def _repeating_one(
         return outputs
 
     return repeat
+
+
+def repeating_into(
+    read: Named, made: Named, run: Callable[[], None], second_names: Mapping[str, str]
+) -> RepeatInto:
+    """Return a function that runs steps on given inputs, into given arrays.
+
+    It takes arrays that are not checked, and returns None before anything ran if these are no
+    arrays for outputs of their first names, may share memory or cannot be written to, or if
+    :func:`filling` says False.
+
+    Args:
+        read: See :func:`repeating`, as for the rest.
+        made: Outputs without a given array get a new one.
+        run: Runs the steps.
+        second_names: Of outputs.
+    """
+    fill = filling(read)
+    names = {name for name, _ in made}
+
+    def fits(given: object, array: NDArray[Any]) -> bool:
+        return (
+            type(given) is np.ndarray
+            and given.dtype is array.dtype
+            and given.shape == array.shape
+            and given.flags.writeable
+        )
+
+    def repeat(inputs: Inputs, targets: Targets) -> dict[str, NDArray[Any]] | None:
+        if type(targets) is not dict or not targets.keys() <= names:
+            return None
+        for name, array in made:
+            if name in targets and not fits(targets[name], array):
+                return None
+        if len(targets) > 1 and _may_share(targets):
+            return None
+        if not fill(inputs):
+            return None
+        run()
+        outputs = empty_aliased(second_names) if second_names else {}
+        for name, array in made:
+            target = targets.get(name)
+            if target is None:
+                outputs[name] = array.copy()
+            else:
+                target[...] = array
+                outputs[name] = target
+        return outputs
+
+    return repeat
+
+
+def _may_share(arrays: Targets) -> bool:
+    """Return whether two arrays share memory, or a look is needed."""
+    return any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2))
