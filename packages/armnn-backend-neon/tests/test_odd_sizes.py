@@ -277,8 +277,9 @@ def test_rows_that_become_shares_together_are_as_alone(
             return network
 
         together = compute(network_of(x), x)
-        for row, shares in zip(x, together, strict=True):
-            np.testing.assert_array_equal(compute(network_of(row[None]), row[None])[0], shares)
+        for at in (0, 7, 8, 12, 18):  # the first, the odd ones, one between, the last
+            row = x[at : at + 1]
+            np.testing.assert_array_equal(compute(network_of(row), row)[0], together[at])
 
 
 @pytest.mark.parametrize("columns", [3, 7, 18, 36, 40])
