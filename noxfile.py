@@ -113,19 +113,10 @@ def tests(session: nox.Session, package: str) -> None:
 def e2e(session: nox.Session) -> None:
     """Run the tests of all distributions, installed from wheels."""
     install_wheels(session, EVERYTHING, *MORE, group="e2e")
-    _install_clients(session)
-    session.run(
-        "pytest",
-        "tests-e2e",
-        "--ignore=tests-e2e/compat",
-        "--ignore=tests-e2e/browser",
-        "--ignore=tests-e2e/scaling",
-        "--ignore=tests-e2e/serving",
-        *WORKERS,
-        "--dist=loadfile",
-        *session.posargs,
-        env=ONE_THREAD_EACH,
-    )
+    _install_programs(session, "clients")
+    others = [f"--ignore=tests-e2e/{name}" for name in ("compat", "browser", "scaling", "serving")]
+    arguments = (*others, *WORKERS, "--dist=loadfile", *session.posargs)
+    session.run("pytest", "tests-e2e", *arguments, env=ONE_THREAD_EACH)
 
 
 @nox.session(default=False)
@@ -196,7 +187,7 @@ def serving(session: nox.Session) -> None:
 def clients(session: nox.Session) -> None:
     """Run onnxruntime's client programs with torch, which e2e replaces."""
     install_wheels(session, EVERYTHING, "armnn-compat", group="e2e")
-    _install_clients(session)
+    _install_programs(session, "clients")
     session.install(*nox.project.dependency_groups(PROJECT, "torch"))
     session.run("pytest", "tests-e2e/test_compat_clients.py", *session.posargs, env=ONE_THREAD_EACH)
 
@@ -474,7 +465,7 @@ def demo(session: nox.Session) -> None:
     # Most of what is installed is never imported, so compiling it in advance takes longer.
     session.env["PIP_NO_COMPILE"] = "1"
     install_wheels(session, *FOR_DEMO, group="demo", folder_of=folder_for_demo)
-    session.install("--no-deps", *nox.project.dependency_groups(PROJECT, "rapidocr"))
+    _install_programs(session, "rapidocr")
     session.run("python", "examples/read_photograph.py", "examples/receipt.jpg")
     fetch = _run(session, "tools/models/fetch.py", "page_orientation", silent=True)
     model, page = str(fetch).splitlines()[-1], Path("examples/page_turned_90.png").absolute()
@@ -495,6 +486,7 @@ def _shared_python(session: nox.Session, environment: str) -> str:
     return str(Path(session.cache_dir).parent.absolute() / name / "bin" / "python")
 
 
-def _install_clients(session: nox.Session) -> None:
+def _install_programs(session: nox.Session, group: str) -> None:
     """Install programs written for other run times, without their dependencies."""
-    session.install("--no-deps", *nox.project.dependency_groups(PROJECT, "clients"))
+    alone = ("--no-deps", "--ignore-requires-python")  # rapidocr-onnxruntime runs on 3.13, too
+    session.install(*alone, *nox.project.dependency_groups(PROJECT, group))

@@ -42,7 +42,7 @@ LARGE = [
 
 
 class Made(NamedTuple):
-    """Inputs of a case, and the sums of each window with the bias."""
+    """Inputs of a case, and its right sums."""
 
     x: NDArray[Any]
     weights: NDArray[Any]

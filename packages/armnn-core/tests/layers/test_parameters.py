@@ -103,7 +103,7 @@ def test_whole_numbers_become_int(said: object, kept: int) -> None:
         ([2], r"is \[2\], expected a whole number$"),
         (np.array([2]), r"is an array of int64\[1\], expected a whole number$"),
         (MAX, "is PoolingAlgorithm.MAX, expected a whole number$"),
-        (np.timedelta64(2), "expected a whole number$"),
+        (np.timedelta64(2, "s"), "expected a whole number$"),
         (2**63, "is 9223372036854775808, expected a number that fits 64 bits"),
         (-(2**63) - 1, "expected a number that fits 64 bits"),
     ],

@@ -84,6 +84,7 @@ class Call:
         ]
         outputs = [_handle(info) for info in layer.output_infos]
         self.inner.create_workload(twin, self.model).bind(handles, outputs)()
+        network.clear()  # else its constants wait for the garbage collector, longer on Python 3.13
         return [handle.map() for handle in outputs]
 
 

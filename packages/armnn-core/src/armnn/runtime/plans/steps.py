@@ -206,53 +206,47 @@ def _repeating_one(
 def repeating_into(
     read: Named, made: Named, run: Callable[[], None], second_names: Mapping[str, str]
 ) -> RepeatInto:
-    """Return a function that runs steps on given inputs, into given arrays.
+    """Return a function that runs steps into given arrays.
 
-    It takes arrays that are not checked, and returns None before anything ran if these are no
-    arrays for outputs of their first names, may share memory or cannot be written to, or if
-    :func:`filling` says False.
+    It takes arrays that are not checked, and returns None before anything ran if one is no array
+    for an output of that first name, cannot be written to or may share memory with another, or if
+    :func:`filling` says False. Outputs without a given array get a new one.
 
     Args:
         read: See :func:`repeating`, as for the rest.
-        made: Outputs without a given array get a new one.
+        made: The arrays that the steps write, by output.
         run: Runs the steps.
-        second_names: Of outputs.
+        second_names: Of outputs; what is returned knows them.
     """
     fill = filling(read)
     names = {name for name, _ in made}
-
-    def fits(given: object, array: NDArray[Any]) -> bool:
-        return (
-            type(given) is np.ndarray
-            and given.dtype is array.dtype
-            and given.shape == array.shape
-            and given.flags.writeable
-        )
 
     def repeat(inputs: Inputs, targets: Targets) -> dict[str, NDArray[Any]] | None:
         if type(targets) is not dict or not targets.keys() <= names:
             return None
         for name, array in made:
-            if name in targets and not fits(targets[name], array):
+            if name in targets and not _fits(targets[name], array):
                 return None
-        if len(targets) > 1 and _may_share(targets):
-            return None
-        if not fill(inputs):
+        pairs = combinations(targets.values(), 2) if len(targets) > 1 else ()
+        if any(np.may_share_memory(a, b) for a, b in pairs) or not fill(inputs):
             return None
         run()
         outputs = empty_aliased(second_names) if second_names else {}
         for name, array in made:
-            target = targets.get(name)
-            if target is None:
-                outputs[name] = array.copy()
+            if name in targets:
+                outputs[name] = targets[name]
+                outputs[name][...] = array
             else:
-                target[...] = array
-                outputs[name] = target
+                outputs[name] = array.copy()
         return outputs
 
     return repeat
 
 
-def _may_share(arrays: Targets) -> bool:
-    """Return whether two arrays share memory, or a look is needed."""
-    return any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2))
+def _fits(given: object, array: NDArray[Any]) -> bool:
+    return (
+        type(given) is np.ndarray
+        and given.dtype is array.dtype
+        and given.shape == array.shape
+        and given.flags.writeable
+    )
