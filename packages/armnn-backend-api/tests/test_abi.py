@@ -284,7 +284,7 @@ target_link_libraries(add PRIVATE ArmnnBackendApi::headers)
 """
     )
     place = f"-DCMAKE_PREFIX_PATH={get_cmake_dir()}"
-    command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "out"), place]
+    command = ["cmake", "-G", "Ninja", "-S", str(tmp_path), "-B", str(tmp_path / "out"), place]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == code, ran.stderr
     if code == 0:

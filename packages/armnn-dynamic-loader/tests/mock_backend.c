@@ -59,7 +59,7 @@ static inline void start_thread(void) {
   pthread_create(&thread, NULL, wait_for_ever, NULL);
 }
 static inline void spin(void) {
-  for (volatile int i = 0;; ++i) {
+  for (volatile int spins = 1; spins;) {
   }
 }
 static inline void write_through_wild_pointer(void) { *(volatile int *)16 = 1; }

@@ -81,7 +81,9 @@ def test_cmake_builds_both(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, source)
     place = f"-DCMAKE_PREFIX_PATH={get_cmake_dir()}"
     ran = subprocess.run(
-        ["cmake", "-S", source, "-B", tmp_path / "out", place], capture_output=True, check=False
+        ["cmake", "-G", "Ninja", "-S", source, "-B", tmp_path / "out", place],
+        capture_output=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     subprocess.run(["cmake", "--build", tmp_path / "out"], capture_output=True, check=True)

@@ -20,7 +20,7 @@ from armnn.cli.main import main
 from armnn.types import DataType
 from armnn_conformance import backend_plugin, installed
 from armnn_conformance.checks.by_name import NotSupportedError
-from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError
+from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError, last_words
 from armnn_conformance.checks.correctness import Verdict
 from armnn_conformance.fakes import misbehaving
 from armnn_conformance.running import NonconformityError
@@ -41,6 +41,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     importlib.import_module("importlib_metadata")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "armnn"
+
+
+def test_a_long_trace_is_told_from_its_beginning() -> None:
+    trace = "Fatal Python error: Segmentation fault\n" + "  File x.py in softmax\n"
+    assert last_words("words\n" * 900 + trace).endswith(f"words\n{trace}")
+    long = last_words("words\n" + trace + "  Binary file x.so, at +0x1\n" * 900)
+    assert long.startswith(trace)
+    assert len(long) == len(last_words("no trace\n" * 900)) == 3000
 
 
 def test_one_crash_fails_one_case(install_backend: Install) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHILD_BOUNDS: Final = Bounds(seconds=900, output=None)
 """One in an emulated machine takes minutes where others compute, too."""
 
+_TRACE_BEGINS: Final = "Fatal Python error: "
 _TRACE_CHARACTERS: Final = 3000
 _PATIENCE_SECONDS: Final = 60
 """How long the backend may take to be closed."""
@@ -158,7 +159,7 @@ class ChecksInChild:
         ending = process.wait()
         written = self._new_output()
         self._forget()
-        raise CrashError(announced, str(ending), written[-_TRACE_CHARACTERS:])
+        raise CrashError(announced, str(ending), last_words(written))
 
     def _started(self) -> tuple[Child, IO[str], IO[str]]:
         if self._process is None or self._requests is None or self._replies is None:
@@ -204,6 +205,18 @@ class ChecksInChild:
             if file is not None:
                 file.close()
         self._process = self._requests = self._replies = self._written = None
+
+
+def last_words(written: str) -> str:
+    """Return the end of what a crashed process wrote.
+
+    What is long begins with faulthandler's trace: from Python 3.14 on the frames in C come behind
+    those in Python.
+    """
+    begin = written.rfind(_TRACE_BEGINS)
+    if 0 <= begin < len(written) - _TRACE_CHARACTERS:
+        return written[begin : begin + _TRACE_CHARACTERS]
+    return written[-_TRACE_CHARACTERS:]
 
 
 def main(wish: str, descriptor: int) -> None:
