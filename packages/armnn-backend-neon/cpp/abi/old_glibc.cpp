@@ -13,11 +13,13 @@
 #define FIRST "GLIBC_2.17"
 #endif
 
-#define OLD(result, name, parameters, arguments)                                                 \
-  extern "C" result old_##name parameters;                                                       \
-  __asm__(".symver old_" #name "," #name "@" FIRST);                                             \
-  extern "C" __attribute__((visibility("hidden"))) result own_##name parameters __asm__(#name);  \
+/* Args: asked: the symbol that is asked for; name: the function that answers. */
+#define OLD_AS(result, asked, name, parameters, arguments)                                          \
+  extern "C" result old_##name parameters;                                                          \
+  __asm__(".symver old_" #name "," #name "@" FIRST);                                                \
+  extern "C" __attribute__((visibility("hidden"))) result own_##name parameters __asm__(#asked);    \
   result own_##name parameters { return old_##name arguments; }
+#define OLD(result, name, parameters, arguments) OLD_AS(result, name, name, parameters, arguments)
 
 using Body = void *(*)(void *);
 
@@ -30,6 +32,17 @@ OLD(double, exp, (double x), (x))
 OLD(double, log, (double x), (x))
 OLD(double, log2, (double x), (x))
 OLD(double, pow, (double x, double y), (x, y))
+/* Since 2.43. */
+OLD(float, acosf, (float x), (x))
+OLD(float, acoshf, (float x), (x))
+OLD(float, asinf, (float x), (x))
+OLD(float, atanhf, (float x), (x))
+OLD(float, coshf, (float x), (x))
+OLD(float, sinhf, (float x), (x))
+/* Headers since 2.38 ask for these, which read binary numbers, too: ours have none. */
+OLD_AS(long, __isoc23_strtol, strtol, (const char *text, char **end, int base), (text, end, base))
+OLD_AS(long long, __isoc23_strtoll, strtoll, (const char *text, char **end, int base), (text, end, base))
+OLD_AS(unsigned long, __isoc23_strtoul, strtoul, (const char *text, char **end, int base), (text, end, base))
 
 #ifndef __SANITIZE_THREAD__ /* whose library has an __fxstat64 without a version: the linker takes neither */
 /* Before 2.33 a program passed which version of the structure it knows, 1 on x86-64 and 0 on Arm. */
