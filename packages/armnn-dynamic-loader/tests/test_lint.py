@@ -121,7 +121,7 @@ def test_the_newest_glibc_that_is_needed_counts(
     lint_of: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lint, "GLIBC_FLOOR", (2, 1))
-    (problem,) = lint_of(*CLEAN)
+    (problem,) = lint_of(*CLEAN, "-DAT_FACTORY=say_goodbye()")  # takes fputs from it
     assert re.fullmatch(
         r"It needs glibc 2\.\d+ for \w+.*: it does not load where there is an older one\. Build it "
         r"against 2\.1 or older; `objdump -T \S+/Mock_Add_backend.so \| grep GLIBC_2\.[\d.]+` "
