@@ -67,7 +67,7 @@ static void fault(enum fault code, float *in, float *out, size_t count) {
     case EXIT: exit(0);
     case HANG: for (;;) pause();
     case SPIN: for (volatile int spin = 1; spin;) {} break;
-    case MEMORY: // kept in memory: gcc 16 leaves out a malloc that nobody reads
+    case MEMORY: // kept in memory: gcc 16 leaves out a malloc that is not read
       for (void *volatile more; (more = malloc(1 << 24)) != NULL;) {} abort();
     case BEHIND: memset(out + count, 0, 16); break;
     case BEFORE: memset(out - 4, 0, 16); break;
