@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.runtime.plans.steps import repeating, repeating_into
+from armnn.runtime.plans.steps import filling, repeating, repeating_into
 
 GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}
 
@@ -72,7 +72,7 @@ def test_a_run_into_given_arrays_writes_them_and_makes_the_others() -> None:
             target[...] = factor * read[1]
 
     read = ("a", np.zeros(3, np.float32))
-    repeat = repeating_into([read], made, run, {"tensor": "y"})
+    repeat = repeating_into(filling([read]), made, run, {"tensor": "y"})
     target = np.full((3, 2), 9, np.float32)[:, 0]  # no two numbers side by side
     outputs = repeat({"a": GIVEN["a"]}, {"y": target})
     assert outputs is not None
@@ -81,7 +81,8 @@ def test_a_run_into_given_arrays_writes_them_and_makes_the_others() -> None:
     np.testing.assert_array_equal(outputs["z"], 2 * GIVEN["a"])
     assert not np.shares_memory(outputs["z"], made[1][1])
     in_place = {"a": GIVEN["a"].copy()}
-    assert repeating_into([read], made, run, {})(in_place, {"z": in_place["a"]}) is not None
+    plain = repeating_into(filling([read]), made, run, {})
+    assert plain(in_place, {"z": in_place["a"]}) is not None
     np.testing.assert_array_equal(in_place["a"], 2 * GIVEN["a"])
 
 
@@ -110,10 +111,11 @@ def test_other_arrays_are_left_to_a_run_that_checks_them(targets: Any) -> None:
 
     made = [(name, np.zeros(3, np.float32)) for name in "yz"]
     read = [("a", np.zeros(3, np.float32))]
-    repeat = repeating_into(read, made, run, {"tensor": "y"})
+    repeat = repeating_into(filling(read), made, run, {"tensor": "y"})
     assert repeat({"a": GIVEN["a"]}, targets) is None
 
 
 def test_other_inputs_are_left_alone_beside_given_arrays_too() -> None:
-    repeat = repeating_into([("a", GIVEN["a"].copy())], [("y", GIVEN["b"])], lambda: None, {})
+    fill = filling([("a", GIVEN["a"].copy())])
+    repeat = repeating_into(fill, [("y", GIVEN["b"])], lambda: None, {})
     assert repeat({"a": GIVEN["a"].astype(np.float64)}, {"y": GIVEN["b"].copy()}) is None

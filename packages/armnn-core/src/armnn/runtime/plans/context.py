@@ -140,7 +140,7 @@ class ExecutionContext:
 
     def repeating_into(self, second_names: Mapping[str, str]) -> RepeatInto:
         """Return the same with arrays for outputs; see :func:`steps.repeating_into`."""
-        return repeating_into(self._read, self._made, self._steps.run, second_names)
+        return repeating_into(self._fill, self._made, self._steps.run, second_names)
 
     def repeat_with(
         self, inputs: Inputs, targets: Targets | None, control: RunControl | None

@@ -204,21 +204,23 @@ def _repeating_one(
 
 
 def repeating_into(
-    read: Named, made: Named, run: Callable[[], None], second_names: Mapping[str, str]
+    fill: Callable[[Inputs], bool],
+    made: Named,
+    run: Callable[[], None],
+    second_names: Mapping[str, str],
 ) -> RepeatInto:
     """Return a function that runs steps into given arrays.
 
     It takes arrays that are not checked, and returns None before anything ran if one is no array
     for an output of that first name, cannot be written to or may share memory with another, or if
-    :func:`filling` says False. Outputs without a given array get a new one.
+    the inputs are others. Outputs without a given array get a new one.
 
     Args:
-        read: See :func:`repeating`, as for the rest.
+        fill: What :func:`filling` returned.
         made: The arrays that the steps write, by output.
         run: Runs the steps.
         second_names: Of outputs; what is returned knows them.
     """
-    fill = filling(read)
     names = {name for name, _ in made}
 
     def repeat(inputs: Inputs, targets: Targets) -> dict[str, NDArray[Any]] | None:
