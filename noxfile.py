@@ -358,7 +358,7 @@ def models(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def wrong_layers(session: nox.Session) -> None:
     """Compare every layer of the public models with CpuRef."""
-    install_wheels(session, EVERYTHING, group="models")
+    install_wheels(session, EVERYTHING, "armnn-backend-openvino", group="models")
     for backends in (["CpuAcc,CpuRef"], ["CpuAcc,CpuRef", "--fast-math"], ["OpenVino,CpuRef"]):
         script = "tools/models/wrong_layers.py"
         _run(session, script, "--backends", *backends, *session.posargs, env=ONE_THREAD_EACH)

@@ -68,6 +68,7 @@ class Apart {
   void write(int8_t *numbers, int8_t *weights) const {
     const auto number = static_cast<int32_t>(count());
     std::memcpy(numbers, &number, sizeof number);
+    if (number == 0) return; /* memcpy takes no null pointer, not even for no bytes */
     std::memcpy(numbers + sizeof number, fours_.data(), fours_.size() * sizeof number);
     std::memcpy(weights, weights_.data(), weights_.size());
   }

@@ -206,7 +206,7 @@ class Layer:
         """Note what a twin of the same outputs follows from."""
         if not self.spec.reads_data:
             self.inferred = twin.inferred  # holds as long as these are the infos of this layer, too
-        elif twin.is_inferred:
+        elif twin.is_inferred and all(map(_is_alike, self.inputs, twin.inputs)):
             self.note_inference()
 
     def _facts(self) -> list[object]:
@@ -223,6 +223,13 @@ class Layer:
 
     def __repr__(self) -> str:
         return f"<Layer {self.name!r} ({self.type})>"
+
+
+def _is_alike(value: Value | None, other: Value | None) -> bool:
+    """Return whether a shape function finds the same in both."""
+    if value is None or other is None:
+        return value is other
+    return value.info is other.info and value.constant is other.constant
 
 
 def default_descriptor(kind: type[Descriptor]) -> Descriptor:

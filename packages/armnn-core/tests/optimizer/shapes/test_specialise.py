@@ -221,6 +221,23 @@ def test_a_special_network_is_what_specialising_makes_of_it() -> None:
     assert [(each.type, each.descriptor, each.output_infos) for each in made.layers] == before
 
 
+@pytest.mark.parametrize("target", [(-1, 6), np.array([-1, 6])])
+def test_copies_have_the_shapes_of_what_they_read_here(target: object) -> None:
+    original = Network()
+    x = original.add_input("x", TensorInfo((None, 2, 3), DataType.FLOAT32))
+    original.add_output("y", original.add_reshape(x, target_shape=target, name="flat"))
+    assert original.find("flat").output.info.shape == (None, 6)
+    network = Network()
+    here = network.add_input("x", TensorInfo((5, 2, 3), DataType.FLOAT32))
+    flat = original.find("flat")
+    constants = [each.producer for each in flat.inputs if each is not None and each is not x]
+    copies = network.insert_copies([*constants, flat], {x: here})
+    network.add_output("y", copies[flat.output])
+    assert not is_special(network, {"x": (5, 2, 3)})
+    made = specialise(network, {"x": (5, 2, 3)}, {}, slices)
+    assert made.find("flat").output.info.shape == (5, 6)
+
+
 def test_an_info_that_was_changed_by_hand_is_inferred_again() -> None:
     network = _through(lambda n, x: n.add_activation(n.add_activation(x), name="last"), (2, 3))
     last = network.find("last")

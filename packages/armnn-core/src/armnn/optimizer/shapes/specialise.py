@@ -142,7 +142,7 @@ def _is_special(layer: Layer, shapes: Mapping[str, Shape | None]) -> bool:
     if layer.type == "Input":
         info = layer.output.info
         return info.is_static and info.shape == shapes[layer.name]
-    if layer.type in _UNSETTLED:
+    if layer.type in _UNSETTLED or not all(value.info.is_static for value in layer.outputs):
         return False
     if layer.type == "Reshape" and _stated_target(layer) is not layer.descriptor:
         return False
@@ -153,8 +153,6 @@ def _is_special(layer: Layer, shapes: Mapping[str, Shape | None]) -> bool:
         filled = zip(slots, layer.inputs, strict=True)
         if any(slot.fills is not None and value is not None for slot, value in filled):
             return False
-    if not all(value.info.is_static for value in layer.outputs):
-        return False
     return layer.is_inferred or layer.infer_output_infos() == layer.output_infos
 
 
