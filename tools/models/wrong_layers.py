@@ -42,7 +42,7 @@ def findings_of(name: str, backends: list[str], seeds: int, *, fast_math: bool) 
 
 
 def main() -> int:
-    """Print a line per model; return 1 for wrong layers or no model."""
+    """Print lines; return 1 for wrong layers or no model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="models; all by default")
     parser.add_argument("--backends", default="CpuAcc,CpuRef")
