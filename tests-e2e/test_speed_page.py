@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.models import generate_speed_pages as pages
+from benchmarks.models.kernel_sources import digest_of_sources
 from benchmarks.models.speed_records import Figures, fastest
 
 
@@ -48,7 +49,6 @@ def record(cpu: str, factor: float, commit: str | None = "abc1234") -> str:
         "kernels": kernels,
         "machine": {"cores": 2, "openvino": "1.2"},
         "missing": [],
-        "stale": [],
     }
     return json.dumps({"about": about, "models": models})
 
@@ -200,6 +200,45 @@ def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
     ]
     run(monkeypatch)
     assert not (docs / "speed/b.md").exists()
+
+
+def test_figures_older_than_the_kernels_say_so(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = json.loads(record("Sea", 1.0))
+    for each in today["models"].values():
+        each["sources"] = digest_of_sources()
+    (docs / "speed/a.json").write_text(json.dumps(today))
+    some = json.loads(json.dumps(today)) | {"about": {**today["about"], "cpu": "Dee"}}
+    some["models"]["net"]["sources"] = "0" * 16
+    (docs / "speed/d.json").write_text(json.dumps(some))
+    run(monkeypatch)
+    said = {name: (docs / f"speed/{name}.md").read_text() for name in "abd"}
+    assert "Older than the kernels" not in said["a"]
+    assert "since the measurement of all 6 models (2026-01-02 at the latest" in said["b"]
+    assert "since the measurement of 1 of 6 models (2026-01-02" in said["d"]
+    assert "commit abc1234): net.\n" in said["d"]
+    overview = (docs / "speed.md").read_text()
+    (row,) = (line for line in overview.splitlines() if "sources last changed" in line)
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["6 of 6", "0 of 6", "1 of 6"]
+
+
+def test_the_digest_of_sources_changes_with_a_kernel_and_not_with_a_test(tmp_path: Path) -> None:
+    (tmp_path / "cpp/kernels").mkdir(parents=True)
+    (tmp_path / "levels.toml").write_text("[[level]]")
+    kernel = tmp_path / "cpp/kernels/gemm.h"
+    kernel.write_text("1")
+
+    def digest() -> str:
+        digest_of_sources.cache_clear()
+        return digest_of_sources(tmp_path)
+
+    first = digest()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_gemm.py").write_text("2")
+    assert digest() == first
+    kernel.write_text("2")
+    assert digest() != first
+    kernel.rename(tmp_path / "cpp/gemm.h")
+    assert digest() != first
 
 
 def test_each_runtime_has_its_fastest_process() -> None:

@@ -180,6 +180,8 @@ def _machines(records: Sequence[Measured]) -> Iterator[str]:
     yield "|---|" + "---|" * len(records)
     for field in ("date", "commit"):
         yield f"| {field} | " + _row(each.about[field] or "not recorded" for each in records)
+    ages = (f"{len(each.outdated)} of {len(each.models)}" for each in records)
+    yield "| models measured before CpuAcc's sources last changed | " + _row(ages)
     for name in dict.fromkeys(name for each in records for name in each.about["machine"]):
         yield f"| {name} | " + _row(str(each.about["machine"].get(name, "-")) for each in records)
     peaks = (each.about["kernels"] for each in records)

@@ -60,6 +60,7 @@ from benchmarks.layers import kernel_speed
 from benchmarks.machine import machine
 from benchmarks.models.exact_outputs import exact_outputs
 from benchmarks.models.generate_speed_pages import write_pages
+from benchmarks.models.kernel_sources import digest_of_sources
 from benchmarks.models.limited_peers import ARCHITECTURE, limits
 from benchmarks.models.other_cores import OtherCores
 from benchmarks.models.page_cache import read_libraries_again
@@ -141,7 +142,8 @@ def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
         for row in rows:
             if row["threads"] == 1 and "error" not in row and row["runtime"] in CACHING:
                 row["cached_load_ms"] = cached_load(row["runtime"], path, inputs, folder)
-    return {"library": library, "other_cores": busy, "rows": rows}
+    built = {"library": library, "sources": digest_of_sources()}
+    return {**built, "other_cores": busy, "rows": rows}
 
 
 def _row(runtime: str, threads: int, process: RuntimeProcess) -> dict[str, Any]:
@@ -308,7 +310,6 @@ def main() -> None:
         "machine": machine() | {name: importlib.metadata.version(name) for name in PEERS},
         "kernels": kernel_speed.measure(ARCHITECTURE if arguments.avx2 else "native"),
         "missing": [name for name in possible if name not in models],
-        "stale": [at for at, record in models.items() if record["library"] != library_digest()],
     }
     lines = ",\n".join(
         f"{json.dumps(name)}: {json.dumps(record)}" for name, record in models.items()

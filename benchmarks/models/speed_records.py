@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.models.kernel_sources import digest_of_sources
 from benchmarks.models.runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
 from tools import ROOT
 
@@ -82,6 +83,12 @@ class Measured:
     def is_limited(self) -> bool:
         """Whether instructions were hidden from all runtimes."""
         return bool(self.about.get("is_limited"))
+
+    @property
+    def outdated(self) -> list[str]:
+        """The models measured with other sources of CpuAcc than today's."""
+        today = digest_of_sources()
+        return [name for name, record in self.models.items() if record.get("sources") != today]
 
     def ratios(self, names: Iterable[str], threads: int, **how: bool) -> dict[str, float]:
         """Return the models' known ratios.

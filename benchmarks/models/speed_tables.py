@@ -139,6 +139,21 @@ def faults(models: Models) -> Iterator[str]:
                 yield f"- {name}, {row['runtime']}: outputs differ by {share}"
 
 
+def age(measured: Measured) -> Iterator[str]:
+    """Yield a sentence if figures are older than the kernels."""
+    old, about = measured.outdated, measured.about
+    if not old:
+        return
+    is_all = len(old) == len(measured.models)
+    which = f"all {len(old)}" if is_all else f"{len(old)} of {len(measured.models)}"
+    names = "" if is_all else f": {', '.join(old)}"
+    yield (
+        f"**Older than the kernels.** CpuAcc's sources have changed since the measurement of "
+        f"{which} models ({about['date']} at the latest, commit "
+        f"{about['commit'] or 'not recorded'}){names}.\n"
+    )
+
+
 def exactness(models: Models) -> Iterator[str]:
     """Yield how exact fast math is."""
     distances = {
@@ -197,10 +212,10 @@ def page(measured: Measured, overhead: Collection[str], multiply_adds: Mapping[s
         "that bandwidth allows, each of its numbers read or written once. 3 x 3 convolutions "
         "multiply less than the count says."
     )
-    stale, missing = (", ".join(about[key]) or "None." for key in ("stale", "missing"))
     sections: list[Iterable[str]] = [
         [f"# Speed of CpuAcc on {measured.cpu}", "", INTRODUCTION],
         [about["note"], ""] if "note" in about else [],
+        age(measured),
         exactness(large),
         ["## Latency, one thread, ms", "", *latencies(large, 1, at_peak), ""],
         ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
@@ -210,7 +225,6 @@ def page(measured: Measured, overhead: Collection[str], multiply_adds: Mapping[s
         ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
         ["## What CpuAcc refuses", "", *refusals(models), ""],
         ["## What does not run, or differs", "", DIFFERENCES, *faults(models), ""],
-        ["## Measured with an earlier build of CpuAcc", "", stale, ""],
-        ["## Not measured", "", missing],
+        ["## Not measured", "", ", ".join(about["missing"]) or "None."],
     ]
     return "\n".join(line for section in sections for line in section) + "\n"
