@@ -4,7 +4,7 @@
 ``python hatch_build.py`` builds into the source tree and compiles only what has changed. The
 machine is the one that the compiler in CXX compiles for: a cross-compiler makes another wheel.
 ``ARMNN_CPUACC_LEVELS`` names the levels of ``levels.toml`` to compile, ``native`` the best one of
-this processor; a wheel without the others has their names in its version.
+this processor without bfloat16; a wheel without the others has their names in its version.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ KERNEL_FLAGS = ("-fno-exceptions", "-fno-rtti", "-falign-loops=64")
 """A loop that begins between two lines of decoded instructions takes up to a tenth longer in slow
 minutes of a virtual machine (Zen 3)."""
 NATIVE = "native"
-"""Instead of names: the best level of the processor that the build runs on."""
+"""Instead of names: the best level, without bfloat16, of the processor that builds."""
 
 
 class Level(NamedTuple):
@@ -133,9 +133,9 @@ def selected(machine: str, wanted: str) -> tuple[str, tuple[Level, ...]]:
                 f"ARMNN_CPUACC_LEVELS is {NATIVE!r}, but the compiler is for {machine} and this "
                 f"is {platform.machine()}: name levels, or none for all"
             )
-        # A level that adds to another is left out: its few sources take as long as many others.
-        alone = [level for level in levels_of_processor(levels) if not level.adds_to]
-        names = {level.name for level in alone[:1]}
+        # Kernels in bfloat16 are left out: those few sources take as long as all others.
+        without = [level for level in levels_of_processor(levels) if not level.bfloat16]
+        names = {level.name for level in without[:1]}
     if unknown := sorted(names - {level.name for level in levels}):
         raise ValueError(
             f"ARMNN_CPUACC_LEVELS names {unknown[0]!r}, expected {NATIVE!r} or some of "
@@ -164,9 +164,7 @@ def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
     for level in levels:
         tests = " && ".join(f"cpu_has_{name}()" for name in level.cpu)
         lines.append(f"bool has_{level.name}() {{ return {tests}; }}")
-    # One of which only the sources are compiled, because another one adds them, is none to choose.
-    complete = [level for level in levels if not level.adds_to or level.adds_to in by_name]
-    for level in reversed(complete):  # after what it adds to
+    for level in reversed(levels):  # after what it adds to
         lines.append(f"void fill_{level.name}(Kernels &table) {{")
         if level.adds_to:
             lines.append(f"  fill_{level.adds_to}(table);")
@@ -176,7 +174,7 @@ def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
         lines += [f'  table.name = "{level.name}";', "}"]
     rows = [
         f'{{"{each.name}", has_{each.name}, {_permission(each)}, fill_{each.name}}}'
-        for each in complete
+        for each in levels
     ]
     lines.append(f"constexpr Level kLevels[] = {{{', '.join(rows)}}};")
     return "\n".join([*lines, "}", "}", ""])

@@ -24,6 +24,7 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from arm_machine import FOLDER, NEON, REPOSITORY, ArmMachine, arm_machine
 from cpuacc_kit import BUILD, PARALLEL, kit, pytest
@@ -49,16 +50,19 @@ NOT_EMULATED = {
 BOARD_LAYERS = "Activation,Addition,Convolution2d,Gather"
 """Layer types of the kit that run over a board."""
 
-SAMPLE = (
-    "test_float16_arithmetic.py",
-    "test_odd_sizes.py",
-    "test_bfloat16.py",
-    "test_half_conversion.py",
-    "test_integer_gemm.py",
-    "test_winograd_2d.py",
-    "test_quantized_arithmetic.py",
-)
-"""Modules of tests that reach every kernel of gemm and windows, in floats and in bytes."""
+FLOATS, HALVES, BYTES = "floats", "numbers of 16 bits", "bytes"
+"""What kernels compute with."""
+
+SAMPLE = {
+    "test_float16_arithmetic.py": {FLOATS, HALVES},
+    "test_odd_sizes.py": {FLOATS},
+    "test_bfloat16.py": {FLOATS},
+    "test_half_conversion.py": {FLOATS, HALVES},
+    "test_integer_gemm.py": {BYTES},
+    "test_winograd_2d.py": {FLOATS},
+    "test_quantized_arithmetic.py": {BYTES},
+}
+"""Modules of tests that reach every kernel of gemm and windows, and what these compute with."""
 
 
 def ready() -> ArmMachine:
@@ -87,6 +91,32 @@ def digest_of(machine: ArmMachine, arguments: Sequence[str]) -> str:
 def levels() -> list[str]:
     """Return the levels that CpuAcc is built for on Arm."""
     return [level.name for level in BUILD["levels_of"]("aarch64")]
+
+
+def kernels_of(level: Any) -> set[str]:
+    """Return what the kernels compute with that only this level has."""
+    return {
+        BYTES if source.startswith("int8/") else HALVES if source.endswith("_float16") else FLOATS
+        for source in level.sources
+    }
+
+
+def sampled() -> str:
+    """Return pytest's expression for the sample.
+
+    A module of tests runs at the levels with kernels of their own that it reaches: at others it
+    would run the same code again.
+    """
+    chosen = []
+    for name, reached in SAMPLE.items():
+        same = [
+            level.name
+            for level in BUILD["levels_of"]("aarch64")
+            if reached.isdisjoint(kernels_of(level))
+        ]
+        module = name.removesuffix(".py")
+        chosen.append(f"({module} and not ({' or '.join(same)}))" if same else module)
+    return " or ".join(chosen)
 
 
 def chosen_level(machine: ArmMachine, cpu: str) -> str:
@@ -129,7 +159,8 @@ def main() -> int:
     part, *arguments = sys.argv[1:]
     machine = ready()
     if part == "sample":
-        return int(not kernels(machine, [*(str(TESTS / name) for name in SAMPLE), *arguments]))
+        files = [str(TESTS / name) for name in SAMPLE]
+        return int(not kernels(machine, [*files, "-k", sampled(), *arguments]))
     if part == "kernels":
         ignored = [f"--ignore={TESTS / name}" for name in NOT_EMULATED]
         return int(not kernels(machine, [str(TESTS), *ignored, *arguments]))
