@@ -263,30 +263,6 @@ def test_programs_depend_on_the_costs(tmp_path: Path) -> None:
     assert (first[0], first[1] == second[1]) == (second[0], False)
 
 
-BITS = """
-import hashlib, numpy as np, armnn
-from armnn_backend_neon.measuring import Shape, network_of
-shapes = [Shape((14, 14), 64, 64, (3, 3)), Shape((1, 160), 32, 48, (1, 5))]
-shapes.append(Shape((9, 9), 96, 2, (3, 3)))
-x = {}
-for place, s in enumerate(shapes):
-    numbers = np.random.default_rng(place).standard_normal((1, *s.image, s.channels))
-    x[f"x{place}"] = numbers.astype(np.float32)
-for threads in "123":
-    options = {"CpuAcc": {"NumberOfThreads": threads}}
-    with armnn.Runtime() as runtime:
-        network = network_of(shapes)
-        y = runtime.load_model(network, backends=["CpuAcc"], model_options=options).run(x)
-        print(hashlib.sha256(b"".join(y[name].tobytes() for name in sorted(y))).hexdigest())
-"""
-
-
-def test_the_same_costs_compute_the_same_bits_in_every_process() -> None:
-    """For each number of threads."""
-    first, second = (child(BITS).split() for _ in range(2))
-    assert first == second
-
-
 def test_what_was_kept_is_used_on_that_cpu_only(tmp_path: Path) -> None:
     kept = tmp_path / "armnn" / "CpuAcc.costs"
     kept.parent.mkdir()

@@ -41,6 +41,13 @@ def test_the_environment_chooses(level: str) -> None:
     assert cpu.fingerprint.startswith(f"{level}, costs ")
 
 
+def test_a_program_of_a_kernel_asked_for_is_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    (usual,) = CpuAccBackend().devices()
+    monkeypatch.setenv("ARMNN_CPUACC_KERNEL", "winograd_2d 4")
+    (asked,) = CpuAccBackend().devices()
+    assert asked.fingerprint == f"{usual.fingerprint}, kernel winograd_2d 4"
+
+
 def test_the_device_says_what_may_be_chosen(
     best_level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

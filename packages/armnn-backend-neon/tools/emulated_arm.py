@@ -94,7 +94,7 @@ def levels() -> list[str]:
 
 
 def kernels_of(level: Any) -> set[str]:
-    """Return what the kernels compute with that only this level has."""
+    """Return what the level's own kernels compute with."""
     return {
         BYTES if source.startswith("int8/") else HALVES if source.endswith("_float16") else FLOATS
         for source in level.sources

@@ -8,6 +8,7 @@
 #include "abi/extensions.h"
 #include "costs/machine.h"
 #include "kernels/levels.h"
+#include "operations/convolution/choice.h"
 
 #define CPUACC_ID "CpuAcc"
 
@@ -217,6 +218,13 @@ std::string reason_without_tile_registers(const cpuacc::ChosenLevel &chosen) {
   return "what its registers take is not measured on this CPU; ARMNN_CPUACC_ISA=" + name + " uses them";
 }
 
+/* All that chooses kernels: a program of other ones must not be taken from a cache. */
+std::string what_chooses(const cpuacc::Kernels &kernels) {
+  const char *wanted = cpuacc::wanted_kernel();
+  return std::string(kernels.name) + ", costs " + cpuacc::costs::digest() +
+         (wanted == nullptr ? "" : ", kernel " + std::string(wanted));
+}
+
 }  // namespace
 
 armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &chosen,
@@ -227,7 +235,7 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &
       cpu{},
       threads_(std::to_string(defaults.threads == 0 ? cpuacc::default_threads() : defaults.threads)),
       levels_(levels_here()),
-      fingerprint_(std::string(kernels.name) + ", costs " + cpuacc::costs::digest()),
+      fingerprint_(what_chooses(kernels)),
       costs_(cpuacc::costs::origin(kernels.lanes)),
       lanes_(std::to_string(kernels.lanes)) {
   const armnn_string level = text(kernels.name, std::strlen(kernels.name));

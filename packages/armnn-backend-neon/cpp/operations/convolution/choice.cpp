@@ -206,9 +206,11 @@ double growth(const ConvolutionKernel &kernel, const Windows &w) {
   return kernel.is_rounded ? 0.5 : 1.0;
 }
 
+const char *wanted_kernel() { return std::getenv("ARMNN_CPUACC_KERNEL"); }
+
 ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernels &kernels) {
   const std::vector<ConvolutionKernel> candidates = convolution_kernels(layer, kernels);
-  const char *wanted = std::getenv("ARMNN_CPUACC_KERNEL");
+  const char *wanted = wanted_kernel();
   const WeightLayout &layout = layer.layout;
   const auto bytes = static_cast<double>(layout.taps * layout.depth * layout.columns) * sizeof(float);
   const costs::Machine &machine = costs::machine(kernels.lanes);

@@ -38,9 +38,10 @@ struct ConvolutionLayer {
 /* All that can compute it; the first one is plain, in float32. */
 std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels);
 
-/* The one that takes the least time; for tests and measurements the one that ARMNN_CPUACC_KERNEL names,
- * where it is among them.
- */
+/* The kernel that tests and measurements ask for by ARMNN_CPUACC_KERNEL, or null. */
+const char *wanted_kernel();
+
+/* The one that takes the least time, or the wanted one where it is among them. */
 ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernels &kernels);
 
 }  // namespace cpuacc
