@@ -400,9 +400,11 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def speed(session: nox.Session) -> None:
-    """Measure CpuAcc beside its peers; write the speed pages."""
+    """Measure CpuAcc beside its peers; write this CPU's speed page."""
     install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
     _run(session, "benchmarks/models/speed.py", *session.posargs)
+    if not session.posargs:  # which renew a part, or name the CPU otherwise
+        _run(session, "benchmarks/models/busy.py")
 
 
 @nox.session(default=False)
@@ -462,8 +464,9 @@ def release(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
     """Read a photograph; share a network with a dropped backend."""
-    # Most of what is installed is never imported, so compiling it in advance takes longer.
-    session.env["PIP_NO_COMPILE"] = "1"
+    # Most of what is installed is never imported, so compiling it in advance takes longer. A false
+    # value says so: pip's manual, "Configuration", on options that begin with no.
+    session.env["PIP_NO_COMPILE"] = "0"
     install_wheels(session, *FOR_DEMO, group="demo", folder_of=folder_for_demo)
     _install_programs(session, "rapidocr")
     session.run("python", "examples/read_photograph.py", "examples/receipt.jpg")

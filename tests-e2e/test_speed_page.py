@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.models import generate_speed_pages as pages
 from benchmarks.models.kernel_sources import digest_of_sources
-from benchmarks.models.speed_records import Figures, fastest
+from benchmarks.models.speed_records import Figures, fastest, folder_of_records
 
 
 def model(ours: float, peers: dict[str, float], twice: float | None = None) -> dict[str, Any]:
@@ -45,6 +45,7 @@ def record(cpu: str, factor: float, commit: str | None = "abc1234") -> str:
     about = {
         "cpu": cpu,
         "date": "2026-01-02",
+        "level": "avx512_bf16",
         "commit": commit,
         "kernels": kernels,
         "machine": {"cores": 2, "openvino": "1.2"},
@@ -202,6 +203,29 @@ def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
     assert not (docs / "speed/b.md").exists()
 
 
+def test_a_cpu_without_bfloat16_claims_nothing_for_it(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = json.loads((docs / "speed/a.json").read_text())
+    without["about"]["level"] = "avx2"
+    row = without["models"]["net"]["rows"][1]
+    assert (row["runtime"], row["threads"]) == ("CpuAcc, fast math", 1)
+    row["error_of_range"] = 0.25
+    (docs / "speed/a.json").write_text(json.dumps(without))
+    run(monkeypatch)
+    bee, aye = (docs.parent / "README.md").read_text().split(";\n")
+    assert "in bfloat16" in bee
+    assert "in bfloat16" not in aye
+    lines = (docs / "speed.md").read_text().splitlines()
+    (row,) = (line for line in lines if line.startswith("| float32, 1 ms and more, in bfloat16"))
+    assert [cell.strip() for cell in row.split("|")[2:-1]][1] == "no bfloat16 there"
+    said = (docs / "speed/a.md").read_text()
+    assert (
+        "off from float64 by 2.5e-01 of their range at the median, at most by 2.5e-01 (net)" in said
+    )
+    assert "off from float64" not in (docs / "speed/b.md").read_text()
+
+
 def test_figures_older_than_the_kernels_say_so(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     today = json.loads(record("Sea", 1.0))
     for each in today["models"].values():
@@ -219,6 +243,26 @@ def test_figures_older_than_the_kernels_say_so(docs: Path, monkeypatch: pytest.M
     overview = (docs / "speed.md").read_text()
     (row,) = (line for line in overview.splitlines() if "sources last changed" in line)
     assert [cell.strip() for cell in row.split("|")[2:-1]] == ["6 of 6", "0 of 6", "1 of 6"]
+
+
+def test_figures_of_a_busy_machine_say_how_old_they_are(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (docs / "speed/busy").mkdir()
+    about = {"date": "2026-01-02", "commit": "abc1234", "cpus": 2}
+    for name, sources in (("a", digest_of_sources()), ("b", "0" * 16)):
+        text = json.dumps({"about": {**about, "sources": sources}, "rows": []})
+        (docs / f"speed/busy/{name}.json").write_text(text)
+    run(monkeypatch)
+    said = {name: (docs / f"speed/{name}.md").read_text().split("## Busy")[1] for name in "ab"}
+    assert "2026-01-02, commit abc1234, 2 CPUs." in said["a"]
+    assert "have changed since" not in said["a"]
+    assert "CpuAcc's sources have changed since.\n" in said["b"]
+
+
+def test_records_of_another_cpu_are_not_taken() -> None:
+    cpus = ("AMD EPYC (Zen 3)", "AMD EPYC (Zen 5)", "AMD EPYC (Zen 5), AVX2")
+    assert len({folder_of_records(cpu) for cpu in cpus}) == len(cpus)
 
 
 def test_the_digest_of_sources_changes_with_a_kernel_and_not_with_a_test(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ import numpy as np
 
 from armnn_backend_neon.tuning import cpu_name
 from benchmarks.models.generate_speed_pages import write_pages
+from benchmarks.models.kernel_sources import digest_of_sources
 from benchmarks.models.processes import PAUSE_SECONDS, RuntimeProcess
 from benchmarks.models.runtimes import AT_ITS_DEFAULTS, WITH_FAST_MATH, runtimes_for
 from benchmarks.models.speed import commit, compile_modules, inputs_of
@@ -193,7 +194,12 @@ def main() -> None:
             print(json.dumps(row) if given.json else shown(row), flush=True)
     if given.json:
         return
-    about = {"date": time.strftime("%Y-%m-%d"), "commit": commit(), "cpus": os.cpu_count()}
+    about = {
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "sources": digest_of_sources(),
+        "cpus": os.cpu_count(),
+    }
     BUSY.mkdir(exist_ok=True)
     text = json.dumps({"about": about, "rows": rows}, indent=1)
     (BUSY / f"{slug_of(given.cpu)}.json").write_text(f"{text}\n", encoding="utf-8")

@@ -130,11 +130,11 @@ def sentence(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -
         exact = measured.ratios(groups[LARGE], 1)
         if not exact:
             continue
-        fast = measured.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True)
-        clauses.append(
-            f"{_mean(exact)} on {_article(measured.cpu)} (worst {max(exact.values()):.2f}), and "
-            f"{_mean(fast)} where both may compute in bfloat16"
-        )
+        clause = f"{_mean(exact)} on {_article(measured.cpu)} (worst {max(exact.values()):.2f})"
+        if measured.has_bfloat16:
+            fast = measured.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True)
+            clause += f", and {_mean(fast)} where both may compute in bfloat16"
+        clauses.append(clause)
     return (
         "**Speed of CpuAcc.** Its time over that of the fastest of onnxruntime, OpenVINO and "
         "LiteRT, float32 models\nof 1 ms and more, one thread, geometric mean: "
@@ -170,8 +170,13 @@ def _comparison(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]
     counts = multiply_adds_of(records, groups[LARGE])
     at_peak = (_spread(each.ratios_at_peak(counts)) for each in records)
     yield f"| {LARGE}, were all multiply-adds at the peak | " + _row(at_peak)
-    fast = (each.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True) for each in records)
-    yield f"| {LARGE}, in bfloat16 | " + _row(map(_spread, fast))
+    fast = (
+        _spread(each.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True))
+        if each.has_bfloat16
+        else "no bfloat16 there"
+        for each in records
+    )
+    yield f"| {LARGE}, in bfloat16 | " + _row(fast)
 
 
 def _machines(records: Sequence[Measured]) -> Iterator[str]:

@@ -54,7 +54,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from armnn_backend_neon.backend import LIBRARY
+from armnn_backend_neon.backend import LIBRARY, CpuAccBackend
 from armnn_backend_neon.tuning import cpu_name
 from benchmarks.layers import kernel_speed
 from benchmarks.machine import machine
@@ -66,7 +66,7 @@ from benchmarks.models.other_cores import OtherCores
 from benchmarks.models.page_cache import read_libraries_again
 from benchmarks.models.processes import PAUSE_SECONDS, RuntimeProcess
 from benchmarks.models.runtimes import CACHING, runtimes_for
-from benchmarks.models.speed_records import RECORDS, fastest, slug_of
+from benchmarks.models.speed_records import RECORDS, fastest, folder_of_records, slug_of
 from tools import ROOT
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
@@ -279,11 +279,10 @@ def main() -> None:
         os.sched_setaffinity(0, map(int, arguments.cpus.split(",")))
     possible = [name for name, model in MODELS.items() if not model.refused]
     wanted = arguments.names or possible
-    folder = default_cache() / "speed"
     if arguments.avx2:
         arguments.cpu += ", AVX2"
-        folder = default_cache() / "speed-avx2"
         os.environ.update(limits(default_cache() / "peers-avx2"))
+    folder = folder_of_records(arguments.cpu)
     written = RECORDS / f"{slug_of(arguments.cpu)}.json"
     keep_written(written, folder)
     compile_modules()
@@ -306,6 +305,7 @@ def main() -> None:
         "cpu": arguments.cpu,
         "is_limited": arguments.avx2,
         "date": time.strftime("%Y-%m-%d"),
+        "level": CpuAccBackend().devices()[0].name,
         "commit": commit(),
         "machine": machine() | {name: importlib.metadata.version(name) for name in PEERS},
         "kernels": kernel_speed.measure(ARCHITECTURE if arguments.avx2 else "native"),

@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.models.kernel_sources import digest_of_sources
 from benchmarks.models.runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
 from tools import ROOT
+from tools.models.fetch import default_cache
 
 DOCS = ROOT / "docs"
 RECORDS = DOCS / "speed"
@@ -85,6 +86,11 @@ class Measured:
         return bool(self.about.get("is_limited"))
 
     @property
+    def has_bfloat16(self) -> bool:
+        """Whether CpuAcc's level multiplies bfloat16."""
+        return str(self.about["level"]).endswith(("_bf16", "_amx"))
+
+    @property
     def outdated(self) -> list[str]:
         """The models measured with other sources of CpuAcc than today's."""
         today = digest_of_sources()
@@ -149,6 +155,14 @@ def multiply_adds_of(records: Sequence[Measured], names: Iterable[str]) -> dict[
 def slug_of(cpu: str) -> str:
     """Return the name of a CPU's files."""
     return re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
+
+
+def folder_of_records(cpu: str) -> Path:
+    """Return where a CPU's records wait for its page.
+
+    A cache may have been filled on another machine.
+    """
+    return default_cache() / "speed" / slug_of(cpu)
 
 
 def read_records(folder: Path = RECORDS) -> list[Measured]:
