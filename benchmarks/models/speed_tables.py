@@ -41,6 +41,12 @@ The busy CPU is one of these, kept so by another process. Of four processes at o
 all their runs counts. A batch repeats the inputs of models whose first dimension is open.
 """
 
+LOADS = """\
+A load does not include importing the runtime. What a runtime imports when it loads its first model
+is included: `armnn` imports most of its modules then, its peers few. [Prepared
+models](../prepared-models.md) compares loads with all imports and without any.
+"""
+
 DIFFERENCES = """\
 Outputs are compared with those of onnxruntime or, for TFLite, of LiteRT with XNNPACK, from 1 % on.
 Of quantised models LiteRT's own kernels differ as well: [Public models](../models.md) has the
@@ -225,7 +231,7 @@ def page(measured: Measured, overhead: Collection[str], multiply_adds: Mapping[s
         ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
         ["## Overhead: models under 50 µs, one thread, ms", "", CALLS, *latencies(small, 1), ""],
         ["## Busy machines, and batches", "", *busy_machine(measured.busy), ""],
-        ["## Peak memory in MiB, load times in ms", "", *memory_and_loads(models), ""],
+        ["## Peak memory in MiB, load times in ms", "", LOADS, *memory_and_loads(models), ""],
         ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
         ["## What CpuAcc refuses", "", *refusals(models), ""],
         ["## What does not run, or differs", "", DIFFERENCES, *faults(models), ""],
