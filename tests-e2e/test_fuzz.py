@@ -70,7 +70,7 @@ def test_the_fuzzer_notices_what_is_not_clean(tmp_path: Path) -> None:
     kept, calls = tmp_path / "kept", tmp_path / "calls"
     calls.mkdir()
     done = fuzz(
-        *("onnx", "--mutants", "6", "--processes", "1", "--keep", str(kept)),
+        *("armnn", "--mutants", "6", "--processes", "1", "--keep", str(kept)),
         PYTHONPATH=str(tmp_path),
         CALLS=str(calls),
     )
