@@ -20,9 +20,14 @@ class Mutants:
     Args:
         file_format: One of ``FORMATS``.
         seed: Another one makes other mutants.
+
+    Attributes:
+        file_format: The format.
+        companions: Files that lie beside each of them.
     """
 
     def __init__(self, file_format: str, seed: int) -> None:
+        self.file_format = file_format
         module = importlib.import_module(f"tools.fuzz.seeds_{file_format}")
         self._prefix = f"{file_format}:{seed}"
         self._files: Mapping[str, bytes] = module.seeds()

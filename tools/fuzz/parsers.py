@@ -65,10 +65,12 @@ class Outcome:
         return self.result in ("parsed", "refused")
 
 
-def work(file_format: str, seed: int, folder: str, tasks: Connection) -> None:
-    """Parse the mutants of the queue, as a worker's body."""
-    mutants = Mutants(file_format, seed)
-    path = Path(folder, f"model.{file_format}")
+def work(mutants: Mutants, folder: str, tasks: Connection) -> None:
+    """Parse the mutants of the queue, as a worker's body.
+
+    They are made once for all workers: those of ONNX take seconds.
+    """
+    path = Path(folder, f"model.{mutants.file_format}")
     for name, data in mutants.companions.items():
         Path(folder, name).write_bytes(data)
     path.write_bytes(mutants[0])
@@ -142,11 +144,11 @@ class Worker:
         connection: Where its outcomes come in.
     """
 
-    def __init__(self, file_format: str, seed: int, folder: Path) -> None:
+    def __init__(self, mutants: Mutants, folder: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process: SpawnProcess = context.Process(
-            target=work, args=(file_format, seed, str(folder), theirs), daemon=True
+            target=work, args=(mutants, str(folder), theirs), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -187,7 +189,7 @@ class Worker:
         self.connection.close()
 
 
-def fuzz(file_format: str, seed: int, numbers: range, processes: int) -> list[Outcome]:
+def fuzz(mutants: Mutants, numbers: range, processes: int) -> list[Outcome]:
     """Parse mutants and return their outcomes, in finishing order."""
     outcomes: list[Outcome] = []
     waiting = iter(numbers)
@@ -196,7 +198,7 @@ def fuzz(file_format: str, seed: int, numbers: range, processes: int) -> list[Ou
         for index in range(processes):
             folder = Path(root, str(index))
             folder.mkdir()
-            workers[folder] = Worker(file_format, seed, folder)
+            workers[folder] = Worker(mutants, folder)
         for folder in list(workers):
             _feed(workers, folder, waiting)
         while workers:
@@ -208,7 +210,7 @@ def fuzz(file_format: str, seed: int, numbers: range, processes: int) -> list[Ou
                 outcomes.append(outcome)
                 if outcome.result in ("crashed", "timed out") or worker.done >= MUTANTS_PER_WORKER:
                     worker.stop()
-                    workers[folder] = Worker(file_format, seed, folder)
+                    workers[folder] = Worker(mutants, folder)
                 _feed(workers, folder, waiting)
     return outcomes
 
@@ -233,12 +235,12 @@ def main() -> int:
     arguments.add_argument("--keep", type=Path, help="the folder where findings are written")
     options = arguments.parse_args()
     numbers = range(options.first, options.first + options.mutants)
-    outcomes = fuzz(options.format, options.seed, numbers, options.processes)
+    mutants = Mutants(options.format, options.seed)
+    outcomes = fuzz(mutants, numbers, options.processes)
     findings = [outcome for outcome in outcomes if not outcome.is_clean]
     for outcome in sorted(findings, key=lambda outcome: outcome.number):
         print(f"  {options.format} mutant {outcome.number} {outcome.result}: {outcome.detail}")
     if options.keep and findings:
-        mutants = Mutants(options.format, options.seed)
         options.keep.mkdir(parents=True, exist_ok=True)
         for outcome in findings:
             name = f"{options.format}_{options.seed}_{outcome.number}.{options.format}"
