@@ -23,7 +23,7 @@ class Mutants:
 
     Attributes:
         file_format: The format.
-        companions: Files that lie beside each of them.
+        companions: Files in the folder of each of them.
     """
 
     def __init__(self, file_format: str, seed: int) -> None:
