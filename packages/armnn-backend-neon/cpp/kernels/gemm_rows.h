@@ -174,8 +174,10 @@ void rows_of(const GemmRowsOf<Number> &g, const Last &last, std::integer_sequenc
   using Tiles = void (*)(const GemmRowsOf<Number> &, const TileOutput &, const Number *, int64_t, Last, LinesAhead &);
   static constexpr Tiles kPlain[] = {
       tiles_of<false, R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
+  /* The last columns of a matrix, where little is ahead: such tiles would be a quarter of this code. */
+  constexpr bool kFetches = std::is_same_v<Last, All>;
   static constexpr Tiles kFetching[] = {
-      tiles_of<true, R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
+      tiles_of<kFetches, R + 1, V, typename Kind::template Of<R + 1, V>, kHasBfloat16, Number, Last>...};
   using AnySums = typename Kind::template Of<1, V>;
   LinesAhead ahead(g);
   TileOutput tile = g;
