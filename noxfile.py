@@ -37,6 +37,7 @@ nox.options.sessions = [
 ]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
+nox.options.allow_parallel = True
 nox.options.error_on_external_run = True
 
 SCRIPTS = sorted(
@@ -385,7 +386,7 @@ def published_bugs(session: nox.Session) -> None:
     _run(session, "tools/faults/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build"], default=False, allow_parallel=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the budgets."""
     install_wheels(session, EVERYTHING, "armnn-conformance")
@@ -398,7 +399,7 @@ def bench(session: nox.Session) -> None:
     _run(session, "benchmarks/budgets.py", *arguments, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build"], default=False, allow_parallel=False)
 def speed(session: nox.Session) -> None:
     """Measure CpuAcc beside its peers; write this CPU's speed page."""
     install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
