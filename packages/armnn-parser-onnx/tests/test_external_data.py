@@ -3,8 +3,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -146,7 +150,7 @@ def saved(folder: Path, model: Callable[..., onnx.ModelProto]) -> Path:
 def test_a_model_with_external_data_is_parsed(saved: Path) -> None:
     network = parse(saved)
     constant = network.find("w")
-    assert not network.is_self_contained
+    assert network.external_files == {"data.bin": (saved.parent / "data.bin").stat()}
     assert constant.data is not None
     np.testing.assert_array_equal(constant.data, DATA)
 
@@ -163,8 +167,7 @@ def test_a_model_given_as_bytes_has_no_external_data(saved: Path) -> None:
         parse(saved.read_bytes())
 
 
-def test_a_branch_that_reads_another_file_when_it_is_taken_is_read_anew(folder: Path) -> None:
-    """The cache keeps no data of files that may change."""
+def test_a_file_that_only_a_branch_reads_is_noticed_when_it_changes(folder: Path) -> None:
     made = helper.make_tensor_value_info
     value = TensorProto(name="value", data_type=TensorProto.FLOAT, dims=[1])
     value.data_location = TensorProto.EXTERNAL
@@ -184,8 +187,69 @@ def test_a_branch_that_reads_another_file_when_it_is_taken_is_read_anew(folder: 
     path = folder / "model.onnx"
     path.write_bytes(helper.make_model(graph).SerializeToString())
     cache = folder / "cache"
-    for number in (2.5, 7.5):
+    for number in (2.5, 2.5, 7.5):
         (folder / "data.bin").write_bytes(np.array([0, number], np.float32).tobytes())
         loaded = armnn.load_model(path, backends=["CpuRef"], cache_dir=cache)
         made_of_it = loaded.run({"choice": np.bool_(True), "x": np.zeros(4, np.float32)})["y"]
         assert made_of_it.tolist() == [number] * 4
+
+
+X = np.array([1, 20, 300, 4000], np.float32)
+
+
+def run(path: Path, **arguments: Any) -> tuple[list[float], bool]:
+    """Return a model's result, and whether it was parsed."""
+    loaded = armnn.load_model(path, backends=["CpuRef"], **arguments)
+    return loaded.run({"x": X})["y"].tolist(), loaded.load_times["parse"] > 0
+
+
+def test_a_cached_model_is_not_parsed_until_its_data_changes(saved: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    expected = (X + DATA).tolist()
+    assert run(saved, cache_dir=cache) == (expected, True)
+    assert run(saved, cache_dir=cache) == (expected, False)
+    (saved.parent / "data.bin").write_bytes(b"pad!" + (2 * DATA).tobytes())
+    assert run(saved, cache_dir=cache) == ((X + 2 * DATA).tolist(), True)
+    assert run(saved, cache_dir=cache) == ((X + 2 * DATA).tolist(), False)
+    (saved.parent / "data.bin").write_bytes(b"pad!" + DATA.tobytes()[:-1])
+    with pytest.raises(ParseError, match="spans the bytes 4 to 20, but the file has 19"):
+        run(saved, cache_dir=cache)
+    (saved.parent / "data.bin").unlink()
+    with pytest.raises(ParseError, match=r"'w' cannot be read from .*data\.bin"):
+        run(saved, cache_dir=cache)
+
+
+def test_a_cached_model_needs_no_parser_where_its_data_is_beside_it(
+    saved: Path, tmp_path: Path
+) -> None:
+    code = """if True:
+        import sys, armnn, numpy
+
+        loaded = armnn.load_model(sys.argv[1], backends=["CpuRef"], cache_dir=sys.argv[2])
+        print(loaded.run({"x": numpy.array([1, 20, 300, 4000], "f4")})["y"].tolist())
+        print([name for name in sys.modules if name.startswith(("armnn_parser_", "onnx"))])
+        """
+    expected, _ = run(saved, cache_dir=tmp_path / "cache")
+    command = [sys.executable, "-c", code, str(saved), str(tmp_path / "cache")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    assert done.stdout.splitlines() == [str(expected), "[]"]
+
+
+def test_a_compiled_model_holds_data_that_was_beside_it(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    file = tmp_path / "other" / "model.armnn-prepared"
+    with armnn.Runtime() as runtime:
+        runtime.compile_network(parse(saved), file, ["CpuRef"])
+    shutil.rmtree(saved.parent)
+    assert run(file) == ((X + DATA).tolist(), False)
+
+
+def test_a_core_that_knows_one_file_only_is_told_of_others(folder: Path) -> None:
+    """armnn-core 1.2.0 is one."""
+    external, network = ExternalData(folder), armnn.Network()
+    del network.external_files
+    external.note_in(network)
+    assert not hasattr(network, "is_self_contained")
+    external.read(tensor(), 16)
+    external.note_in(network)
+    assert vars(network)["is_self_contained"] is False

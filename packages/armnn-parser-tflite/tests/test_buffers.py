@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armnn
 from armnn.errors import ParseError
 from armnn_parser_tflite.parser import parse
 
@@ -102,6 +103,21 @@ def test_data_in_another_file(lite: Any, folder: Path) -> None:
         path = folder / "m.tflite"
         path.write_bytes(_external(lite, location))
         assert _weights(path) == [1, 2, 3, 4]
+        assert parse(path).external_files == {location: (folder / location).stat()}
+
+
+def test_a_cached_model_is_not_parsed_until_data_in_another_file_changes(
+    lite: Any, folder: Path
+) -> None:
+    path = folder / "m.tflite"
+    path.write_bytes(_external(lite))
+    for factor, is_new in (1, True), (1, False), (2, True), (2, False):
+        if is_new:
+            (folder / "data.bin").write_bytes(b"pad!" + (factor * DATA).tobytes())
+        loaded = armnn.load_model(path, backends=["CpuRef"], cache_dir=folder / "cache")
+        made = loaded.run({"x": np.zeros(4, np.float32)})["y"]
+        np.testing.assert_array_equal(made, factor * DATA)
+        assert (loaded.load_times["parse"] > 0) == is_new
 
 
 @pytest.mark.parametrize(

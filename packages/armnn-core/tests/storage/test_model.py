@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,17 +25,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("counts")
 
 X = np.array([[1.0, -2.0], [3.5, 0.0]], np.float32)
+DIGEST = hashlib.sha256(b"weights").hexdigest()
 THREE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
 
 
-def model(rows: int | str = 2, *, is_self_contained: bool = True) -> Network:
+def model(rows: int | str = 2, *beside: Path) -> Network:
     """Return (x + x) * 3 + x; the mock has no product."""
     network = Network("model", {"author": "nobody"})
     x = network.add_input("x", TensorInfo((rows, 2)))
     double: Value = network.add_addition(x, x, name="double")
     triple = network.add_multiplication(double, np.full((1, 2), 3, np.float32), name="triple")
     network.add_output("y", network.add_addition(triple, x, name="sum"))
-    network.is_self_contained = is_self_contained
+    network.external_files = {path.name: path.stat() for path in beside}
     return network
 
 
@@ -132,11 +135,105 @@ def test_another_file_or_version_is_another_model(
     assert load()[1] == []
 
 
-def test_a_model_that_reads_other_files_is_parsed_each_time(load: Load) -> None:
-    for _ in range(2):
-        loaded, parsed = load(model(is_self_contained=False))
-        assert len(parsed) == 1
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """Return a file beside the model."""
+    path = tmp_path / "w.bin"
+    path.write_bytes(b"weights")
+    return path
+
+
+def replaced_by_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def moved_out_of_the_folder(path: Path) -> None:
+    path.rename(path.parents[1] / path.name)
+    path.symlink_to(path.parents[1] / path.name)
+
+
+@pytest.mark.parametrize("rows", [2, "rows"])
+def test_a_model_that_reads_other_files_is_parsed_once(
+    load: Load, beside: Path, rows: int | str
+) -> None:
+    for parses in (1, 0):
+        loaded, parsed = load(model(rows, beside))
         np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+        assert len(parsed) == parses
+
+
+@pytest.mark.parametrize("rows", [2, "rows"])
+def test_a_model_is_parsed_again_where_another_file_has_changed(
+    load: Load, beside: Path, rows: int | str
+) -> None:
+    changes: list[Callable[[Path], object]] = [
+        lambda path: path.write_bytes(b"WEIGHTS"),
+        lambda path: path.write_bytes(b"weight"),
+        Path.unlink,
+        replaced_by_a_pipe,
+        moved_out_of_the_folder,
+    ]
+    for number, change in enumerate(changes):
+        cache = beside.parent / f"cache {number}"
+        beside.unlink(missing_ok=True)
+        beside.write_bytes(b"weights")
+        load(model(rows, beside), cache_dir=cache)[0].run({"x": X})
+        change(beside)
+        loaded, parsed = load(model(rows), cache_dir=cache)
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+        assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("is_read_anew", [False, True])
+def test_further_shapes_need_the_files_that_were_loaded(
+    load: Load, beside: Path, *, is_read_anew: bool
+) -> None:
+    load(model("rows", beside))[0].run({"x": X})
+    network = model("rows", beside)
+    loaded, _ = load(network)
+    beside.write_bytes(b"WEIGHTS")
+    if is_read_anew:
+        network.external_files[beside.name] = beside.stat()
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+    with pytest.raises(ModelFileError, match=r"since it was loaded: its file 'w\.bin' has changed"):
+        loaded.run({"x": THREE})
+
+
+def test_shapes_that_were_stored_with_other_files_are_not_taken(load: Load, beside: Path) -> None:
+    load(model("rows", beside))[0].run({"x": X})
+    network = model("rows", beside)
+    loaded, _ = load(network)
+    beside.write_bytes(b"WEIGHTS")
+    load(model("rows", beside))[0].run({"x": X})
+    with pytest.raises(ModelFileError, match=r"its file 'w\.bin' has changed; load it again"):
+        loaded.run({"x": X})
+
+
+def test_files_that_change_while_a_model_is_loaded_are_not_stored(load: Load, beside: Path) -> None:
+    network, open_network = model(2, beside), model("rows", beside)
+    beside.write_bytes(b"WEIGHTS")
+    for _ in range(2):
+        loaded, parsed = load(network.clone())
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+        assert len(parsed) == 1
+    with pytest.raises(ModelFileError, match=r"its file 'w\.bin' has changed; load it again"):
+        load(open_network)
+
+
+def test_an_entry_whose_files_make_no_sense_is_made_again(load: Load, beside: Path) -> None:
+    load(model(2, beside))
+    (entry,) = (beside.parent / "cache").glob("*.armnn-prepared")
+    good = entry.read_bytes()
+    (beside.parents[1] / "w.bin").write_bytes(b"weights")
+    for files in ["w.bin"], {"../w.bin": DIGEST}, {"/dev/zero": DIGEST}, {"w.bin": 5}:
+        header, blocks = unpack(memoryview(good))
+        header["files"] = files
+        entry.write_bytes(b"".join(pack(header, [[block] for block in blocks])))
+        loaded, parsed = load(model(2, beside))
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+        assert len(parsed) == 1
+        assert entry.read_bytes() == good
 
 
 class Doubles(DeferredOperator):
@@ -145,25 +242,25 @@ class Doubles(DeferredOperator):
     operator = "Doubles"
     awaits = (1,)
 
-    def __init__(self, *, reads_files: bool) -> None:
-        self._reads_files = reads_files
+    def __init__(self, *beside: Path) -> None:
+        self._beside = beside
 
     def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
-        network.is_self_contained &= not self._reads_files
+        network.external_files.update({path.name: path.stat() for path in self._beside})
         value, times = inputs
         for _ in range(int(times.constant)):  # type: ignore[arg-type]  # it awaits the data
             value = network.add_addition(value, value)
         return [value]
 
 
-def deferring(*, reads_files: bool = False) -> Network:
+def deferring(*beside: Path) -> Network:
     """Return y = x, doubled as often as an input says."""
     network = Network("deferring")
     x = network.add_input("x", TensorInfo((2, 2)))
     times = network.add_input("times", TensorInfo((), DataType.SIGNED32))
     made = StandInDescriptor(num_outputs=1)
     layer = network.add("StandIn", [x, times], made, outputs=[TensorInfo(None)])
-    layer.compiled = Doubles(reads_files=reads_files)
+    layer.compiled = Doubles(*beside)
     network.add_output("y", layer.output)
     return network
 
@@ -176,12 +273,16 @@ def test_operators_that_wait_for_data_are_stored_as_what_they_became(load: Load)
         assert len(parsed) == (times not in known)
 
 
-def test_operators_that_read_other_files_late_are_parsed_each_time(load: Load) -> None:
-    for _ in range(2):
-        loaded, parsed = load(deferring(reads_files=True))
+def test_operators_that_read_other_files_late_are_stored_with_these(
+    load: Load, beside: Path
+) -> None:
+    for content, parses in (b"1", 1), (b"1", 0), (b"2", 1), (b"2", 0):
+        if beside.read_bytes() != content:
+            beside.write_bytes(content)
+        loaded, parsed = load(deferring(beside))
         made = loaded.run({"x": X, "times": np.int32(2)})["y"]
         np.testing.assert_array_equal(made, 4 * X)
-        assert len(parsed) == 1
+        assert len(parsed) == parses
 
 
 def test_what_is_compiled_to_nothing_that_can_be_stored_is_parsed_each_time(load: Load) -> None:

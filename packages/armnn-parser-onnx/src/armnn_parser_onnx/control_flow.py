@@ -128,7 +128,7 @@ class Scope(NamedTuple):
             graph.add_array(name, data)
         outputs = [output.name for output in self.body.outputs]
         convert_nodes(self.body.nodes, outputs, self.opset, graph)
-        network.is_self_contained &= not self.external_data.was_read
+        self.external_data.note_in(network)
         return [graph.value(name) for name in outputs]
 
 

@@ -113,7 +113,7 @@ class _DeferredNode(DeferredOperator):
         for name, value in zip(self.names, inputs, strict=True):
             graph.bind(name, value)
         convert_nodes([self._proto], self.outputs, self._opset, graph)
-        network.is_self_contained &= not self._external_data.was_read
+        self._external_data.note_in(network)
         return [graph.value(name) for name in self.outputs]
 
 

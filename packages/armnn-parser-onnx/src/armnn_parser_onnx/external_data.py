@@ -14,6 +14,7 @@ from armnn_parser_onnx.wire.source import check_span
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from armnn.graph import LayerGraph
     from armnn_parser_onnx.wire.messages import Tensor
 
 _MAPPED = 1 << 16
@@ -29,13 +30,18 @@ class ExternalData:
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
 
-    Attributes:
-        was_read: Whether a tensor was read from another file.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self.was_read = False
+        self._read: dict[str, os.stat_result] = {}
+
+    def note_in(self, network: LayerGraph) -> None:
+        """Say in a network which files were read so far."""
+        if hasattr(network, "external_files"):
+            network.external_files.update(self._read)
+        elif self._read:
+            network.is_self_contained = False  # type: ignore[attr-defined]  # armnn-core 1.2.0
 
     def read(self, tensor: Tensor, size: int) -> bytes | memoryview:
         """Return a tensor's bytes; much data is mapped.
@@ -45,15 +51,17 @@ class ExternalData:
         """
         what = f"the external data of the tensor {tensor.name!r}"
         entries = {entry.key: entry.value for entry in tensor.external_data}
-        self.was_read = True
-        path = path_beside(self._folder, entries.get("location", ""), what)
+        location = entries.get("location", "")
+        path = path_beside(self._folder, location, what)
         offset = _number(entries, "offset", 0, what)
         length = _number(entries, "length", size, what)
         if length != size:
             raise ParseError(f"{what} has a length of {length} bytes: expected {size}")
         descriptor = open_beside(path, what)
         try:
-            check_span(os.fstat(descriptor), offset, size, f"{what} in {str(path)!r}")
+            status = os.fstat(descriptor)
+            self._read.setdefault(location, status)
+            check_span(status, offset, size, f"{what} in {str(path)!r}")
             if size >= _MAPPED and offset % _ALIGNMENT == 0:
                 return _mapped(descriptor, offset, size)
             with open(descriptor, "rb", closefd=False) as file:

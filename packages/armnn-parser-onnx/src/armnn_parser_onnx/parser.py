@@ -63,7 +63,7 @@ def network_of(model: ModelFile, survey: Survey | None, *, folded: bool = False)
     graph.may_fold = folded and all(each.output.info.is_static for each in network.inputs)
     convert_model(_main_graph(model), opset, graph)
     _add_outputs(model, graph)
-    network.is_self_contained = not model.external_data.was_read
+    model.external_data.note_in(network)
     if survey is None or not survey.refused:
         network.remove_unused()
     return network

@@ -48,7 +48,7 @@ def test_large_data_is_read_from_the_file(product: Path) -> None:
     assert list(data) == ["w", "b"]
     np.testing.assert_array_equal(data["w"], WEIGHTS)
     np.testing.assert_array_equal(data["b"], np.tile(BIAS, (64, 1)))
-    assert network.is_self_contained
+    assert network.external_files == {}
 
 
 def test_megabytes_are_read_whole_and_cannot_be_written(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from armnn.parsing.conversion import open_beside, path_beside
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from armnn.graph import LayerGraph
     from armnn.parsing.flatbuffers import FlatTable
     from armnn_parser_tflite.model_file import ModelFile
     from armnn_parser_tflite.schema import Tensor
@@ -52,12 +53,20 @@ class Buffers:
         self._file = model.file
         self._folder = model.folder
         self._tables = model.root.tables("Buffers")
-        self._files: dict[Path, bytes] = {}
+        self._files: dict[Path, tuple[bytes, os.stat_result]] = {}
+        self._read: dict[str, os.stat_result] = {}
         groups = [table.slot_text(4) for table in model.root.slot_tables(_EXTERNAL_GROUPS_SLOT)]
         self._external = {
             table.slot_integer(4): self._span(table, groups)
             for table in model.root.slot_tables(_EXTERNAL_BUFFERS_SLOT)
         }
+
+    def note_in(self, network: LayerGraph) -> None:
+        """Say in a network which files were read so far."""
+        if hasattr(network, "external_files"):
+            network.external_files.update(self._read)
+        elif self._read:
+            network.is_self_contained = False  # type: ignore[attr-defined]  # armnn-core 1.2.0
 
     def read(self, tensor: Tensor, size: int) -> memoryview | None:
         """Return a tensor's bytes, None if it has no data.
@@ -130,7 +139,7 @@ class Buffers:
         path = path_beside(self._folder, span.group, what)
         if path not in self._files:
             self._files[path] = _content(path, what)
-        content = self._files[path]
+        content, self._read[span.group] = self._files[path]
         if span.offset + size > len(content):
             raise ParseError(
                 f"{what} spans the bytes {span.offset} to {span.offset + size} of {str(path)!r}, "
@@ -139,12 +148,14 @@ class Buffers:
         return memoryview(content)[span.offset : span.offset + size]
 
 
-def _content(path: Path, what: str) -> bytes:
+def _content(path: Path, what: str) -> tuple[bytes, os.stat_result]:
+    """Return the bytes of a file, and its status."""
     descriptor = open_beside(path, what)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise ParseError(f"{what} is not in a regular file: {str(path)!r}")
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
+            return file.read(), status
     finally:
         os.close(descriptor)

@@ -134,6 +134,7 @@ class _DeferredOperation(DeferredOperator):
         conversion = _OperatorConversion(graph, self._file)
         conversion.convert(self._record)
         conversion.raise_refused()
+        origin.buffers.note_in(network)
         return [graph.value(index) for index in self._record.outputs]
 
 

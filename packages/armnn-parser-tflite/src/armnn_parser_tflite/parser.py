@@ -89,6 +89,7 @@ def parse(
             raise ParseError(f"the output {name!r} is of a type that networks lack")
         network.add_output(name, graph.value(index))
     graph.variables.add_outputs()
+    buffers.note_in(network)
     if not refused:
         network.remove_unused()
     model.file.trust()

@@ -76,7 +76,7 @@ def compare_with_tool(
     file = checked_file(file_path(path, "the path of the model"))
     tool = runtime_of(file)
     library = installed_runtime(tool)
-    if not parse(file).is_self_contained:
+    if parse(file).external_files:
         raise InvalidArgumentError(
             f"{tool} cannot show the layers of {str(file)!r}: it keeps data in other files, "
             "expected a file with all its data"

@@ -32,6 +32,8 @@ from armnn.tensor import TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
+    from os import stat_result
+
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.graph.survey import Operator
@@ -52,7 +54,7 @@ class LayerGraph:
         declared_shapes: What it says of outputs' shapes, by name, where nothing else is known.
         quantized_arithmetic: How quantised layers round; a parser sets it.
         origin: The operator that layers are being added for; a parser sets it.
-        is_self_contained: Whether all of it comes from the model's one file; a parser sets it.
+        external_files: Files read below the model's folder, with their status; a parser sets it.
         is_folded: Whether quantised layers are there for those on floats: ``armnn.parsing.GROUP``.
         lets_constants_go: Whether constants may go one by one as their readers are compiled.
         keeps_graphs: Whether what backends compile of it is to be compiled for other shapes, too.
@@ -67,7 +69,7 @@ class LayerGraph:
         self.declared_shapes: dict[str, Shape] = {}
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
-        self.is_self_contained = True
+        self.external_files: dict[str, stat_result] = {}
         self.lets_constants_go = self.keeps_graphs = self.is_folded = False
         self._layers: dict[Layer, None] = {}
         self._ends: dict[str, dict[Layer, None]] = {"Input": {}, "Output": {}}
@@ -183,9 +185,7 @@ class LayerGraph:
                 f"{with_article(spec.name)} layer with these parameters has {count} outputs: got "
                 f"{len(requests)} infos for them"
             )
-        requested = tuple(
-            [None if each is None else checked_request(each, spec) for each in requests]
-        )
+        requested = tuple([None if one is None else checked_request(one, spec) for one in requests])
         name = self._checked_name(spec, name)
         values = self._checked_inputs(spec, name, inputs)
         layer = Layer(spec, descriptor, name, self._next_guid, values, requested)
@@ -430,7 +430,7 @@ class LayerGraph:
         copy = type(self)(self.name, self.metadata)
         copy.aliases, copy.declared_shapes = self.aliases, dict(self.declared_shapes)
         copy.quantized_arithmetic = self.quantized_arithmetic
-        copy.is_self_contained, copy.is_folded = self.is_self_contained, self.is_folded
+        copy.external_files, copy.is_folded = dict(self.external_files), self.is_folded
         values: dict[Value, Value] = {}
         for layer in layers:
             twin = copy._copy_layer(layer, replaced_inputs(layer, values))

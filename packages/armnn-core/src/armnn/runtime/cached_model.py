@@ -6,12 +6,14 @@ An entry that is missing, or does not fit any more, is made anew from the model'
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from os.path import splitext
 from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
 from armnn._digest import file_sha256
 from armnn._load_times import phase
+from armnn.backends.cache import StaleEntryError
 from armnn.errors import ModelFileError
 from armnn.parsing import parse, parser_version
 from armnn.runtime.request import parsed
@@ -20,7 +22,7 @@ from armnn.storage.programs import ModelPrograms
 from armnn.storage.stamps import stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
@@ -47,7 +49,8 @@ def open_model(
         profiler: Where the phases are recorded, if anywhere.
 
     Raises:
-        ModelFileError: The file cannot be read or understood, or changes meanwhile.
+        ModelFileError: The file cannot be read or understood, or changes meanwhile, as may files
+            beside it.
     """
     source, request, options = origin.source, origin.request, origin.request.options
     stamp, digest = stamp_of(file), cache.digests.of(file)
@@ -55,7 +58,7 @@ def open_model(
     programs = ModelPrograms(cache)
     participants = backends.participants(None, request, profiler, programs)
     described = backends.described(participants)
-    store = ModelStore(cache, _dependencies(file, digest, origin, described), programs)
+    store = ModelStore(file, cache, _dependencies(file, digest, origin, described), programs)
     facts = store.facts()
     if facts is not None:
         participants.compute_as(facts.quantized_arithmetic)
@@ -69,7 +72,10 @@ def open_model(
         from armnn.optimizer import OptimizedNetwork  # late, as all that the cache spares
 
         network = parse(file, parser_options=origin.parser_options)
-        return OptimizedNetwork(network, participants, options, may_change=True)
+        made = OptimizedNetwork(network, participants, options, may_change=True)
+        with _unchanged(file):
+            store.files_of(made.network.external_files)
+        return made
 
     if facts is not None:
         return StoredNetwork(store, facts, participants, options, make)
@@ -87,7 +93,8 @@ def open_model(
     made = OptimizedNetwork(network, participants, options, may_change=True, again=again)
     facts = ModelFacts.of(made, network.quantized_arithmetic)
     if not facts.is_static:
-        store.keep_facts(facts)
+        with _unchanged(file):
+            store.keep_facts(facts, made.network.external_files)
     return StoredNetwork(store, facts, participants, options, lambda: made)
 
 
@@ -108,5 +115,16 @@ def _dependencies(
 
 
 def _is_storable(network: Network) -> bool:
-    """Return whether file and shapes determine the network."""
-    return network.is_self_contained and all(layer.backend_hint is None for layer in network.layers)
+    """Return whether files and shapes determine the network."""
+    return all(layer.backend_hint is None for layer in network.layers)
+
+
+@contextmanager
+def _unchanged(file: str) -> Iterator[None]:
+    """Raise ModelFileError where a file beside a model has changed."""
+    try:
+        yield
+    except StaleEntryError as error:
+        raise ModelFileError(
+            f"the model {file!r} has changed since it was loaded: {error}; load it again"
+        ) from error

@@ -20,14 +20,16 @@ from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from os import stat_result
     from typing import Protocol
 
     from numpy.typing import NDArray
 
-    from armnn.backends.cache import Block, CachedProgram, Entry, ProgramCache
+    from armnn.backends.cache import Block, CachedProgram, Entry
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
     from armnn.optimizer.shapes.sharing import SharedConstants
     from armnn.optimizer.single_program import SingleProgram
+    from armnn.storage.folder import CacheFolder
     from armnn.storage.programs import ModelPrograms
     from armnn.tensor import TensorInfo
 
@@ -114,35 +116,71 @@ class ModelStore:
 
     A model of one set of input shapes has one file: the facts, the prepared network, the programs
     and the constants. One of several has a file of facts, and one for each set that was prepared
-    without an earlier one.
+    without an earlier one. Each records the files beside the model that it was made of.
 
     Args:
+        model: The model's file.
         cache: The cache.
-        dependencies: All that the preparation of the model depends on.
+        dependencies: All that the preparation of the model depends on but files beside it.
         programs: Those that backends find while the model is prepared and loaded.
     """
 
     def __init__(
-        self, cache: ProgramCache, dependencies: Mapping[str, Any], programs: ModelPrograms
+        self,
+        model: str,
+        cache: CacheFolder,
+        dependencies: Mapping[str, Any],
+        programs: ModelPrograms,
     ) -> None:
+        self._model = model
         self._cache = cache
         self._key = ("model", repr(sorted({**dependencies, "format": VERSION}.items())))
         self._programs = programs
         self._first: Entry | None = None
+        self._files: dict[str, str] = {}
 
     def facts(self) -> ModelFacts | None:
         """Return the facts of the model, if they are stored."""
         start = time.perf_counter_ns()
         try:
-            self._first = self._cache.read(*self._key)
-            return None if self._first is None else facts_in(self._first)
+            entry = self._cache.read(*self._key)
+            if entry is None:
+                return None
+            files, facts = self._checked_files(entry), facts_in(entry)
+            self._files, self._first = files, entry
+            return facts
         except StaleEntryError as error:
             self._cache.note("model", "facts", f"parsed again: {error}", start)
             return None
 
-    def keep_facts(self, facts: ModelFacts) -> None:
-        """Store the facts of a model with open shapes."""
-        self._cache.write({"facts": facts.as_json()}, (), *self._key)
+    def keep_facts(self, facts: ModelFacts, read: Mapping[str, stat_result]) -> None:
+        """Store the facts of a model with open shapes.
+
+        Args:
+            facts: The facts.
+            read: See :meth:`files_of`.
+
+        Raises:
+            StaleEntryError: A file is another by now.
+        """
+        self._files = self.files_of(read)
+        self._cache.write({"facts": facts.as_json(), "files": self._files}, (), *self._key)
+
+    def files_of(self, read: Mapping[str, stat_result]) -> dict[str, str]:
+        """Return the sha256 of the files beside the model.
+
+        Args:
+            read: The status of each when it was opened.
+
+        Raises:
+            StaleEntryError: One is another by now, or than the facts were made of.
+        """
+        if not read:
+            return self._like_the_facts({})
+        from armnn.storage.external_files import ExternalFiles  # late: few models have any
+
+        files = ExternalFiles(self._model, self._cache.digests)
+        return self._like_the_facts(files.digests_of(read))
 
     def prepared(
         self,
@@ -160,6 +198,7 @@ class ModelStore:
                 entry = self._cache.read(*self._key, *_spelled(shapes, values))
             if entry is None or entry[0].get("network") is None:
                 return None
+            self._checked_files(entry)
             found = network_in(entry, self._programs, shapes, facts, participants, options)
         except StaleEntryError as error:
             self._cache.note("model", _title(shapes), f"prepared again: {error}", start)
@@ -180,19 +219,46 @@ class ModelStore:
 
         start = time.perf_counter_ns()
         outcome = "prepared and stored"
-        blocks: list[Block]
+        header: dict[str, Any] = {}
+        blocks: list[Block] = []
         try:
-            header, blocks = file_of(facts, prepared, self._programs)
+            header = {"facts": facts.as_json()}
+            header["files"] = self.files_of(prepared.network.external_files)
+            more, blocks = file_of(facts, prepared, self._programs)
+            header |= more
         except (UnstorableError, StaleEntryError) as error:
             outcome = f"prepared, not stored: {error}"
-            header, blocks = {"facts": facts.as_json()}, []
             self._programs.put_beside()
-        if facts.is_static:
+        if facts.is_static and "files" in header:
             self._cache.write(header, blocks, *self._key)
         elif "network" in header:
             self._cache.write(header, blocks, *self._key, *_spelled(shapes, values))
         self._programs.begin()
         self._cache.note("model", _title(shapes), outcome, start)
+
+    def _checked_files(self, entry: Entry) -> dict[str, str]:
+        """Return the sha256 of each file that an entry records.
+
+        Those of the facts were checked with these: who loaded the model has their content.
+
+        Raises:
+            StaleEntryError: One is another now, or than the facts were made of.
+        """
+        recorded = entry[0].get("files", {})
+        if not isinstance(recorded, dict):
+            raise StaleEntryError(f"its files are {recorded!r}, expected digests by name")
+        new = {name: recorded[name] for name in recorded if name not in self._files}
+        if new:
+            from armnn.storage.external_files import ExternalFiles
+
+            ExternalFiles(self._model, self._cache.digests).check(new)
+        return self._like_the_facts(recorded)
+
+    def _like_the_facts(self, files: dict[str, str]) -> dict[str, str]:
+        for name, digest in self._files.items():
+            if files.get(name) != digest:
+                raise StaleEntryError(f"its file {name!r} has changed")
+        return files
 
 
 def file_of(

@@ -31,11 +31,9 @@ def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return a prepared network as JSON and numbered arrays.
 
     Raises:
-        UnstorableError: It waits for data, was made from other files too, uses several kinds of
-            memory, or holds something else than programs that are stored.
+        UnstorableError: It waits for data, uses several kinds of memory, or holds something else
+            than programs that are stored.
     """
-    if not prepared.network.is_self_contained:
-        raise UnstorableError("not all of it comes from the model's one file")
     if prepared.segments.rest is not None:
         raise UnstorableError("a part of it is prepared when data is known")
     network, arrays = prepared.network, list[Any]()

@@ -34,9 +34,13 @@ _COARSE_TICK_NS: Final = 2_000_000_000
 def stamp_of(path: str | PathLike[str]) -> Stamp:
     """Return the stamp of a file; empty without one."""
     try:
-        status = os.stat(path)
+        return stamp_in(os.stat(path))
     except OSError:
         return ()
+
+
+def stamp_in(status: os.stat_result) -> Stamp:
+    """Return the stamp in a file's status."""
     times = status.st_mtime_ns, status.st_ctime_ns
     return status.st_dev, status.st_ino, status.st_size, *times
 

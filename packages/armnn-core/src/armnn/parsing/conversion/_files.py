@@ -8,9 +8,10 @@ never ends, as its weights.
 from __future__ import annotations
 
 import os
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn.parsing._locations import is_below, resolved_below
 
 # Never follow a link that appeared after the check, never wait for a pipe's other end.
 _OPEN_FLAGS = os.O_RDONLY
@@ -52,24 +53,16 @@ def path_beside(folder: Path | None, location: str, what: str) -> Path:
             f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
             "pass the model's path"
         )
-    # Both flavours, so that a file means the same (or nothing) on every platform.
-    flavours = (PurePosixPath(location), PureWindowsPath(location))
-    if (
-        not location
-        or "\0" in location
-        or any(path.is_absolute() or path.drive or path.root for path in flavours)
-        or any(".." in path.parts for path in flavours)
-    ):
+    if not is_below(location):
         raise ParseError(
             f"{what} has the location {location!r}: expected a path below the model's folder"
         )
-    folder = folder.resolve()
-    path = (folder / location).resolve()
-    if not path.is_relative_to(folder):
+    path = resolved_below(str(folder), location)
+    if not path:
         raise ParseError(
             f"{what} has the location {location!r}, which leads out of the model's folder"
         )
-    return path
+    return Path(path)
 
 
 def open_beside(path: Path, what: str) -> int:
