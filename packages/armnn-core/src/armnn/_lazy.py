@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from armnn._load_times import stage
+from armnn._load_times import IMPORT, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,10 +52,11 @@ def on_demand(
     def get(name: str) -> Any:
         """Import what has the name."""
         if name in homes:
-            from armnn._process_memory import collection_waits  # late: ``import armnn`` is light
+            with stage(IMPORT):
+                from armnn._process_memory import collection_waits  # late: a light import
 
-            with stage("import"), collection_waits():
-                module = import_module(f"{package}.{homes[name]}")
+                with collection_waits():
+                    module = import_module(f"{package}.{homes[name]}")
             found = getattr(module, name)
         elif name.startswith("_"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Times of the stages of a load."""
+"""Times of a load's stages and of the first run.
+
+Each moment counts once, for the innermost stage that the loading thread is in. An import is a stage
+of its own wherever it happens.
+"""
 
 from __future__ import annotations
 
 import functools
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
     from typing import ParamSpec, Protocol, TypeVar
 
     class _Loaded(Protocol):
@@ -26,19 +33,24 @@ if TYPE_CHECKING:
     _P = ParamSpec("_P")
     _L = TypeVar("_L", bound=_Loaded)
 
+IMPORT: Final = "import"
+
 STAGES: Final = (
-    "import",
+    IMPORT,
     "read",
-    "verify",
     "parse",
     "infer",
     "passes",
     "assign",
     "compile",
     "pack",
+    "verify",
 )
-"""The stages: modules and plug-ins, a prepared file, digests, the model's file, shapes, rewriting,
-choosing backends, compiling, and what backends report of that as packing of weights."""
+"""The stages: modules and plug-ins, a prepared file, the model's file, shapes, rewriting, choosing
+backends, compiling, what backends report of that as packing of weights, and digests."""
+
+FIRST_RUN: Final = "first run"
+"""The first run without the stages in it, which open shapes bring there."""
 
 REST: Final = "rest"
 """What belongs to no stage, such as planning memory."""
@@ -49,74 +61,191 @@ _STAGES: Final = {
     "parse": "parse",
     "validate": "infer",
     "infer shapes": "infer",
+    "apply shapes": "infer",
     "rewrite": "passes",
     "resolve operators": "passes",
     "specialise": "passes",
+    "choose backends": "assign",
     "assign backends": "assign",
-    "optimize subgraphs": "compile",
     "place tensors": "assign",
+    "optimize subgraphs": "compile",
+    "compile for shapes": "compile",
 }
 """The stage that a phase of a preparation belongs to."""
 
 
 class _Load:
-    """A load that is measured.
+    """A load that is measured, or a part of one.
 
     Attributes:
         seconds: By stage.
-        inside: For each stage that has begun, the time of the stages inside it.
+        stages: Those that have begun and not ended, the innermost last.
+        inside: For each of them, the time of the stages inside it.
     """
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys((*STAGES, REST, TOTAL), 0.0)
+        self.seconds = dict.fromkeys((*STAGES, FIRST_RUN, REST, TOTAL), 0.0)
+        self.stages: list[str] = []
         self.inside: list[float] = []
 
     @contextmanager
     def count(self, name: str) -> Iterator[None]:
         """Count a block, without the stages inside it."""
         start = time.perf_counter()
+        self.stages.append(name)
         self.inside.append(0.0)
         try:
             yield
         finally:
             took = time.perf_counter() - start
+            self.stages.pop()
             self.seconds[name] += took - self.inside.pop()
             if self.inside:
                 self.inside[-1] += took
             else:
                 self.seconds[TOTAL] = took
 
+    @contextmanager
+    def whole(self, name: str) -> Iterator[None]:
+        """Count a block of this thread as the load.
+
+        Args:
+            name: What has the time that no stage has.
+        """
+        token = _current.set(self)
+        try:
+            with self.count(name):
+                yield
+        finally:
+            _current.reset(token)
+
 
 _current: ContextVar[_Load | None] = ContextVar("armnn load", default=None)
 
+_imported: list[float] = []
+"""The seconds of imports since the last load; a list, as appending to it is atomic."""
+
 
 def measured(load: Callable[_P, _L]) -> Callable[_P, _L]:
-    """Return a load whose result has its times."""
+    """Return a load whose result has its times.
+
+    Imports before it, by which packages of ours got their names, count as part of it.
+    """
 
     @functools.wraps(load)
     def measure(*arguments: _P.args, **named: _P.kwargs) -> _L:
-        this = _Load()
-        token = _current.set(this)
-        try:
-            with this.count(REST):
-                made = load(*arguments, **named)
-        finally:
-            _current.reset(token)
-        made.load_times = this.seconds
+        _watch_imports()
+        this, before = _Load(), imported_before()
+        _imported.clear()
+        with this.whole(REST):
+            made = load(*arguments, **named)
+        times = this.seconds
+        times[IMPORT] += before
+        times[TOTAL] += before
+        del times[FIRST_RUN]  # until it happens
+        made.load_times = times
         return made
 
     return measure
 
 
+def imported_before() -> float:
+    """Return the seconds of imports that no load has counted."""
+    return sum(_imported)
+
+
 @contextmanager
-def stage(name: str) -> Iterator[None]:
-    """Count a block as a stage of the load."""
-    load = _current.get()
-    if load is None:
+def more(loaded: _Loaded, name: str) -> Iterator[None]:
+    """Add a block to the times of a network.
+
+    A block after the first run adds nothing, nor does one that fails, nor a part of a load, which
+    counts it itself.
+
+    Args:
+        loaded: The network.
+        name: What has the time that no stage has: REST or FIRST_RUN.
+    """
+    if _current.get() is not None or FIRST_RUN in loaded.load_times:
         yield
         return
-    with load.count(name):
+    this = _Load()
+    with this.whole(name):
         yield
+    if name != FIRST_RUN:
+        del this.seconds[FIRST_RUN]
+    times = loaded.load_times
+    loaded.load_times = {key: each + times.get(key, 0.0) for key, each in this.seconds.items()}
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Count a block as a stage of the load.
+
+    Without a load only imports are counted, for the next one.
+    """
+    load = _current.get()
+    if load is not None:
+        with load.count(name):
+            yield
+    elif name == IMPORT:
+        before = _Load()
+        try:
+            with before.whole(IMPORT):
+                yield
+        finally:
+            _imported.append(before.seconds[IMPORT])
+    else:
+        yield
+
+
+class _Watch:
+    """A finder that counts the imports of a load.
+
+    Statements that import a module at its first use are all over the code of a load. A finder sees
+    each of them, and only those that import anything.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return what other finders find; None outside of loads."""
+        load = _current.get()
+        if load is None or load.stages[-1:] in ([], [IMPORT]):
+            return None
+        others = iter(sys.meta_path)
+        next(each for each in others if each is _Watch)  # those before it were asked
+        with load.count(IMPORT):
+            specs = (each.find_spec(name, path, target) for each in others)
+            found = next((spec for spec in specs if spec is not None), None)
+        if found is not None:
+            _count_execution(found.loader)
+        return found
+
+
+def _count_execution(loader: Any) -> None:
+    """Let a loader count the execution of its module."""
+    from importlib.machinery import ExtensionFileLoader, SourceFileLoader, SourcelessFileLoader
+
+    if type(loader) not in (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader):
+        return  # others may be shared by modules
+    execute = loader.exec_module
+
+    def counted(module: ModuleType) -> None:
+        del loader.exec_module
+        with stage(IMPORT):
+            execute(module)
+
+    loader.exec_module = counted
+
+
+def _watch_imports() -> None:
+    """Put the finder first, once in a process.
+
+    It stays: another thread that goes through the list would miss a finder when one goes.
+    """
+    if _Watch not in sys.meta_path:
+        sys.meta_path.insert(0, _Watch)
 
 
 def count_packing(nanoseconds: object, began: float) -> None:

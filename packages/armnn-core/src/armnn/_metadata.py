@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn._dataclasses import dataclass
 from armnn._distributions import distributions, library, parsed_entry_points
-from armnn._load_times import stage
+from armnn._load_times import IMPORT, stage
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -123,7 +123,7 @@ class EntryPoint:
 
         Exceptions of the import pass through.
         """
-        with stage("import"):
+        with stage(IMPORT):
             found: Any = importlib.import_module(self.module)
         attributes = self.value.partition(":")[2].partition("[")[0].strip()
         for attribute in attributes.split(".") if attributes else ():

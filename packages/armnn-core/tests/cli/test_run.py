@@ -376,3 +376,30 @@ def test_an_error_in_a_process_is_one_line_without_a_traceback(
     run = in_a_process(toy, model(), "--backends", "Toy", "--input", "x=none.npy")
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == "armnn: error: cannot read 'none.npy': No such file or directory\n"
+
+
+STAGES = ["import", "read", "parse", "infer", "passes", "assign", "compile", "pack", "verify"]
+
+
+def test_times_are_those_of_the_load_and_the_first_run(
+    model: Callable[..., str], document: Callable[..., dict[str, Any]]
+) -> None:
+    path = model({"x": [["n", 4], "Float32"]})
+    found = document(path, "--shape", "2x4", "--times")
+    times = found["times_ms"]
+    assert list(times) == ["start of the process", *STAGES, "first run", "rest", "total"]
+    del times["start of the process"]
+    total = times.pop("total")
+    assert sum(times.values()) == pytest.approx(total)
+    assert min(times["compile"], times["first run"]) > 0
+    assert "times_ms" not in document(path)
+
+
+def test_the_table_of_times_has_a_row_per_stage(
+    model: Callable[..., str], text: Callable[..., str]
+) -> None:
+    lines = text(model(), "--times").splitlines()
+    rows = dict(line.rsplit(maxsplit=1) for line in lines[lines.index("Times") + 4 :][:13])
+    expected = ["start of the process", *STAGES, "first run", "rest", "total"]
+    assert [name.strip() for name in rows] == expected
+    assert all(float(milliseconds) >= 0 for milliseconds in rows.values())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from armnn._aliases import Aliased, first_names
+from armnn._load_times import REST, more
 from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.runtime.calls.ports import Ports
@@ -76,11 +77,7 @@ class LoadedNetwork(NetworkFacts):
         runtime: The runtime that it belongs to.
         events: What its backends are told.
         properties: What it was loaded for.
-        load_times: The seconds that loading took, by stage (import, read, verify, parse, infer,
-            passes, assign, compile, rest), and in total.
     """
-
-    load_times: Mapping[str, float]
 
     def __init__(
         self,
@@ -96,7 +93,6 @@ class LoadedNetwork(NetworkFacts):
     ) -> None:
         super().__init__(network_id, plans)
         self._elsewhere = elsewhere
-        self.load_times = {}
         self.properties = properties
         self.runtime = runtime
         self.events = events
@@ -162,6 +158,9 @@ class LoadedNetwork(NetworkFacts):
                 made = self._run_again(inputs, outputs, is_checked=False)
             if made is not None:
                 return made
+        if not self._has_run:
+            again: dict[str, Any] = {"timeout": timeout, "cancel": cancel, "profiler": profiler}
+            return self._first(lambda: self.run(inputs, outputs, imported=imported, **again))
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
         if self._has_aliases and inputs.keys() != self._names:
@@ -370,7 +369,7 @@ class LoadedNetwork(NetworkFacts):
         """
         examples = self._ports.examples(shapes)
         self._runs.release()
-        with self._gate:
+        with self._gate, more(self, REST):
             self._plans.prepare(examples)
 
     def unload(self) -> None:
@@ -431,7 +430,7 @@ class LoadedNetwork(NetworkFacts):
         real = None if self._real is None else self._real.inputs
         may_move = self._elsewhere is not None
         binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
-        with self._gate:
+        with self._gate, more(self, REST):
             call = binder.bind(inputs, targets, states)
             self._bound.add(call)
             return call

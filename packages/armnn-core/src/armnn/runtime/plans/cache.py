@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armnn._load_times import REST, stage
 from armnn._process_memory import collection_waits, trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.runtime.plans.closing import Closing
@@ -190,7 +191,7 @@ class NetworkPlans:
         try:
             with entry.lock:
                 if entry.plan is None:
-                    with collection_waits():
+                    with stage(REST), collection_waits():
                         self._fill(entry, inputs, values)
         except BaseException:
             with self._lock:

@@ -6,24 +6,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn._aliases import Aliased
+from armnn._load_times import FIRST_RUN, more
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
     from armnn.backends import ProfilingSink
     from armnn.optimizer import Report
     from armnn.runtime.plans.cache import NetworkPlans
     from armnn.tensor import TensorInfo
 
+    _R = TypeVar("_R")
+
 
 class NetworkFacts:
-    """What a loaded network is: its tensors, report and memory.
+    """What a loaded network is: tensors, report, memory, times.
 
     Attributes:
         id: The NetworkId, unique in its runtime.
+        load_times: The seconds of each stage of the load (import, read, parse, infer, passes,
+            assign, compile, pack, verify), of the rest, and in total, which is their sum. After the
+            first run its time is there, too, as "first run" and in the stages that happened in it.
     """
+
+    load_times: Mapping[str, float]
 
     def __init__(self, network_id: int, plans: NetworkPlans) -> None:
         self.id = network_id
+        self.load_times = {}
         self._plans = plans
+        self._has_run = False
 
     @property
     def name(self) -> str:
@@ -64,6 +77,16 @@ class NetworkFacts:
     def arena_bytes(self) -> int:
         """The working memory of one run with the largest plan."""
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
+
+    def _first(self, run: Callable[[], _R]) -> _R:
+        """Count a run in the load times, if it succeeds."""
+        self._has_run = True  # first: another thread's run is not the first one
+        try:
+            with more(self, FIRST_RUN):
+                return run()
+        except BaseException:
+            self._has_run = False
+            raise
 
     def __str__(self) -> str:
         from armnn.optimizer.assignment.report import prepared_text  # late: it is seldom shown
