@@ -15,7 +15,7 @@ from armnn.backends import (
     OptionValue,
 )
 from armnn.cli import lock_backends, new_backend
-from armnn.cli.output import print_json, print_table
+from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import BackendError, BackendUnavailableError
 
 _EXAMPLES = f"""\
@@ -81,15 +81,16 @@ def list_backends(arguments: argparse.Namespace) -> int:
         return print_layers(
             arguments.layers, options, as_json=arguments.json, every_case=arguments.every_case
         )
-    registry = BackendRegistry(options)
-    if arguments.load or arguments.verbose:
-        load_all(registry)
     stated: Mapping[str, Mapping[str, OptionValue]] = {}
-    if arguments.verbose:
-        from armnn.cli.self_descriptions import stated_capabilities
+    with progress("Finding backends"):
+        registry = BackendRegistry(options)
+        if arguments.load or arguments.verbose:
+            load_all(registry)
+        if arguments.verbose:
+            from armnn.cli.self_descriptions import stated_capabilities
 
-        stated = stated_capabilities(registry, options)
-    entries = registry.entries()
+            stated = stated_capabilities(registry, options)
+        entries = registry.entries()
     if arguments.json:
         print_json([_with_capabilities(entry, stated) for entry in entries])
     elif entries:

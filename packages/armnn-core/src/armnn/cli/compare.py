@@ -227,12 +227,13 @@ def _show_passes(
     network: Network, samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
 ) -> int:
     """Print the wrong pass, if any; return 1 then."""
-    verdict = find_wrong_pass(
-        network,
-        reference=arguments.reference,
-        inputs=samples,
-        creation_options=creation_options(arguments),
-    )
+    with progress(f"Looking for a wrong pass in {arguments.model}"):
+        verdict = find_wrong_pass(
+            network,
+            reference=arguments.reference,
+            inputs=samples,
+            creation_options=creation_options(arguments),
+        )
     if arguments.json:
         print_json({"model": arguments.model, "agrees": verdict.agrees, **asdict(verdict)})
     elif verdict.agrees:

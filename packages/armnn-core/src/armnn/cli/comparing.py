@@ -95,14 +95,18 @@ def comparisons(
     tolerance = Tolerance(arguments.tolerance, arguments.step_tolerance)
     stored = texts_of_sets(arguments.compare_output, "--compare-output", len(sets))
     others = arguments.compare_output_with_backend
-    other = None if others is None else load_on(others)
+    other = None
+    if others is not None:
+        with progress(f"Loading on {', '.join(others)}"):
+            other = load_on(others)
     found = []
     for texts, (inputs, outputs) in zip(stored, sets, strict=True):
         expected: dict[str, Arrays] = {}
         if texts:
             expected["stored outputs"] = _stored(texts, loaded)
         if other is not None:
-            expected[", ".join(others)] = other.run(inputs)
+            with progress(f"Running on {', '.join(others)}"):
+                expected[", ".join(others)] = other.run(inputs)
         if arguments.compare_with is not None:
             with progress(f"Running {arguments.compare_with}"):
                 expected[arguments.compare_with] = run_elsewhere(

@@ -13,8 +13,8 @@ from armnn.cli.inputs import with_shapes
 from armnn.cli.model_options import (
     add_model_arguments,
     backend_options,
-    creation_options,
     layer_backends,
+    opened_runtime,
     parser_options,
 )
 from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
@@ -23,7 +23,6 @@ from armnn.cli.reference import reference_evaluator
 from armnn.cli.run_options import add_shape_argument
 from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import parse
-from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
     from armnn.graph import Network
@@ -67,12 +66,9 @@ def compile_model(arguments: argparse.Namespace) -> int:
     """
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
-    if arguments.shape:
-        network = _sized(network, arguments.shape)
-    with (
-        Runtime(creation_options(arguments)) as runtime,
-        progress(f"Compiling {arguments.model}"),
-    ):
+        if arguments.shape:
+            network = _sized(network, arguments.shape)
+    with opened_runtime(arguments) as runtime, progress(f"Compiling {arguments.model}"):
         report = runtime.compile_network(
             network,
             arguments.output,

@@ -13,7 +13,7 @@ from armnn.backends.sources import find_source
 from armnn.cli.arguments import add_lock_file_argument
 from armnn.cli.backends import print_entries
 from armnn.cli.diagnosis import Diagnosis, Finding, diagnose
-from armnn.cli.output import print_json, print_table, printable
+from armnn.cli.output import print_json, print_table, printable, progress
 
 _EXAMPLES = f"""\
 examples:
@@ -97,7 +97,8 @@ def examine(arguments: argparse.Namespace) -> int:
     if arguments.reprobe:
         blame()
         forget_lost_workers()
-    diagnosis = diagnose(arguments.backends, options, times_imports=arguments.import_times)
+    with progress("Examining backends"):
+        diagnosis = diagnose(arguments.backends, options, times_imports=arguments.import_times)
     if arguments.json:
         print_json(diagnosis.as_document())
     else:

@@ -16,7 +16,7 @@ from armnn.cli.measured import add_measured_arguments, measured
 from armnn.cli.model_options import (
     add_model_arguments,
     backend_options,
-    creation_options,
+    opened_runtime,
     parser_options,
 )
 from armnn.cli.operators import operator_table
@@ -32,13 +32,13 @@ from armnn.graph.statistics import statistics_of
 from armnn.optimizer import Report
 from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import survey
-from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo
 from armnn.viewing import described
 
 if TYPE_CHECKING:
     from armnn.graph import Survey
     from armnn.optimizer import Candidate
+    from armnn.runtime import Runtime
 
 _EXAMPLES = f"""\
 examples:
@@ -98,7 +98,7 @@ def inspect(arguments: argparse.Namespace) -> int:
     Raises:
         ArmnnError: The model, a backend or an option is not usable.
     """
-    with Runtime(creation_options(arguments)) as runtime:
+    with opened_runtime(arguments) as runtime:
         report = Report()
         with progress(f"Reading {arguments.model}"):
             network, found = survey(arguments.model, parser_options(arguments))

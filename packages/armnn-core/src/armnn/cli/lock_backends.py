@@ -8,7 +8,7 @@ from pathlib import Path
 
 from armnn.backends import CreationOptions
 from armnn.backends.sources import sources_for
-from armnn.cli.output import print_json, print_table
+from armnn.cli.output import print_json, print_table, progress
 
 _EXAMPLES = """\
 examples:
@@ -62,9 +62,10 @@ def lock_backends(arguments: argparse.Namespace) -> int:
     from armnn.backends.locking import Lock, default_lock_file  # late: only this action locks
 
     options = CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
-    files = [path for each in sources_for(options) for path in each.source.files(options)]
     path = default_lock_file() if arguments.output is None else Path(arguments.output)
-    lock = Lock.made_now(path, files)
+    with progress("Reading backends"):
+        files = [path for each in sources_for(options) for path in each.source.files(options)]
+        lock = Lock.made_now(path, files)
     lock.write()
     rows = [("file", path, "", sha256) for path, sha256 in lock.files.items()]
     rows += [

@@ -107,10 +107,10 @@ def measure(
         The last outputs of each set, and the times.
     """
     run, imports = _run_of(loaded, sets, profiler), ""
-    if import_inputs:
-        run, imports = _importing(loaded, sets, run)
     total = len(sets) * (warmup + iterations * threads)
     with progress("Running", total) as advance:
+        if import_inputs:
+            run, imports = _importing(loaded, sets, run)
         for arrays in sets:
             for _ in range(warmup):
                 loaded.run(arrays)

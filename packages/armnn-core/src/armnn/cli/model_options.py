@@ -13,7 +13,9 @@ from armnn.backends import CreationOptions, OptionValue
 from armnn.backends.options import WHOLE_GROUPS
 from armnn.backends.sources import PROBES
 from armnn.cli.arguments import add_lock_file_argument, backend_ids, natural_number
+from armnn.cli.output import progress
 from armnn.errors import InvalidArgumentError
+from armnn.runtime import Runtime
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = True) -> None:
@@ -108,6 +110,12 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
         isolate=arguments.isolate,
         boards=boards(arguments.board),
     )
+
+
+def opened_runtime(arguments: argparse.Namespace) -> Runtime:
+    """Return a runtime; trying shared libraries out takes a while."""
+    with progress("Finding backends"):
+        return Runtime(creation_options(arguments))
 
 
 def isolated_ids(text: str) -> Sequence[str] | str:

@@ -96,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
+    samples = samples_for(network, arguments)
     with _shown() as tell:
         reduction = reduce(
             network,
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.output,
             check=arguments.check,
             reference=arguments.reference,
-            inputs=samples_for(network, arguments),
+            inputs=samples,
             options=prepared_as(arguments),
             creation_options=creation_options(arguments),
             limits=ReduceOptions(arguments.time_limit, arguments.try_limit, arguments.layer),

@@ -19,8 +19,8 @@ from armnn.cli.measuring import Latency, measure
 from armnn.cli.model_options import (
     add_model_arguments,
     backend_options,
-    creation_options,
     layer_backends,
+    opened_runtime,
     parser_options,
 )
 from armnn.cli.open_shapes import explaining_open_shapes
@@ -33,7 +33,6 @@ from armnn.cli.run_options import add_run_arguments, input_options
 from armnn.cli.run_result import RunResult, SetResult
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
-from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from armnn.debugging import Comparison
     from armnn.graph import Network
     from armnn.profiling import Recorder
-    from armnn.runtime import LoadedNetwork
+    from armnn.runtime import LoadedNetwork, Runtime
 
 _EXAMPLES = f"""\
 examples:
@@ -94,15 +93,16 @@ def run(arguments: argparse.Namespace) -> int:
             "--profile and --event-based-profiling"
         )
     started = max(0.0, time.process_time() - imported_before())
-    with Runtime(creation_options(arguments)) as runtime:
+    with opened_runtime(arguments) as runtime:
         start = time.perf_counter()
         with progress(f"Loading {arguments.model}"):
             loaded = _load(runtime, arguments, recorder)
         load_seconds = time.perf_counter() - start
-        sets = [
-            make_feeds(loaded.inputs, options, loaded.metadata, loaded.prepare)
-            for options in input_sets(input_options(arguments))
-        ]
+        with progress("Preparing inputs"):
+            sets = [
+                make_feeds(loaded.inputs, options, loaded.metadata, loaded.prepare)
+                for options in input_sets(input_options(arguments))
+            ]
         files = output_files(arguments.output, loaded, len(sets))
         times = _times(started, loaded, sets[0]) if arguments.times else None
         outputs, latency = _measured(loaded, sets, arguments, recorder)
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _times(started: float, loaded: LoadedNetwork, feeds: Sequence[Feed]) -> dict[str, float]:
     """Return the seconds of each stage, the first run included."""
-    with explaining_open_shapes(feeds):
+    with progress("Running once"), explaining_open_shapes(feeds):
         loaded.run(_arrays(feeds))
     return {"start of the process": started, **loaded.load_times}
 
@@ -150,10 +150,12 @@ def _serialize(arguments: argparse.Namespace) -> int:
             f"--serialize-to got {str(path)!r}, expected a file ending in .armnn"
         )
     check_writable("--serialize-to", path)
-    network = parse(arguments.model, parser_options=parser_options(arguments))
+    with progress(f"Reading {arguments.model}"):
+        network = parse(arguments.model, parser_options=parser_options(arguments))
     from armnn.storage.armnn_files import save  # late: few runs write one
 
-    save(network, path)
+    with progress(f"Writing {path}"):
+        save(network, path)
     if arguments.json:
         print_json({"model": arguments.model, "files": {"network": str(path)}})
     else:
@@ -237,7 +239,8 @@ def _profiles(
             network, shapes, optimized.participants, optimized.options
         ).head
 
-    return write_profiles(arguments, recorder, layers)
+    with progress("Writing the profile"):
+        return write_profiles(arguments, recorder, layers)
 
 
 def _arrays(feeds: Sequence[Feed]) -> dict[str, NDArray[Any]]:

@@ -12,15 +12,12 @@ from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.cli.arguments import positive_number
 from armnn.cli.inputs import ARRAY_SUFFIXES, InputOptions, make_feeds
-from armnn.cli.model_options import (
-    add_model_arguments,
-    creation_options,
-)
+from armnn.cli.model_options import add_model_arguments, opened_runtime
 from armnn.cli.optimizer_options import add_optimizer_arguments
+from armnn.cli.output import progress
 from armnn.cli.pictures import PICTURE_SUFFIXES
 from armnn.cli.run_options import add_seed_argument, add_shape_argument
 from armnn.errors import InvalidArgumentError
-from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +72,7 @@ def samples_for(network: Network, arguments: argparse.Namespace) -> list[dict[st
     else:
         wanted = [replace(base, sources=[str(file)]) for file in _files(Path(arguments.inputs))]
     infos = {layer.name: layer.output.info for layer in network.inputs}
-    with Runtime(creation_options(arguments)) as runtime:
+    with opened_runtime(arguments) as runtime, progress("Preparing inputs"):
         loaded = None
         if not all(info.is_static for info in infos.values()):
             loaded = runtime.load_model(network, [arguments.reference])

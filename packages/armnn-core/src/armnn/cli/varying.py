@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from armnn.cli.output import print_json, print_table
+from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import InvalidArgumentError
 from armnn.processes import Bounds, Program, run
 
@@ -30,7 +30,11 @@ def vary(arguments: argparse.Namespace) -> int:
         InvalidArgumentError: It is not NAME=VALUE,...
     """
     name, values = _split(arguments.vary)
-    found = {value: _compared(arguments, name, value) for value in values}
+    found = {}
+    with progress(f"Comparing for each {name}", len(values)) as advance:
+        for value in values:
+            found[value] = _compared(arguments, name, value)
+            advance()
     if arguments.json:
         print_json({"model": arguments.model, "variable": name, "values": found})
     else:

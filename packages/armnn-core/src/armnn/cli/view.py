@@ -9,7 +9,7 @@ from pathlib import Path
 from armnn._installing import FAST, REFERENCE
 from armnn.cli.assigned_layers import assigned, with_sizes
 from armnn.cli.measured import add_measured_arguments, measured
-from armnn.cli.model_options import add_model_arguments, creation_options, parser_options
+from armnn.cli.model_options import add_model_arguments, opened_runtime, parser_options
 from armnn.cli.optimized_layers import OptimizedLayers
 from armnn.cli.optimizer_options import add_optimizer_arguments
 from armnn.cli.output import print_json, printable, progress
@@ -17,7 +17,6 @@ from armnn.cli.run_files import check_writable, writing
 from armnn.cli.run_options import add_shape_argument
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
-from armnn.runtime import Runtime
 from armnn.viewing import described, page, trace_for_page
 
 _EXAMPLES = f"""\
@@ -68,7 +67,7 @@ def view(arguments: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"--output got {str(path)!r}, expected a file ending in .html")
     if not arguments.json:
         check_writable("--output", path)
-    with Runtime(creation_options(arguments)) as runtime, progress(f"Reading {arguments.model}"):
+    with opened_runtime(arguments) as runtime, progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
         sized = with_sizes(network, arguments.shape)
         segments, report = assigned(network, sized, runtime, arguments)
@@ -77,9 +76,10 @@ def view(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(document)
         return 0
-    trace = None if arguments.profile is None else trace_for_page(arguments.profile)
-    with writing(path):
-        path.write_text(page(document, trace), encoding="utf-8")
+    with progress(f"Writing {path}"):
+        trace = None if arguments.profile is None else trace_for_page(arguments.profile)
+        with writing(path):
+            path.write_text(page(document, trace), encoding="utf-8")
     if sized.note:
         print(printable(sized.note.replace("\n", " ")))
     if waiting:
