@@ -217,6 +217,7 @@ def _find_spec(name: str, search: Sequence[str] | None) -> ModuleSpec | None:
 
 
 @functools.cache
+@stage(IMPORT)
 def _scan_once() -> Scan:
     folders = sys.path if _folders is None else _folders
     counts: dict[str, int] = {}

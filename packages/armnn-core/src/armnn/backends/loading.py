@@ -11,6 +11,7 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from armnn._dataclasses import replace
+from armnn._load_times import IMPORT, stage
 from armnn._logging import Logger
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
@@ -104,6 +105,7 @@ class FoundBackend:
                 self._has_warned = True
                 _log.warning("%s It is left out.", printable(self.entry.message))
 
+    @stage(IMPORT)
     def _load(self) -> None:
         if self._is_loading:
             raise BackendUnavailableError(
