@@ -239,7 +239,7 @@ def cpuacc_kit(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize("level", [nox.param(level, id=level) for level in ("vnni", "amx")])
 def cpuacc_emulated(session: nox.Session, level: str) -> None:
-    """Test a level of CpuAcc by other instructions, on AVX-512."""
+    """Test a level of CpuAcc by other instructions."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     install_wheels(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))

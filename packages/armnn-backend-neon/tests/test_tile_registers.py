@@ -32,10 +32,8 @@ TESTS = Path(__file__).resolve().parent
 BUILD = runpy.run_path(str(PACKAGE / "native_build/levels.py"))
 LEVELS = {level.name: level for level in BUILD["levels_of"]("x86_64")}
 LEVEL = next(level for level in LEVELS.values() if level.tile_registers)
-EMULATED = [
-    "-UCPUACC_TILE_REGISTERS_HEADER",
-    '-DCPUACC_TILE_REGISTERS_HEADER="kernels/isa/tile_registers_emulated.h"',
-]
+EMULATION = runpy.run_path(str(PACKAGE / "native_build/emulation.py"))
+IN_TILES = [source for source in LEVEL.sources if source.endswith("tile_registers")]
 ROWS, ROW_BYTES, COLUMNS = 16, 64, 16
 BLOCK = 32
 """Rows and columns of a tile of the kernels."""
@@ -75,7 +73,8 @@ def compiled(source: Path, target: Path, *arguments: str) -> Path:
 def instructions(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Return the emulated instructions."""
     folder = tmp_path_factory.mktemp("instructions")
-    flags = ["-mfma", "-mavx2", "-fPIC", "-shared", *EMULATED]
+    flags = ["-mfma", "-mavx2", "-fPIC", "-shared"]
+    flags += EMULATION["emulated_tile_registers"](has_vectors=True)
     return ctypes.CDLL(str(compiled(TESTS / "tile_instructions.cpp", folder / "i.so", *flags)))
 
 
@@ -240,7 +239,7 @@ def test_the_system_is_asked_for_tile_data(tmp_path: Path, answer: int, permitte
 def test_instructions_have_their_operands_in_order(tmp_path: Path) -> None:
     """Sums, left side, right side; the assembler lists them backwards."""
     found: dict[str, set[str]] = {}
-    for name in LEVEL.sources:
+    for name in IN_TILES:
         made = compiled(CPP / f"kernels/{name}.cpp", tmp_path / "k.o", *LEVEL.arguments, "-c")
         listing = subprocess.run(
             ["objdump", "-d", made], check=True, stdout=subprocess.PIPE, text=True
@@ -259,11 +258,11 @@ def test_instructions_have_their_operands_in_order(tmp_path: Path) -> None:
     assert {"ldtilecfg", "sttilecfg", "tilerelease"} <= found.keys()
 
 
-# The kernels need the vectors of the level below, which the emulation does not replace.
+# The kernels need the vectors of the level below, which may be emulated by those of AVX2.
 HERE = BUILD["levels_of_processor"](LEVELS.values()) if platform.machine() == "x86_64" else []
-HAS_KERNELS = LEVEL.adds_to in {level.name for level in HERE}
+NAMES = {level.name for level in HERE}
 
-if HAS_KERNELS:
+if "avx2" in NAMES:
 
     @pytest.fixture(scope="module")
     def kernels(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
@@ -271,8 +270,9 @@ if HAS_KERNELS:
         folder = tmp_path_factory.mktemp("kernels")
         main = [f"-DTILES={LEVEL.name}", "-fPIC", "-c"]
         objects = [compiled(TESTS / "tile_kernels.cpp", folder / "main.o", *main)]
-        for number, name in enumerate(LEVEL.sources):
-            flags = [*LEVEL.arguments, *EMULATED, "-fPIC", "-c"]
+        emulated = EMULATION["emulated_tile_registers"](has_vectors=LEVEL.adds_to in NAMES)
+        for number, name in enumerate(IN_TILES):
+            flags = [*LEVEL.arguments, *emulated, "-fPIC", "-c"]
             objects.append(compiled(CPP / f"kernels/{name}.cpp", folder / f"{number}.o", *flags))
         library = folder / "kernels.so"
         subprocess.run(["g++", *added_flags(), "-shared", "-o", library, *objects], check=True)

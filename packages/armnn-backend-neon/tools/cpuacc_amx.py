@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Tests and kit of the level avx512_amx on AVX-512.
+"""Tests and kit of the level avx512_amx without AMX.
 
-CpuAcc is built with emulated tile registers and installed. The tests are those of gemms and
-``emulated_levels.py``; the rest has the kernels of the level that it adds to.
+CpuAcc is built with emulated tile registers and installed; where there is no AVX-512 either, its
+vectors are emulated by AVX2. The tests are those of gemms and ``emulated_levels.py``; the rest has
+the kernels of the level that it adds to.
 
     python packages/armnn-backend-neon/tools/cpuacc_amx.py [pytest arguments]
 """
 
 from __future__ import annotations
 
+import os
+import runpy
 import shlex
 import sys
 from pathlib import Path
 
-from cpuacc_kit import kit, pytest
+from cpuacc_kit import BUILD, LEVELS, kit, pytest
 from cpuacc_vnni import install
 
 NEON = Path(__file__).resolve().parents[1]
 LEVEL = "avx512_amx"
-HEADER = "CPUACC_TILE_REGISTERS_HEADER"
-FLAGS = (
-    "-DCPUACC_EMULATED_TILES",
-    f"-U{HEADER}",
-    f'-D{HEADER}="kernels/isa/tile_registers_emulated.h"',
-)
+(BELOW,) = (level.adds_to for level in BUILD["levels_of"]("x86_64") if level.name == LEVEL)
+EMULATION = runpy.run_path(str(NEON / "native_build/emulation.py"))
 TESTS = (
     *("test_attention", "test_batch_mat_mul", "test_bfloat16", "test_bfloat16_filtering"),
     *("test_bfloat16_storage", "test_einsum", "test_epilogues", "test_fed_weights"),
@@ -35,7 +34,10 @@ TESTS = (
 
 def main() -> int:
     """Run tests and kit; return 1 if one failed."""
-    install(shlex.join(FLAGS))
+    has_vectors = BELOW in LEVELS
+    if not has_vectors:  # the flags would make other levels of the same instructions
+        os.environ["ARMNN_CPUACC_LEVELS"] = LEVEL
+    install(shlex.join(EMULATION["emulated_tile_registers"](has_vectors)))
     tests = [str(NEON / f"tests/{name}.py") for name in TESTS]
     well = pytest(sys.executable, LEVEL, [*tests, *sys.argv[1:]], ARMNN_CPUACC_ISA=LEVEL)
     emulated = [str(NEON / "tools/emulated_levels.py"), *sys.argv[1:]]

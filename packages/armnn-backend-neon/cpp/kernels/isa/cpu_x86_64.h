@@ -15,12 +15,19 @@ inline bool cpu_has_sse2() { return true; /* of every x86-64 */ }
 inline bool cpu_has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
 inline bool cpu_has_fma() { return __builtin_cpu_supports("fma") != 0; }
 inline bool cpu_has_f16c() { return __builtin_cpu_supports("f16c") != 0; }
-inline bool cpu_has_avx512f() { return __builtin_cpu_supports("avx512f") != 0; }
-inline bool cpu_has_avx512bw() { return __builtin_cpu_supports("avx512bw") != 0; }
-inline bool cpu_has_avx512dq() { return __builtin_cpu_supports("avx512dq") != 0; }
-inline bool cpu_has_avx512vl() { return __builtin_cpu_supports("avx512vl") != 0; }
-inline bool cpu_has_avx512_vnni() { return __builtin_cpu_supports("avx512vnni") != 0; }
-inline bool cpu_has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+/* A build for tests has the vectors of AVX-512 as pairs of AVX2. */
+#if defined(CPUACC_EMULATED_VECTORS)
+constexpr bool kEmulatesAvx512 = true;
+#else
+constexpr bool kEmulatesAvx512 = false;
+#endif
+inline bool cpu_has_avx512f() { return kEmulatesAvx512 || __builtin_cpu_supports("avx512f") != 0; }
+inline bool cpu_has_avx512bw() { return kEmulatesAvx512 || __builtin_cpu_supports("avx512bw") != 0; }
+inline bool cpu_has_avx512dq() { return kEmulatesAvx512 || __builtin_cpu_supports("avx512dq") != 0; }
+inline bool cpu_has_avx512vl() { return kEmulatesAvx512 || __builtin_cpu_supports("avx512vl") != 0; }
+inline bool cpu_has_avx512_vnni() { return kEmulatesAvx512 || __builtin_cpu_supports("avx512vnni") != 0; }
+inline bool cpu_has_avx512_bf16() { return kEmulatesAvx512 || __builtin_cpu_supports("avx512bf16") != 0; }
 
 /* The compiler's built-in does not know it. Its registers are those of AVX. */
 inline bool cpu_has_avx_vnni() {
