@@ -32,7 +32,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CPP = PACKAGE / "cpp" / "costs"
 NS = dict.fromkeys(UNITS, 1.0)
 SIZES = {"first_cache": 32768, "second_cache": 1048576, "third_cache": 33554432}
-ZEN_3 = "AMD EPYC, family 25, model 1"
 ZEN_4 = "AMD EPYC, family 25, model 17"
 ZEN_5 = "AMD EPYC, family 26, model 2"
 EMERALD_RAPIDS = "Intel(R) Xeon(R) Processor, family 6, model 207"
@@ -66,27 +65,6 @@ def tables() -> dict[str, str]:
     lines = re.findall(r'^    "(.*)\\n"$', (CPP / "tables.h").read_text(), re.MULTILINE)
     texts = re.split("^(?=armnn CpuAcc costs 1$)", "\n".join(lines), flags=re.MULTILINE)[1:]
     return {re.findall("^cpu (.*)$", text, re.MULTILINE)[0]: text for text in texts}
-
-
-CHOSEN = f"""
-from armnn_backend_neon.measuring import Shape, chosen
-print(*chosen([{DEEP!r}, {WIDE!r}]), sep=", ")
-"""
-
-
-def test_recorded_costs_of_each_cpu_choose_what_is_right_there(tmp_path: Path) -> None:
-    """37 MB of transformed weights come slowly on Emerald Rapids."""
-    answers = {}
-    for cpu, text in built_in().items():
-        path = tmp_path / "costs"
-        path.write_text(text)
-        answers[cpu] = child(CHOSEN, ARMNN_CPUACC_COSTS=path)
-    deep, wide = answers[EMERALD_RAPIDS].split(", ")
-    assert deep != "winograd_2d 4"
-    assert wide == "winograd_2d 4"
-    assert answers[ZEN_3] == "winograd_1d 4 across, winograd_2d 4"
-    assert answers[ZEN_4] == "winograd_1d 4 across, winograd_2d 4"
-    assert answers[ZEN_5] == "winograd_1d 4 across, winograd_2d 4"
 
 
 PREDICTED = f"""
