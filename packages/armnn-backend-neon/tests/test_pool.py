@@ -41,3 +41,20 @@ def test_runs_that_threads_slow_down_stay_alone(tmp_path: Path) -> None:
         assert shared[what] < 10, what
     assert shared["is fast again"] > 90
     assert shared["quick, timed"] == 0
+
+
+def test_a_thread_that_gets_no_cpu_costs_no_more_than_the_chunk_it_took(tmp_path: Path) -> None:
+    """Held asleep, it costs nothing; held in a chunk, that one.
+
+    The others are computed by the calling thread, and so is the next short loop.
+    """
+    program = tmp_path / "starved"
+    threads = SOURCES / "threads"
+    build(program, [TESTS / "starved.cpp", threads / "pool.cpp", threads / "cpus.cpp"])
+    run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+    chunk = 1600 // 2 // 8
+    assert run.stdout.splitlines() == [
+        "never wakes: 0 wrong, 1600 by the caller in 16 parts",
+        f"wakes: 0 wrong, {1600 - chunk} by the caller in 15 parts",
+        "after it was late: 0 wrong, 1600 by the caller in 1 parts",
+    ]
