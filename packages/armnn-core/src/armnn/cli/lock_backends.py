@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from armnn.backends import CreationOptions
 from armnn.backends.sources import sources_for
@@ -59,7 +58,9 @@ def lock_backends(arguments: argparse.Namespace) -> int:
         BackendUnavailableError: A folder was given and there is no loader to scan it.
         OSError: The file cannot be written.
     """
-    from armnn.backends.locking import Lock, default_lock_file  # late: only this action locks
+    from pathlib import Path  # late, both: only this action locks
+
+    from armnn.backends.locking import Lock, default_lock_file
 
     options = CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
     path = default_lock_file() if arguments.output is None else Path(arguments.output)

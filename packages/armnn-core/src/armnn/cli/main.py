@@ -8,7 +8,6 @@ the reader of a pipe went away.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -76,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     words = (each for each in arguments if not each.startswith("-"))
     options = parser(next(words, "")).parse_args(arguments)
+    import logging  # late: --help and --version end before
+
     logging.basicConfig(
         format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
     )

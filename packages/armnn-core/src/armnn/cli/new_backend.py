@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from armnn._installing import FIND_LINKS, WHEELHOUSE
@@ -15,6 +14,7 @@ from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
 SUFFIX = ".template"
 """What a template's name ends with, so that no tool takes it for the file that it becomes."""
@@ -62,6 +62,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def new_backend(arguments: argparse.Namespace) -> int:
     """Write a distribution and say what to do with it."""
     kind: Kind = "native" if arguments.native else "python"
+    from pathlib import Path  # late: only this action writes
+
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
     print(f'  cd {folder} && pip install {FIND_LINKS} -e ".[test]" && pytest && armnn backends')

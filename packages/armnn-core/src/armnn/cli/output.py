@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Output of the commands: tables, JSON and progress.
 
-rich is imported when needed.
+rich and json are imported when needed.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from armnn.cli import terminal
 from armnn.cli.tables import ELLIPSIS, RULE, table_lines, wrapped
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         columns: The headings.
         rows: One cell per column.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = terminal.columns() if sys.stdout.isatty() else None
     if title:
         _print_title(printable(title), width)
     shown = [[printable(cell) for cell in row] for row in rows]
@@ -84,6 +83,8 @@ def printable(text: str) -> str:
 
 def print_json(document: object) -> None:
     """Print a document as JSON; NaN and Infinity become texts."""
+    import json  # late: most output is none
+
     print(json.dumps(_strict(document), indent=2, allow_nan=False))
 
 
