@@ -14,9 +14,8 @@ _SEPARATOR = "   "
 # The signs of scripts that put no space between words; each takes two columns of a terminal.
 _WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]"
 # A line may end behind a space and behind punctuation in a name, not before a digit as in Conv.0.
-_PIECE = re.compile(
-    rf"{_WIDE}\s*|(?:(?!{_WIDE}).)+?(?:\s+|(?<=\w)[/._,:;=+|\-](?!(?<=[.,/])\d)\s*|(?={_WIDE})|$)",
-    re.DOTALL,
+_PIECE = (
+    rf"{_WIDE}\s*|(?:(?!{_WIDE}).)+?(?:\s+|(?<=\w)[/._,:;=+|\-](?!(?<=[.,/])\d)\s*|(?={_WIDE})|$)"
 )
 
 Paint = Callable[[str, str], str]
@@ -92,7 +91,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    return _PIECE.findall(text)
+    return re.findall(_PIECE, text, re.DOTALL)  # compiled once, where a terminal is narrow
 
 
 def _longest_piece(text: str) -> int:
