@@ -11,11 +11,17 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 import armnn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Nothing of it is needed; what the first column begins with may not be imported.
 UNNEEDED = (
@@ -91,6 +97,7 @@ UNNEEDED = (
     "csv",
     "dataclasses",  # it compiles methods of each class: 59 classes until November 2026
     "heapq",
+    "google",
     "importlib.metadata",
     "importlib.resources",
     "importlib.util",
@@ -148,6 +155,9 @@ UNNEEDED_COLD = (
 MOST_MODULES = 95
 """Modules of ours; 155 until November 2026."""
 
+FOR_OTHER_FILES = 2
+"""Modules of ours for a model that keeps weights in other files."""
+
 MOST_OTHERS = 10
 """Modules of the standard library that NumPy does not import; 52 until November 2026.
 
@@ -161,9 +171,10 @@ CHILD = """if True:
     before = set(sys.modules)
     import armnn
 
-    cache = {"cache_dir": each for each in sys.argv[2:]}
+    cache = {"cache_dir": each for each in sys.argv[3:]}
     model = armnn.load_model(sys.argv[1], ["CpuAcc", "CpuRef"], **cache)
-    made = model.run({"x": numpy.ones((1, 4, 4, 3), numpy.float32)})["y"].tolist()
+    shape = tuple(map(int, sys.argv[2].split(",")))
+    made = model.run({"x": numpy.ones(shape, numpy.float32)})["y"].tolist()
     modules = sorted(set(sys.modules) - before)
     import json
 
@@ -184,9 +195,31 @@ def saved(folder: Path) -> Path:
     return folder / "small.armnn"
 
 
-def in_a_fresh_process(model: Path, *cache: Path) -> tuple[list[str], object]:
+def saved_with_open_shapes(folder: Path, weights: NDArray[Any]) -> Path:
+    """Write a product whose weights are in another file."""
+    (folder / "w.bin").write_bytes(weights.tobytes())
+    stored = onnx.TensorProto(name="w", data_type=1, dims=weights.shape)
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    stored.external_data.add(key="location", value="w.bin")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Relu", ["product"], ["y"]),
+        helper.make_node("Identity", ["x"], ["same"]),  # as models of transformers pass inputs on
+    ]
+    ports = [helper.make_tensor_value_info(name, 1, ["n", "length", 4]) for name in ("x", "same")]
+    made = helper.make_tensor_value_info("y", 1, ["n", "length", 3])
+    graph = helper.make_graph(nodes, "open", ports[:1], [made, ports[1]], [stored])
+    opset = [helper.make_opsetid("", 17)]
+    path = folder / "open.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=opset).SerializeToString())
+    return path
+
+
+def in_a_fresh_process(
+    model: Path, *cache: Path, shape: str = "1,4,4,3"
+) -> tuple[list[str], object]:
     """Return modules and result of a process with a model."""
-    command = [sys.executable, "-c", CHILD, str(model), *map(str, cache)]
+    command = [sys.executable, "-c", CHILD, str(model), shape, *map(str, cache)]
     run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     modules, made = json.loads(run.stdout)
     return modules, made
@@ -210,6 +243,25 @@ def test_a_prepared_model_is_loaded_and_run_with_few_modules(kind: str, tmp_path
     others = [name for name in modules if name not in ours]
     assert len(ours) <= MOST_MODULES, ours
     assert len(others) <= MOST_OTHERS, others
+
+
+def test_a_stored_shape_is_run_with_few_modules_and_another_one_is_prepared(
+    tmp_path: Path,
+) -> None:
+    weights = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+    model, cache = saved_with_open_shapes(tmp_path, weights), tmp_path / "cache"
+    parser = "armnn_parser_onnx.parser"
+    for shape, is_stored in ("2,3,4", False), ("1,5,4", False), ("2,3,4", True):
+        modules, made = in_a_fresh_process(model, cache, shape=shape)
+        ones = np.ones(tuple(map(int, shape.split(","))), np.float32)
+        np.testing.assert_allclose(np.float32(made), np.maximum(ones @ weights, 0), rtol=1e-6)
+        if not is_stored:
+            assert parser in modules
+            continue
+        assert [name for name in modules if name.startswith(UNNEEDED)] == []
+        ours = [name for name in modules if name.startswith("armnn")]
+        assert len(ours) <= MOST_MODULES + FOR_OTHER_FILES, ours
+        assert len(modules) - len(ours) <= MOST_OTHERS, modules
 
 
 def test_a_list_of_the_backends_imports_none_of_them() -> None:

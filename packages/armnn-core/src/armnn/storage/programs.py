@@ -185,7 +185,11 @@ def _ports_of(name: object, rows: Sequence[dict[str, Any]]) -> tuple[dict[str, A
     count = [row["type"] for row in rows].index("PreCompiled")
     held, made = rows[count], tuple(map(decoded_info, rows[count]["outputs"]))
     inputs = {row["name"]: _only_info(row) for row in rows[:count]}
-    outputs = {row["name"]: row["inputs"][0][1] for row in rows[count + 1 :]}
+    known = list(inputs)
+    outputs: dict[str, int | str] = {}
+    for row in rows[count + 1 :]:
+        ((source, at),) = row["inputs"]
+        outputs[row["name"]] = at if source == count else known[source]
     order = [at for at, _ in held["inputs"]]
     slots = {} if len(made) == 1 else {"num_output_slots": len(made)}
     expected = [
@@ -196,19 +200,22 @@ def _ports_of(name: object, rows: Sequence[dict[str, Any]]) -> tuple[dict[str, A
             "parameters": slots,
             "program": held["program"],
         },
-        *(_row("Output", each, [[count, at]], []) for each, at in outputs.items()),
+        *(
+            _row("Output", each, [[known.index(at), 0] if at in inputs else [count, at]], [])
+            for each, at in outputs.items()
+        ),
     ]
     names, places = [name, *inputs, held["name"], *outputs], range(len(made))
     is_plain = (
         rows == expected
         and sorted(order) == list(range(len(inputs)))
         and all(type(each) is str for each in names)
-        and all(type(at) is int and at in places for at in outputs.values())
+        and all(at in inputs or (type(at) is int and at in places) for at in outputs.values())
         and all(info.is_static for info in (*inputs.values(), *made))
     )
     if not is_plain or len(inputs) != count:
         raise ValueError("it has other layers than inputs, a program and outputs")
-    return held, ProgramPorts(inputs, tuple(list(inputs)[at] for at in order), outputs, made)
+    return held, ProgramPorts(inputs, tuple(known[at] for at in order), outputs, made)
 
 
 def _only_info(row: Mapping[str, Any]) -> TensorInfo:

@@ -239,7 +239,23 @@ def test_other_layers_are_left_to_the_decoder_of_graphs(change, parties) -> None
     assert read(rows, parties()) is None
 
 
-@pytest.mark.parametrize("at", [[[2, 2]], [[2, -1]], [[0, 0]], [], None, [[2, 1.0]]], ids=str)
+def test_an_output_may_pass_an_input_on(parties) -> None:
+    """Models of transformers repeat their inputs like this."""
+    made, participants = network(), parties()
+    made.add_output("same", made.inputs[1].output)
+    single = read(stored(made, participants), participants)
+    assert single is not None
+    plan = Plan(single, participants, {}, None)
+    assert type(plan._contexts) is ProgramContexts
+    assert ran(plan) == {**EXPECTED, "same": B.tolist()}
+    assert plan.output_shapes["same"] == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "at",
+    [[[2, 2]], [[2, -1]], [[0, 1]], [[-1, 0]], [[2, "a"]], [[9, 0]], [], None, [[2, 1.0]], [[2]]],
+    ids=str,
+)
 def test_an_output_of_something_else_is_left_to_the_decoder_of_graphs(at, parties) -> None:
     rows = stored(network(), parties())
     rows["layers"][3]["inputs"] = at
