@@ -2,19 +2,24 @@
 """Compares the reader of ONNX files with Protocol Buffers.
 
 It reads models, ONNX's node tests, and damaged files. Both have to refuse a file, or to read the
-same fields. The reader may refuse one more kind: files with names that are not text. Mutants are
-numbered as for the other fuzzers; all are read in one process, which may grow by 1 GiB.
+same fields. The reader may refuse one more kind: files with names that are not text. It reads each
+model twice: in memory, and in a file by windows of a few bytes, in which fields of a few bytes are
+left as if they were large. Mutants are numbered as for the other fuzzers; all are read in one
+process, which may grow by 1 GiB.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import onnx
@@ -22,8 +27,10 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.model_file import read_message
+from armnn_parser_onnx.wire import message as wire_message
+from armnn_parser_onnx.wire import source as wire_source
 from armnn_parser_onnx.wire.messages import Model
-from armnn_parser_onnx.wire.source import Span
+from armnn_parser_onnx.wire.source import SourceFile, Span
 from tools.fuzz.mutants import Mutants
 from tools.fuzz.seeds_onnx import node_tests
 from tools.models.fetch import MODELS, default_cache, fetch
@@ -31,14 +38,46 @@ from tools.models.fetch import MODELS, default_cache, fetch
 MEMORY = 2**30
 """How many bytes the process may grow by."""
 
+TINY = 32
+"""Bytes of a field from which on it counts as large, so that small files have large fields."""
+
 
 def verdict(data: bytes) -> str:
-    """Return "same", "both refuse", "no text", or the difference."""
-    ours = Model.at(Span(data, 0, len(data)), "mutant")
+    """Return "same", "both refuse", "no text", or the difference.
+
+    It is that of the reader in memory and in a file; where they differ, the text says so.
+    """
     try:
         theirs = onnx.ModelProto.FromString(data)
     except DecodeError:
         theirs = None
+    in_memory = _verdict(Span(data, 0, len(data)), theirs)
+    file = file_of(data)
+    with tiny_windows():
+        in_file = _verdict(Span(file, 0, file.size()), theirs)
+    return in_memory if in_memory == in_file else f"in memory: {in_memory}; in a file: {in_file}"
+
+
+def file_of(data: bytes) -> SourceFile:
+    """Return a file of these bytes, which no folder has."""
+    descriptor = os.memfd_create("mutant")
+    os.write(descriptor, data)
+    return SourceFile(os.fdopen(descriptor, "rb"))
+
+
+@contextmanager
+def tiny_windows() -> Iterator[None]:
+    """Read files as if each were a thousand times larger."""
+    windows: dict[str, Any] = {"_FIRST_WINDOW": 12, "_LARGEST_WINDOW": 100}
+    with (
+        patch.multiple(wire_source, LARGE=TINY, **windows),
+        patch.multiple(wire_message, LARGE=TINY),
+    ):
+        yield
+
+
+def _verdict(span: Span, theirs: Message | None) -> str:
+    ours = Model.at(span, "mutant")
     try:
         ours.check()
     except ParseError as error:

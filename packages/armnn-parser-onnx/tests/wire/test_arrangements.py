@@ -15,8 +15,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-import armnn_parser_onnx.wire.message as wire_message
-import armnn_parser_onnx.wire.source as source
 from armnn.errors import ParseError
 from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.model_file import read_message, read_model
@@ -24,10 +22,7 @@ from armnn_parser_onnx.parser import parse
 from armnn_parser_onnx.tensors import to_array
 from armnn_parser_onnx.wire.messages import Model, Tensor
 from armnn_parser_onnx.wire.source import Span
-from tools.fuzz.onnx_reader import difference
-
-LARGE = 16
-"""Stands in for the size from which on data is left in the file, so that files are small."""
+from tools.fuzz.onnx_reader import TINY, difference, tiny_windows
 
 DATA = np.arange(8, dtype=np.float32)
 OTHER = np.arange(8, 16, dtype=np.float32)
@@ -35,10 +30,7 @@ OTHER = np.arange(8, 16, dtype=np.float32)
 
 @pytest.fixture(scope="module", autouse=True)
 def _small_data_is_large() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "LARGE", LARGE)
-        patch.setattr(source, "_FIRST_WINDOW", 24)
-        patch.setattr(wire_message, "LARGE", LARGE)
+    with tiny_windows():
         yield
 
 
@@ -148,7 +140,7 @@ def test_what_onnx_saves_after_it_loaded_external_data_is_read(tmp_path: Path) -
 
 # -- all of them ----------------------------------------------------------------------------------
 
-RAW_DATA = st.integers(0, 2 * LARGE + 8).map(lambda size: bytes(range(size)))
+RAW_DATA = st.integers(0, 2 * TINY + 8).map(lambda size: bytes(range(size)))
 UNKNOWN = st.sampled_from(
     [
         field(1000, b"x" * 40),
