@@ -44,7 +44,7 @@ def test_runs_that_threads_slow_down_stay_alone(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_gets_no_cpu_costs_no_more_than_the_chunk_it_took(tmp_path: Path) -> None:
-    """Held asleep, it costs nothing; held in a chunk, that one.
+    """Held asleep, it costs nothing; held in a chunk, that.
 
     The others are computed by the calling thread, and so is the next short loop.
     """

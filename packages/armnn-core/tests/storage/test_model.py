@@ -164,6 +164,23 @@ def test_a_model_that_reads_other_files_is_parsed_once(
 
 
 @pytest.mark.parametrize("rows", [2, "rows"])
+def test_a_model_is_parsed_each_time_where_its_parser_does_not_name_other_files(
+    load: Load, rows: int | str
+) -> None:
+    """As those made for armnn-core 1.2.0 do not."""
+    for _ in range(2):
+        network = model(rows)
+        assert network.is_self_contained
+        network.is_self_contained &= True
+        assert network.is_self_contained
+        network.is_self_contained &= False
+        assert not network.clone().is_self_contained
+        loaded, parsed = load(network)
+        assert len(parsed) == 1
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+
+
+@pytest.mark.parametrize("rows", [2, "rows"])
 def test_a_model_is_parsed_again_where_another_file_has_changed(
     load: Load, beside: Path, rows: int | str
 ) -> None:
@@ -283,6 +300,22 @@ def test_operators_that_read_other_files_late_are_stored_with_these(
         made = loaded.run({"x": X, "times": np.int32(2)})["y"]
         np.testing.assert_array_equal(made, 4 * X)
         assert len(parsed) == parses
+
+
+def test_operators_that_do_not_name_what_they_read_late_are_parsed_each_time(load: Load) -> None:
+    class Former(Doubles):
+        def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
+            network.is_self_contained &= False
+            return super().resolve(network, inputs)
+
+    for _ in range(2):
+        network = deferring()
+        (layer,) = (each for each in network.layers if each.type == "StandIn")
+        layer.compiled = Former()
+        loaded, parsed = load(network)
+        made = loaded.run({"x": X, "times": np.int32(2)})["y"]
+        np.testing.assert_array_equal(made, 4 * X)
+        assert len(parsed) == 1
 
 
 def test_what_is_compiled_to_nothing_that_can_be_stored_is_parsed_each_time(load: Load) -> None:

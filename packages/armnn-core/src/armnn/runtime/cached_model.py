@@ -116,7 +116,10 @@ def _dependencies(
 
 def _is_storable(network: Network) -> bool:
     """Return whether files and shapes determine the network."""
-    return all(layer.backend_hint is None for layer in network.layers)
+    from armnn.graph.network import UNNAMED  # late: a load from the cache has no network
+
+    are_named = UNNAMED not in network.external_files
+    return are_named and all(layer.backend_hint is None for layer in network.layers)
 
 
 @contextmanager
