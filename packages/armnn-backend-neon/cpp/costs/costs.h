@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes and estimates by which loops are split, the same on all machines; what is measured is in machine.h.
  *
- * Times are nanoseconds of one core of AMD EPYC (Zen 4). Some decide how a result is computed, so a change
- * may change its last bits.
+ * Times in ns that are left here are what a scheduler takes, or how large a piece of work is: no CPU is compared by
+ * them. Some sizes decide how a result is computed, so a change may change its last bits.
  */
 #pragma once
 
@@ -12,13 +12,15 @@
 namespace cpuacc {
 namespace costs {
 
-/* Float32, ns: an element read, looked at and written; an exponential. */
-constexpr double kElementNs = 0.15;
-constexpr double kFunctionNs = 0.6;
-
-/* Bytes, ns: one that becomes a number of 16 bits, one that is looked up in a table. */
-constexpr double kWidenedNs = 0.03;
-constexpr double kLookUpNs = 0.4;
+/* Loops over elements, in times of costs::element, which is measured on each CPU: a number read, looked at and
+ * written; an exponential, or what takes about as long (3 to 5 with AVX2 of Zen 3); a byte that becomes a number of
+ * 16 bits; one that is looked up in a table. They only say whether threads share a loop: no bit of a result depends
+ * on them.
+ */
+constexpr double kOneElement = 1.0;
+constexpr double kFunctionElements = 4.0;
+constexpr double kWidenedElements = 0.2;
+constexpr double kLookUpElements = 2.7;
 
 /* Threads: a loop that is worth splitting among them takes so many times a fork; so many of the shortest of these are worth
  * waking a sleeping thread; ns: the chunk beside which taking it costs little, an int8 gemm task.
@@ -44,7 +46,12 @@ constexpr int64_t kChunkElements = 4096;
 constexpr int64_t kCopiedElements = 16384;
 constexpr int64_t kTransposedRows = 256;
 constexpr int64_t kReducedColumns = 256;
-constexpr int64_t kTilesPerTask = 8; /* of a gemm: they share a panel while it is in the first cache */
+/* Tiles of a gemm that share a panel while it is in the first cache, and rows in float32: so many as eight tiles of
+ * AVX-512 have, or more tiles where these are lower. With AVX2 of Zen 3 gemms take 0.90 to 1.01 of the time that they
+ * take with eight, as they do with 28 (one thread); those of bytes 0.97 to 1.01, so theirs are eight.
+ */
+constexpr int64_t kTilesPerTask = 8;
+constexpr int64_t kRowsPerTask = 112;
 
 /* Caches. */
 constexpr int64_t kMostChainBytes = 4096; /* of one such buffer */
@@ -92,11 +99,15 @@ constexpr int64_t kTileRegisterColumns = 16;
 constexpr int64_t kLeastBfloat16Depth = 4;
 constexpr int64_t kLeastBfloat16Columns = 8;
 
-/* Direct convolution: channels up to which it beats an indirect one. */
+/* Direct convolution: channels up to which it beats an indirect one. 9 layers for each number: up to 16 channels take 0.76 to
+ * 0.98 of the time, 24 and 32 take 0.93 to 1.06, 48 take 0.98 to 1.18 (AVX2 of Zen 3). Costs are measured up to 16
+ * channels, and predict the same there; for Zen 5 and Emerald Rapids they predict 0.94 and 0.97 for 24 and 32, beyond
+ * what was measured.
+ */
 constexpr int64_t kMostDirectChannels = 16;
+/* Of bytes: up to 64 channels take 0.66 to 1.01 of the time, 96 and 128 take 0.95 to 1.05 (the same). */
 constexpr int64_t kMostInt8DirectChannels = 64;
 constexpr int64_t kNarrowImage = 32; /* outputs of a row that is copied whole */
-constexpr int64_t kMostPaddedBytes = 16 * 1024; /* of an image that is copied whole, to stay in the first cache */
 /* Outputs computed as one row: columns at most. */
 constexpr int64_t kMostBlockColumns = 32;
 
@@ -108,7 +119,6 @@ constexpr int64_t kMostDepthwiseRows = 8;
 constexpr int64_t kLeastDepthwisePiece = 64;
 constexpr int64_t kMostInt8DepthwisePiece = 96;
 constexpr int64_t kLeastInterleavedColumns = 8;
-constexpr int64_t kMostInterleavedBytes = 32 * 1024; /* of lines: they stay in the first cache */
 
 /* Chains of pointwise operations: links at most, the shortest run of one number worth filling in. */
 constexpr size_t kMostLinks = 16;

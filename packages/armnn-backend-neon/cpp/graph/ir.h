@@ -87,6 +87,7 @@ class Frame {
 
   const costs::Machine &machine() const { return costs::machine(kernels.lanes); }
   double ns_of(costs::Unit unit) const { return machine().ns[unit]; }
+  double element_ns() const { return ns_of(costs::element); }
 
   Pool &pool;
   const Kernels &kernels;
@@ -115,6 +116,7 @@ struct Setup {
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
   bool is_bfloat16(TensorId id) const { return (*this)[id].type == ARMNN_BFLOAT16; }
   const costs::Machine &machine() const { return costs::machine(kernels.lanes); }
+  double element_ns() const { return machine().ns[costs::element]; }
 };
 
 /* Bytes of an input that an operation carries side by side to the output, as they are. */

@@ -313,7 +313,7 @@ void lower_int8_depthwise(Lowering &l) {
   }
   if (d.windows.channels == 1 && suits_int8_direct(d.windows, params)) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
-    return l.add(int8_direct_convolution(tensors, d.windows, direct, std::move(params)));
+    return l.add(int8_direct_convolution(tensors, d.windows, direct, std::move(params), l.kernels()));
   }
   l.add(int8_indirect_convolution(tensors, d.windows, d.layout(), d.windows.channels, d.multiplier(),
                                   std::move(params)));
@@ -340,7 +340,8 @@ void lower_int8_convolution(Lowering &l) {
     return l.add(int8_depthwise_convolution(tensors, windows, c.steps(), std::move(params), l.kernels()));
   }
   if (is_direct) {
-    return l.add(int8_direct_convolution(tensors, windows, direct_layout(windows, c.columns()), std::move(params)));
+    const WeightLayout direct = direct_layout(windows, c.columns());
+    return l.add(int8_direct_convolution(tensors, windows, direct, std::move(params), l.kernels()));
   }
   l.add(int8_indirect_convolution(tensors, windows, c.layout(), groups, c.group_stride(), std::move(params)));
 }

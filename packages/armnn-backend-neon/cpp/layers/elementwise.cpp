@@ -112,7 +112,7 @@ void lower_other_arithmetic(Lowering &l, int64_t operation) {
   require(l.output().type == l.input(0).type, "the output must have the data type of the operands");
   const bool adds_whole = operation == ARMNN_BINARY_OPERATION_ADD && l.input(0).type == ARMNN_SIGNED32;
   lower_span_function(l, arithmetic_function(operation, l.input(0).type),
-                      is_costly(operation) ? 10 * costs::kFunctionNs : costs::kElementNs,
+                      is_costly(operation) ? 10 * costs::kFunctionElements : costs::kOneElement,
                       adds_whole ? SpanKind::whole_sum : SpanKind::plain);
 }
 
@@ -162,7 +162,7 @@ Function unary_of(int64_t number) {
 void lower_other_function(Lowering &l, int64_t operation) {
   const armnn_data_type type = l.input(0).type;
   require(l.output().type == type, "the output must have the data type of the input");
-  lower_span_function(l, element_function(operation, type), 10 * costs::kFunctionNs);
+  lower_span_function(l, element_function(operation, type), 10 * costs::kFunctionElements);
 }
 
 void lower_unary(Lowering &l) {
@@ -233,7 +233,7 @@ void lower_binary_multiplication(Lowering &l) {
 void lower_int8_min_max(Lowering &l, int64_t number) {
   require(is_int8(l.output()), "the output must have 8 bits");
   const armnn_data_type stored = is_signed_int8(l.output().type) ? ARMNN_SIGNED8 : ARMNN_UNSIGNED8;
-  lower_span_function(l, arithmetic_function(number, stored), costs::kElementNs, SpanKind::in_output_steps);
+  lower_span_function(l, arithmetic_function(number, stored), costs::kOneElement, SpanKind::in_output_steps);
 }
 
 /* By the numbers of ElementwiseBinary. */
@@ -265,7 +265,7 @@ void lower_comparison(Lowering &l) {
   require_one_type(l);
   require_truth(l);
   const int64_t number = l.integer(ARMNN_PARAMETER(ARMNN_COMPARISON_OPERATION));
-  lower_span_function(l, comparison_function(number, l.input(0).type), costs::kElementNs);
+  lower_span_function(l, comparison_function(number, l.input(0).type), costs::kOneElement);
 }
 
 void lower_logic(Lowering &l) {
@@ -273,7 +273,7 @@ void lower_logic(Lowering &l) {
   require_truth(l);
   require(l.input(0).type == ARMNN_BOOLEAN, "the operands must be Boolean", 0);
   lower_span_function(l, logical_function(l.integer(ARMNN_PARAMETER(ARMNN_LOGICAL_BINARY_OPERATION))),
-                      costs::kElementNs);
+                      costs::kOneElement);
 }
 
 void lower_where(Lowering &l) {
@@ -283,19 +283,19 @@ void lower_where(Lowering &l) {
     require(is_alike(operand, l.output()) && operand.quantization.axis < 0,
             "it must have the output's data type and quantisation", i);
   }
-  lower_span_function(l, select_function(element_bytes(l.output().type)), 4 * costs::kElementNs);
+  lower_span_function(l, select_function(element_bytes(l.output().type)), 4 * costs::kOneElement);
 }
 
 void lower_is_nan(Lowering &l) {
   require_truth(l);
-  lower_span_function(l, is_nan_function(l.input(0).type), costs::kElementNs);
+  lower_span_function(l, is_nan_function(l.input(0).type), costs::kOneElement);
 }
 
 void lower_is_infinite(Lowering &l) {
   require_truth(l);
   const bool is_positive = l.flag(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_POSITIVE));
   const bool is_negative = l.flag(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_NEGATIVE));
-  lower_span_function(l, is_infinite_function(l.input(0).type, is_positive, is_negative), costs::kElementNs);
+  lower_span_function(l, is_infinite_function(l.input(0).type, is_positive, is_negative), costs::kOneElement);
 }
 
 }  // namespace

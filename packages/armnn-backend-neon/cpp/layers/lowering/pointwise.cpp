@@ -31,7 +31,7 @@ bool broadcasts(const Shape &shape, const Shape &to) {
 
 }  // namespace
 
-void lower_span_function(Lowering &l, SpanFunction function, double element_ns, SpanKind kind) {
+void lower_span_function(Lowering &l, SpanFunction function, double elements, SpanKind kind) {
   const Shape &shape = l.output().shape;
   require(function != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const Order order = l.common_order();
@@ -44,7 +44,7 @@ void lower_span_function(Lowering &l, SpanFunction function, double element_ns, 
     iteration.strides.push_back(strides_along(given, own, order));
     operands.push_back(kind == SpanKind::in_output_steps ? requantised(l, i, own) : l.in(i, own));
   }
-  l.add(broadcast_function(std::move(operands), l.out(0, order), merged(iteration), function, element_ns, kind));
+  l.add(broadcast_function(std::move(operands), l.out(0, order), merged(iteration), function, elements, kind));
 }
 
 void require_one_type(const Lowering &l) {

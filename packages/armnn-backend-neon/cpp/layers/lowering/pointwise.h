@@ -8,10 +8,10 @@
 
 namespace cpuacc {
 
-/* Lowers a layer to a span function over all its inputs; refuses if there is none. Element_ns is what
- * an element takes.
+/* Lowers a layer to a span function over all its inputs; refuses if there is none. Args: elements: what
+ * a number takes, in times of costs::element.
  */
-void lower_span_function(Lowering &lowering, SpanFunction function, double element_ns,
+void lower_span_function(Lowering &lowering, SpanFunction function, double elements,
                          SpanKind kind = SpanKind::plain);
 
 /* Refuses operands of other types than the first. */

@@ -44,12 +44,12 @@ class Attention final : public Operation {
 
   void run(const Frame &frame) const override {
     const int64_t heads = sizes_.batch * sizes_.groups;
-    const double pack_ns = static_cast<double>(sizes_.keys * (sizes_.depth + sizes_.width)) * costs::kElementNs;
+    const double pack_ns = static_cast<double>(sizes_.keys * (sizes_.depth + sizes_.width)) * frame.element_ns();
     frame.for_each(heads, pack_ns, [&](int64_t i, int32_t) { pack(frame, i); });
     const int64_t blocks = rows_ == 0 ? 0 : ratio_up(sizes_.queries, rows_);
-    const double block_ns =
-        static_cast<double>(rows_ * sizes_.keys) *
-        (static_cast<double>(sizes_.depth + sizes_.width) * frame.ns_of(costs::multiply_add) + costs::kFunctionNs);
+    const double score_ns = static_cast<double>(sizes_.depth + sizes_.width) * frame.ns_of(costs::multiply_add) +
+                            costs::kFunctionElements * frame.element_ns();
+    const double block_ns = static_cast<double>(rows_ * sizes_.keys) * score_ns;
     frame.for_each(sizes_.batch * sizes_.heads * blocks, block_ns, [&](int64_t i, int32_t thread) {
       std::byte *memory = packed_of(frame, heads) + static_cast<size_t>(thread) * thread_bytes_;
       attend(frame, i / blocks, i % blocks * rows_, memory);
@@ -178,7 +178,7 @@ class RotaryEmbedding final : public Operation {
   void run(const Frame &frame) const override {
     const int64_t depth = shape_[3];
     const int64_t rows = elements(shape_, 0, 3);
-    frame.for_each(rows, static_cast<double>(depth) * costs::kElementNs, [&](int64_t i, int32_t) {
+    frame.for_each(rows, static_cast<double>(depth) * frame.element_ns(), [&](int64_t i, int32_t) {
       const int64_t item = i / (shape_[1] * shape_[2]);
       const int64_t angles = item * angle_step_ + i % shape_[2] * pairs_;
       const float *x = frame.in<float>(inputs[0]) + i * depth;

@@ -130,7 +130,8 @@ std::optional<costs::Work> rounded_work(const ConvolutionLayer &layer, int64_t t
   layout.columns *= together;
   layout.taps = joins_taps ? w.window_height : w.window_height * w.window_width;
   if (joins_taps) layout.depth = w.window_width * w.channels;
-  if (!gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout, layer.is_image_rounded)) return std::nullopt;
+  const int64_t rows = w.batch * w.output_height * w.output_width;
+  if (!gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout, layer.is_image_rounded, rows)) return std::nullopt;
   costs::Work work = is_raster ? raster_work(w, layout, kernels) : indirect_work(w, layout, true, kernels);
   const int64_t numbers = w.batch * w.height * w.width * w.channels;
   if (joins_taps && !is_raster) {

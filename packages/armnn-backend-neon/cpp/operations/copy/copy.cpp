@@ -290,7 +290,7 @@ size_t CopyBoxes::prepare(const Setup &setup) {
 void CopyBoxes::fill(const Frame &frame, std::byte *to) const {
   const auto count = static_cast<int64_t>(output_count_);
   const int64_t pieces = ratio_up(count, costs::kCopiedElements);
-  frame.pool.run(pieces, costs::kCopiedElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+  frame.pool.run(pieces, costs::kCopiedElements * frame.element_ns(), [&](int64_t begin, int64_t end, int32_t) {
     const auto first = static_cast<size_t>(begin * costs::kCopiedElements);
     const size_t size = static_cast<size_t>(std::min(end * costs::kCopiedElements, count)) - first;
     std::byte *piece = to + first * element_bytes_;
@@ -311,7 +311,7 @@ void CopyBoxes::run(const Frame &frame) const {
     const std::byte *from = frame.in<std::byte>(inputs[i]);
     if (is_contiguous(box) && from + box.from_offset * size == to + box.to_offset * size) continue;
     const Split split = split_of(box);
-    const double item_ns = static_cast<double>(elements(box.shape) / split.items) * costs::kElementNs;
+    const double item_ns = static_cast<double>(elements(box.shape) / split.items) * frame.element_ns();
     frame.pool.run(split.items, item_ns, [&](int64_t begin, int64_t end, int32_t) {
       copy_box(&frame.kernels, box, split, from, to, element_bytes_, begin, end);
     });

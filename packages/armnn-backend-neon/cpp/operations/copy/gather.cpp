@@ -55,7 +55,7 @@ class Gather final : public Operation {
     const Indices indices(frame, inputs[1], is_wide_);
     auto *to = frame.out<std::byte>(outputs[0]);
     for (int64_t i = 0; i < count_; ++i) indices.place(i, size_); /* throws here, not in a thread */
-    frame.for_each(outer_ * count_, static_cast<double>(inner_bytes_) * costs::kElementNs, [&](int64_t i, int32_t) {
+    frame.for_each(outer_ * count_, static_cast<double>(inner_bytes_) * frame.element_ns(), [&](int64_t i, int32_t) {
       const int64_t place = indices.place(i % count_, size_);
       std::memcpy(to + i * inner_bytes_, from + (i / count_ * size_ + place) * inner_bytes_,
                   static_cast<size_t>(inner_bytes_));

@@ -33,7 +33,7 @@ class Resize final : public Operation {
 
   void run(const Frame &frame) const override {
     const int64_t rows = to_.shape[1];
-    const double row_ns = static_cast<double>(row_length_ + made_) * costs::kElementNs;
+    const double row_ns = static_cast<double>(row_length_ + made_) * frame.element_ns();
     const auto from_bytes = static_cast<int64_t>(element_bytes(from_.type));
     const auto to_bytes = static_cast<int64_t>(element_bytes(to_.type));
     frame.for_each(to_.shape[0] * rows, row_ns, [&](int64_t i, int32_t thread) {

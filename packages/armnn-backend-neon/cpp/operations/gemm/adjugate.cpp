@@ -42,7 +42,7 @@ class Adjugate final : public Operation {
   }
 
   void run(const Frame &frame) const override {
-    const double ns = std::pow(static_cast<double>(size_), 5.0) * costs::kElementNs;
+    const double ns = std::pow(static_cast<double>(size_), 5.0) * frame.element_ns();
     frame.for_each(count_, ns, [&](int64_t i, int32_t thread) {
       const int64_t place = i * size_ * size_;
       compute(frame.in<T>(inputs[0]) + place, frame.out<T>(outputs[0]) + place,

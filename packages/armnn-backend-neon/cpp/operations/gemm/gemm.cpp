@@ -135,7 +135,8 @@ Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, co
   const int64_t tiles = ratio_up(rows, kernels.rows);
   const int64_t panels = ratio_up(columns, kernels.columns);
   const int64_t wanted = threads == 1 ? 1 : 8 * threads;
-  int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, costs::kTilesPerTask);
+  const int64_t most_tiles = std::max(costs::kTilesPerTask, ratio_up(costs::kRowsPerTask, int64_t{kernels.rows}));
+  int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, most_tiles);
   while (tiles_per_task > 2 && ratio_up(tiles, tiles_per_task) * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }

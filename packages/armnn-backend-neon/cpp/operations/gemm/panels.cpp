@@ -104,14 +104,13 @@ void pack_steps(const float *weights, const WeightLayout &layout, const Kernels 
 }  // namespace
 
 bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
-                       bool is_left_rounded) {
+                       bool is_left_rounded, int64_t rows) {
   if (layout.depth < costs::kLeastBfloat16Depth || layout.columns < costs::kLeastBfloat16Columns) return false;
   if (kernels.begin_tiles_bfloat16 != nullptr) {
     /* Who named a level that was not measured wants it. */
     if (!costs::knows_tile_registers()) return true;
-    constexpr int64_t kRows = 256; /* beside which weights that are read count little */
-    const costs::Work in_tiles = rounded_gemm_work(kRows, layout, true, is_left_rounded ? 0 : kRows, kernels);
-    return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(kRows, with_paired_tail(layout, kernels), true, kernels));
+    const costs::Work in_tiles = rounded_gemm_work(rows, layout, true, is_left_rounded ? 0 : rows, kernels);
+    return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(rows, with_paired_tail(layout, kernels), true, kernels));
   }
   const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::rounded];
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
@@ -248,7 +247,7 @@ void PackedMatrices::pack_ahead(const float *weights, const Setup &setup, std::b
   WeightLayout one = layout_;
   one.columns = std::min(width, layout_.columns);
   const size_t panel_bytes = exact_bytes(panels_, one, setup.kernels);
-  const double panel_ns = static_cast<double>(numbers_of_panel(layout_, setup.kernels)) * costs::kElementNs;
+  const double panel_ns = static_cast<double>(numbers_of_panel(layout_, setup.kernels)) * setup.element_ns();
   setup.pool.run(count_ * panels, panel_ns, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t matrix = i / panels, panel = i % panels;
@@ -270,7 +269,7 @@ const std::byte *PackedMatrices::packed(const Frame &frame, TensorId weights, st
   if (ahead_) return static_cast<const std::byte *>(ahead_.get());
   const auto *source = frame.in<float>(weights);
   const int64_t numbers = layout_.taps * layout_.depth * layout_.columns;
-  frame.for_each(count_, static_cast<double>(numbers) * costs::kElementNs,
+  frame.for_each(count_, static_cast<double>(numbers) * frame.element_ns(),
                  [&](int64_t i, int32_t) { pack(source, i, frame.kernels, memory); });
   return memory;
 }

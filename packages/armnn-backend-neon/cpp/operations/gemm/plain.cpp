@@ -45,7 +45,7 @@ class PlainGemm final : public Operation {
   void run(const Frame &frame) const override {
     const WeightLayout &layout = shape_.layout;
     const int64_t size = layout.depth * layout.columns;
-    const double ns = static_cast<double>(std::max(size, layout.columns)) * costs::kElementNs;
+    const double ns = static_cast<double>(std::max(size, layout.columns)) * frame.element_ns();
     frame.for_each(elements(shape_.batch) * shape_.rows, ns, [&](int64_t i, int32_t) {
       const int64_t item = i / shape_.rows;
       const int64_t left_row = shape_.left_of(item) + i % shape_.rows;

@@ -27,7 +27,7 @@ void Binary::run_repeated(const Frame &frame, int32_t side) const {
   const int64_t length = broadcast_.shape[1];
   const int64_t bytes = length * element_bytes_;
   const int64_t times = costs::kRepeatedBytes / bytes;
-  const double item_ns = static_cast<double>(times * length) * costs::kElementNs;
+  const double item_ns = static_cast<double>(times * length) * frame.element_ns();
   frame.pool.run(ratio_up(rows, times), item_ns, [&](int64_t begin, int64_t end, int32_t) {
     alignas(64) std::byte repeated[costs::kRepeatedBytes];
     for (int64_t i = 0; i < times; ++i) {
@@ -54,7 +54,7 @@ void Binary::run(const Frame &frame) const {
   const int64_t y_step = broadcast_.y[rank - 1];
   const int64_t pieces = ratio_up(length, costs::kChunkElements);
   const int64_t rows = elements(broadcast_.shape, 0, rank - 1);
-  const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * costs::kElementNs;
+  const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * frame.element_ns();
   frame.for_each(rows * pieces, item_ns, [&](int64_t i, int32_t) {
     const int64_t first = i % pieces * costs::kChunkElements;
     int64_t number = i / pieces;

@@ -11,11 +11,11 @@ namespace {
 class BroadcastFunction final : public Pointwise {
  public:
   BroadcastFunction(std::vector<TensorId> operands, TensorId to, Iteration iteration, SpanFunction function,
-                    double element_ns, SpanKind kind)
+                    double elements, SpanKind kind)
       : Pointwise(std::move(operands), {to}),
         iteration_(std::move(iteration)),
         function_(function),
-        element_ns_(element_ns),
+        elements_(elements),
         kind_(kind) {}
 
   Description describe() const override {
@@ -35,7 +35,7 @@ class BroadcastFunction final : public Pointwise {
     const int64_t length = shape[rank - 1];
     const int64_t pieces = ratio_up(length, costs::kChunkElements);
     const int64_t rows = elements(shape, 0, rank - 1);
-    const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * element_ns_;
+    const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * elements_ * frame.element_ns();
     frame.for_each(rows * pieces, item_ns, [&](int64_t i, int32_t) {
       compute(frame, i / pieces, i % pieces * costs::kChunkElements);
     });
@@ -52,7 +52,7 @@ class BroadcastFunction final : public Pointwise {
                     int64_t n) const override {
     function_(operands, steps, to, n);
   }
-  double element_ns() const override { return element_ns_; }
+  double in_elements() const override { return elements_; }
 
  private:
   void compute(const Frame &frame, int64_t number, int64_t first) const {
@@ -77,7 +77,7 @@ class BroadcastFunction final : public Pointwise {
 
   Iteration iteration_;
   SpanFunction function_;
-  double element_ns_;
+  double elements_;
   SpanKind kind_;
   std::vector<int64_t> bytes_; /* of an element of each operand */
   int64_t to_bytes_ = 0;
@@ -109,8 +109,8 @@ Iteration merged(const Iteration &from) {
 }
 
 OperationPtr broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
-                                SpanFunction function, double element_ns, SpanKind kind) {
-  return std::make_unique<BroadcastFunction>(std::move(operands), to, std::move(iteration), function, element_ns,
+                                SpanFunction function, double elements, SpanKind kind) {
+  return std::make_unique<BroadcastFunction>(std::move(operands), to, std::move(iteration), function, elements,
                                              kind);
 }
 

@@ -29,7 +29,7 @@ struct Iteration {
 Iteration merged(const Iteration &from);
 
 OperationPtr broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
-                                SpanFunction function, double element_ns, SpanKind kind);
+                                SpanFunction function, double elements, SpanKind kind);
 
 template <typename To, typename From, typename F>
 void unary_span(const void *const *operands, const int64_t *steps, void *to, int64_t n) {

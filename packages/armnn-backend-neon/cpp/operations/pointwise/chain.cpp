@@ -69,7 +69,7 @@ Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links,
       link.index = static_cast<size_t>(output - this->outputs.begin());
     }
     connect(graph, link, made);
-    element_ns_ += link.operation->element_ns();
+    elements_ += link.operation->in_elements();
     links_.push_back(std::move(link));
     made.push_back(to);
   }
@@ -297,7 +297,7 @@ bool Chain::may_overwrite(size_t input) const {
 }
 
 void Chain::run(const Frame &frame) const {
-  const double item_ns = static_cast<double>(block_) * element_ns_;
+  const double item_ns = static_cast<double>(block_) * elements_ * frame.element_ns();
   const int64_t count = ratio_up(count_, block_);
   const size_t own_bytes = buffers_ * static_cast<size_t>(buffer_bytes_);
   frame.pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {

@@ -75,7 +75,7 @@ class Chain final : public Operation {
   size_t buffers_ = 0;
   int64_t buffer_bytes_ = 0;
   int64_t block_ = 1; /* elements at a time */
-  double element_ns_ = 0.0;
+  double elements_ = 0.0;
 };
 
 }  // namespace cpuacc

@@ -25,7 +25,7 @@ class Apply final : public Unary {
     if constexpr (kIsFloat32<T>) kernels.elementwise(function_, x, static_cast<T *>(to), n);
     else kernels.float16_elementwise(function_, x, static_cast<T *>(to), n);
   }
-  double element_ns() const override { return kIsFloat32<T> ? costs::kFunctionNs : costs::kElementNs; }
+  double in_elements() const override { return kIsFloat32<T> ? costs::kFunctionElements : costs::kOneElement; }
   Description describe() const override { return function_; }
 
  private:

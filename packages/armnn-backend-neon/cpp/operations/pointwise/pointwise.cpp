@@ -28,7 +28,7 @@ size_t Unary::prepare(const Setup &setup) {
 void Unary::run(const Frame &frame) const {
   const auto *from = frame.in<std::byte>(inputs[0]);
   auto *to = frame.out<std::byte>(outputs[0]);
-  const double item_ns = costs::kChunkElements * element_ns();
+  const double item_ns = costs::kChunkElements * in_elements() * frame.element_ns();
   const int64_t chunks = ratio_up(count_, costs::kChunkElements);
   frame.pool.run(chunks, item_ns, [&](int64_t begin, int64_t end, int32_t) {
     constexpr int64_t kSteps[] = {1};

@@ -38,8 +38,8 @@ class Pointwise : public Operation {
   /* Whether it does the same with operands and results in bfloat16, at a level that multiplies it. */
   virtual bool takes_bfloat16() const { return false; }
   virtual void compute_numbers(const Kernels &, const Numbers *, Stored, int64_t) const {}
-  /* What an element takes. */
-  virtual double element_ns() const { return costs::kElementNs; }
+  /* What one takes, in times of costs::element. */
+  virtual double in_elements() const { return costs::kOneElement; }
 };
 
 /* Each element from the one at the same place. */

@@ -55,7 +55,7 @@ class ScaleShift final : public Pointwise {
     const Stored to = is_output_rounded_ ? Stored{nullptr, frame.out<Bfloat16>(outputs[0])}
                                          : Stored{frame.out<float>(outputs[0])};
     const auto operand = [&](size_t input) { return frame.in<float>(inputs[input]); };
-    frame.pool.run(rows_, static_cast<double>(channels_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(rows_, static_cast<double>(channels_) * frame.element_ns(), [&](int64_t begin, int64_t end, int32_t) {
       const int64_t place = begin * channels_;
       kernel(rows_of(x + place, to + place, end - begin, channels_, operand));
     });

@@ -26,8 +26,8 @@ class DynamicQuantize final : public Operation {
     const auto length = [&](int64_t piece) {
       return std::min(costs::kChunkElements, count_ - piece * costs::kChunkElements);
     };
-    constexpr double kPieceNs = costs::kChunkElements * costs::kElementNs;
-    frame.for_each(pieces_, kPieceNs, [&](int64_t i, int32_t) {
+    const double piece_ns = costs::kChunkElements * frame.element_ns();
+    frame.for_each(pieces_, piece_ns, [&](int64_t i, int32_t) {
       const float *part = x + i * costs::kChunkElements;
       float *pair = extremes + 2 * i;
       const Extremes found = frame.kernels.extremes(part, length(i));
@@ -51,7 +51,7 @@ class DynamicQuantize final : public Operation {
     *frame.out<float>(outputs[1]) = scale;
     *frame.out<uint8_t>(outputs[2]) = static_cast<uint8_t>(zero_point);
     auto *steps = frame.out<uint8_t>(outputs[0]);
-    frame.for_each(pieces_, kPieceNs, [&](int64_t i, int32_t) {
+    frame.for_each(pieces_, piece_ns, [&](int64_t i, int32_t) {
       const int64_t first = i * costs::kChunkElements;
       frame.kernels.quantize_to_even(x + first, steps + first, length(i), scale, zero_point);
     });

@@ -27,7 +27,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     tap_step_ = w.dilation_x * (joins_rows_ ? 1 : kJoined);
     pack_all(setup);
     /* So many columns stay in the first cache interleaved. */
-    const int64_t room = costs::kMostInterleavedBytes / column_bytes(setup.kernels.int8) / w.stride_x;
+    const int64_t room = setup.machine().caches.first / column_bytes(setup.kernels.int8) / w.stride_x;
     const auto products = static_cast<double>(lines_ * taps_ * kJoined);
     const int64_t together = setup.kernels.int8.line_channels;
     const int64_t channels = ratio_up(w.channels, together) * together;

@@ -224,9 +224,9 @@ class Int8ColumnConvolution final : public Int8Direct {
   }
 
   /* Whether the rows of an image are worth being left. */
-  static bool suits(const Windows &w) {
+  static bool suits(const Windows &w, const costs::Machine &machine) {
     return sees_outside(w) && w.output_width < w.output_height && w.output_width <= costs::kNarrowImage &&
-           padded_count(w) <= costs::kMostPaddedBytes;
+           padded_count(w) <= machine.first_cache_bytes();
   }
 
  private:
@@ -253,8 +253,8 @@ bool suits_int8_direct(const Windows &w, const Int8Params &params) {
 }
 
 OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
-                                     const WeightLayout &layout, Int8Params params) {
-  if (Int8ColumnConvolution::suits(windows)) {
+                                     const WeightLayout &layout, Int8Params params, const Kernels &kernels) {
+  if (Int8ColumnConvolution::suits(windows, costs::machine(kernels.lanes))) {
     return std::make_unique<Int8ColumnConvolution>(tensors, windows, layout, std::move(params));
   }
   return std::make_unique<Int8DirectConvolution>(tensors, windows, layout, std::move(params));

@@ -22,7 +22,7 @@ class LookUp final : public Unary {
     kernels.int8.look_up(function_->table.data(), static_cast<const uint8_t *>(operands[0]),
                          static_cast<uint8_t *>(to), n);
   }
-  double element_ns() const override { return costs::kLookUpNs; }
+  double in_elements() const override { return costs::kLookUpElements; }
 
  private:
   std::optional<ByteFunction> function_; /* is there */
@@ -68,7 +68,7 @@ class Int8Softmax final : public Operation {
 
   void run(const Frame &frame) const override {
     const int64_t length = to_.shape.back();
-    const double row_ns = static_cast<double>(length) * costs::kFunctionNs;
+    const double row_ns = static_cast<double>(length) * costs::kFunctionElements * frame.element_ns();
     frame.for_each(length == 0 ? 0 : to_.count() / length, row_ns, [&](int64_t i, int32_t thread) {
       auto *row = frame.scratch_of<float>(thread, row_bytes_);
       dequantise(frame.kernels, from_.type, from_.quantization, frame.in<uint8_t>(inputs[0]) + i * length, row, length);

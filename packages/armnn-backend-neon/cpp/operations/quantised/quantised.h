@@ -26,7 +26,7 @@ bool suits_int8_direct(const Windows &windows, const Int8Params &params);
 
 /* Of one group. Args: layout: as direct_convolution() takes it. */
 OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
-                                     const WeightLayout &layout, Int8Params params);
+                                     const WeightLayout &layout, Int8Params params, const Kernels &kernels);
 
 OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
                                         const WindowSteps &steps, Int8Params params, const Kernels &kernels);

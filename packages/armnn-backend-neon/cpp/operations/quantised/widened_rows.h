@@ -63,7 +63,8 @@ class WidenedImage {
     auto *numbers = reinterpret_cast<int16_t *>(room);
     std::fill_n(numbers + image_bytes() / sizeof(int16_t), outside_count_, static_cast<int16_t>(zero_point));
     constexpr int64_t kPiece = costs::kChunkElements;
-    frame.for_each(ratio_up(count_, kPiece), kPiece * costs::kWidenedNs, [&](int64_t i, int32_t) {
+    const double piece_ns = kPiece * costs::kWidenedElements * frame.element_ns();
+    frame.for_each(ratio_up(count_, kPiece), piece_ns, [&](int64_t i, int32_t) {
       const int64_t first = i * kPiece;
       frame.kernels.int8.widen(image + first, numbers + first, std::min(kPiece, count_ - first), is_signed);
     });

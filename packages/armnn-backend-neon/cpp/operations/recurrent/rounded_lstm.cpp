@@ -42,7 +42,7 @@ size_t RoundedLstm::prepare(const Setup &setup) { return 3 * row_bytes() * stati
 void RoundedLstm::run(const Frame &frame) const {
   const auto &[batch, width, units, outputs] = sizes_;
   const int64_t terms = (width + outputs) * kLstmGates * units + (inputs[kProjection] == kNone ? 0 : outputs * units);
-  frame.for_each(batch, static_cast<double>(terms) * costs::kElementNs, [&](int64_t i, int32_t thread) {
+  frame.for_each(batch, static_cast<double>(terms) * frame.element_ns(), [&](int64_t i, int32_t thread) {
     auto *own = frame.scratch_of<std::byte>(thread, 3 * row_bytes());
     step(frame, i,
          {reinterpret_cast<float *>(own), reinterpret_cast<float *>(own + row_bytes()),

@@ -25,7 +25,7 @@ class AlongAxis final : public Operation {
   void run(const Frame &frame) const override {
     const auto *from = frame.in<std::byte>(inputs[0]);
     auto *to = frame.out<std::byte>(outputs[0]);
-    const double row_ns = static_cast<double>(along_.size) * costs::kFunctionNs;
+    const double row_ns = static_cast<double>(along_.size) * costs::kFunctionElements * frame.element_ns();
     frame.for_each(along_.outer * along_.inner, row_ns, [&](int64_t i, int32_t) {
       const int64_t outer = i / along_.inner * along_.inner;
       const int64_t inner = i % along_.inner;

@@ -50,7 +50,7 @@ class ArgMinMax final : public Operation {
     void *to = frame.out<void>(outputs[0]);
     const int64_t pieces = ratio_up(along_.inner, costs::kReducedColumns);
     const double item_ns =
-        static_cast<double>(along_.size * std::min(along_.inner, costs::kReducedColumns)) * 4 * costs::kElementNs;
+        static_cast<double>(along_.size * std::min(along_.inner, costs::kReducedColumns)) * 4 * frame.element_ns();
     frame.for_each(along_.outer * pieces, item_ns, [&](int64_t i, int32_t) {
       int64_t places[costs::kReducedColumns];
       const int64_t first = i % pieces * costs::kReducedColumns;

@@ -12,9 +12,9 @@ namespace {
 /* What becomes of each row of numbers side by side. */
 class Rows : public Operation {
  public:
-  /* Args: number_ns: what one takes; length: of a row, 0 for that of the last axis. */
-  Rows(std::vector<TensorId> inputs, TensorId to, double number_ns, int64_t length = 0)
-      : Operation(std::move(inputs), {to}), length_(length), number_ns_(number_ns) {}
+  /* Args: elements: what a number takes, in times of costs::element; length: of a row, 0 for that of the last axis. */
+  Rows(std::vector<TensorId> inputs, TensorId to, double elements, int64_t length = 0)
+      : Operation(std::move(inputs), {to}), length_(length), elements_(elements) {}
 
   size_t prepare(const Setup &setup) override {
     const Tensor &out = setup[outputs[0]];
@@ -24,7 +24,8 @@ class Rows : public Operation {
   }
 
   void run(const Frame &frame) const override {
-    frame.pool.run(rows_, static_cast<double>(length_) * number_ns_, [&](int64_t begin, int64_t end, int32_t thread) {
+    const double row_ns = static_cast<double>(length_) * elements_ * frame.element_ns();
+    frame.pool.run(rows_, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       const int64_t first = begin * length_;
       compute({frame, begin, end, thread}, frame.in<float>(inputs[0]) + first, frame.out<float>(outputs[0]) + first);
     });
@@ -44,14 +45,14 @@ class Rows : public Operation {
   int64_t length_;
 
  private:
-  double number_ns_;
+  double elements_;
   int64_t rows_ = 0;
 };
 
 class Softmax final : public Rows {
  public:
   Softmax(Ends ends, float beta, bool takes_logarithm)
-      : Rows({ends.from}, ends.to, costs::kFunctionNs), beta_(beta), takes_logarithm_(takes_logarithm) {}
+      : Rows({ends.from}, ends.to, costs::kFunctionElements), beta_(beta), takes_logarithm_(takes_logarithm) {}
 
  private:
   void compute(const Some &rows, const float *x, float *y) const override {
@@ -65,7 +66,7 @@ class Softmax final : public Rows {
 class Normalize final : public Rows {
  public:
   Normalize(const WeightedTensors &t, int64_t length, float eps, bool subtracts_mean)
-      : Rows({t.input, t.weights, t.bias}, t.out, 3 * costs::kElementNs, length),
+      : Rows({t.input, t.weights, t.bias}, t.out, 3 * costs::kOneElement, length),
         eps_(eps),
         subtracts_mean_(subtracts_mean) {}
 
@@ -86,7 +87,7 @@ class Normalize final : public Rows {
 class NormalizeGroups final : public Rows {
  public:
   NormalizeGroups(const WeightedTensors &t, GroupSizes sizes, float eps, float factor, float offset)
-      : Rows({t.input, t.weights, t.bias}, t.out, 4 * costs::kElementNs, sizes.members * sizes.spatial),
+      : Rows({t.input, t.weights, t.bias}, t.out, 4 * costs::kOneElement, sizes.members * sizes.spatial),
         sizes_(sizes),
         eps_(eps),
         factor_(factor),
@@ -117,7 +118,7 @@ class NormalizeGroups final : public Rows {
 /* Of the channels of each pixel, by their squares. */
 class Pixels : public Rows {
  public:
-  explicit Pixels(Ends ends) : Rows({ends.from}, ends.to, costs::kFunctionNs) {}
+  explicit Pixels(Ends ends) : Rows({ends.from}, ends.to, costs::kFunctionElements) {}
 
   size_t prepare(const Setup &setup) override {
     Rows::prepare(setup);
@@ -236,7 +237,7 @@ class SpatialResponse final : public Operation {
 
   void run(const Frame &frame) const override {
     const auto lines = static_cast<double>(4 * rule_.radius + 2);
-    const double row_ns = static_cast<double>(length_) * (lines * costs::kElementNs + costs::kFunctionNs);
+    const double row_ns = static_cast<double>(length_) * (lines + costs::kFunctionElements) * frame.element_ns();
     frame.for_each(rows_, row_ns, [&](int64_t i, int32_t thread) {
       compute_row(frame, i, frame.scratch_of<float>(thread, row_bytes()));
     });

@@ -28,7 +28,7 @@ class Reduce final : public Operation {
     const float *x = frame.in<float>(inputs[0]);
     if (inner_ == 1) {
       float *y = frame.out<float>(outputs[0]);
-      const double row_ns = static_cast<double>(count_) * costs::kElementNs;
+      const double row_ns = static_cast<double>(count_) * frame.element_ns();
       return frame.pool.run(outer_, row_ns, [&](int64_t begin, int64_t end, int32_t) {
         frame.kernels.reduce_rows(reduction_, x + begin * count_, end - begin, count_, y + begin);
       });
@@ -43,7 +43,7 @@ class Reduce final : public Operation {
     float *y = frame.out<float>(outputs[0]);
     const int64_t pieces = ratio_up(inner_, costs::kReducedColumns);
     const double piece_ns =
-        static_cast<double>(count_ * std::min(costs::kReducedColumns, inner_)) * costs::kElementNs;
+        static_cast<double>(count_ * std::min(costs::kReducedColumns, inner_)) * frame.element_ns();
     frame.for_each(outer_ * pieces, piece_ns, [&](int64_t i, int32_t) {
       const int64_t first = i % pieces * costs::kReducedColumns;
       const int64_t place = i / pieces;

@@ -84,7 +84,7 @@ template <typename Row, typename T, typename PoolRow>
 void for_each_pooling_row(const Frame &frame, const Windows &w, const T *input, T *output, const Row &shared,
                           const PoolRow &pool_row) {
   const int64_t taps = w.output_width * w.channels * w.window_height * w.window_width;
-  frame.for_each(w.batch * w.output_height, static_cast<double>(taps) * costs::kElementNs, [&](int64_t i, int32_t) {
+  frame.for_each(w.batch * w.output_height, static_cast<double>(taps) * frame.element_ns(), [&](int64_t i, int32_t) {
     Row row = shared;
     row.input = input + i / w.output_height * w.height * w.width * w.channels;
     row.output = output + i * w.output_width * w.channels;

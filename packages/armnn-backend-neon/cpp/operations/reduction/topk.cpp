@@ -39,7 +39,7 @@ class TopK final : public Operation {
   }
 
   void run(const Frame &frame) const override {
-    const double row_ns = static_cast<double>(along_.size) * costs::kFunctionNs * 10;
+    const double row_ns = static_cast<double>(along_.size) * costs::kFunctionElements * frame.element_ns() * 10;
     frame.for_each(along_.outer * along_.inner, row_ns, [&](int64_t i, int32_t thread) {
       auto *places = reinterpret_cast<int64_t *>(frame.scratch()) + along_.size * thread;
       pick(frame, i / along_.inner, i % along_.inner, places);

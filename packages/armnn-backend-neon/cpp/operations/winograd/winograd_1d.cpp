@@ -188,7 +188,7 @@ class Winograd1dConvolution final : public WithEpilogue {
     const FilterMatrix matrix(filter_);
     const int64_t width = setup.kernels.columns;
     const int64_t numbers = points_ * axes_.taps * layout_.depth * width; /* of a panel */
-    const auto panel_ns = static_cast<double>(numbers) * costs::kElementNs;
+    const auto panel_ns = static_cast<double>(numbers) * setup.element_ns();
     setup.pool.run(ratio_up(layout_.columns, width), panel_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t panel = begin; panel < end; ++panel) {
         const int64_t first = panel * width;
