@@ -158,9 +158,6 @@ class LoadedNetwork(NetworkFacts):
                 made = self._run_again(inputs, outputs, is_checked=False)
             if made is not None:
                 return made
-        if not self._has_run:
-            again: dict[str, Any] = {"timeout": timeout, "cancel": cancel, "profiler": profiler}
-            return self._first(lambda: self.run(inputs, outputs, imported=imported, **again))
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
         if self._has_aliases and inputs.keys() != self._names:
@@ -169,7 +166,8 @@ class LoadedNetwork(NetworkFacts):
             outputs = self._ports.targets(outputs)
         if type(imported) is not tuple or imported:  # () is the default
             limits = timeout is not None or cancel is not None or profiler is not None
-            written = self._imports.run(imported, inputs, outputs, is_watched=limits)
+            with self._counted():
+                written = self._imports.run(imported, inputs, outputs, is_watched=limits)
             return Aliased(written, self._aliases.outputs) if self._has_aliases else written
         given = inputs if self._real is None else self._real.stored(inputs)
         targets = outputs if self._real is None else None  # else what is written is converted
@@ -177,12 +175,13 @@ class LoadedNetwork(NetworkFacts):
             profiler = self.properties.profiler
         watched = timeout is not None or cancel is not None or profiler is not None
         try:
-            if not watched and self._importing is None:
-                made = self._run_again(given, targets)
-                if made is None:
-                    made = self._runs.run_first(self._expected.checked(given), targets)
-            else:
-                made = self._run_watched(given, targets, timeout, cancel, profiler)
+            with self._counted():
+                if not watched and self._importing is None:
+                    made = self._run_again(given, targets)
+                    if made is None:
+                        made = self._runs.run_first(self._expected.checked(given), targets)
+                else:
+                    made = self._run_watched(given, targets, timeout, cancel, profiler)
         except WorkerLostError as lost:
             if self._elsewhere is None:
                 raise

@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final
 
 from armnn._aliases import Aliased
 from armnn._load_times import FIRST_RUN, more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeVar
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from armnn.backends import ProfilingSink
     from armnn.optimizer import Report
     from armnn.runtime.plans.cache import NetworkPlans
     from armnn.tensor import TensorInfo
 
-    _R = TypeVar("_R")
+_LATER: Final = nullcontext()
+"""Counts nothing."""
 
 
 class NetworkFacts:
@@ -78,12 +80,17 @@ class NetworkFacts:
         """The working memory of one run with the largest plan."""
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
 
-    def _first(self, run: Callable[[], _R]) -> _R:
-        """Count a run in the load times, if it succeeds."""
+    def _counted(self) -> AbstractContextManager[None]:
+        """Count the block in the load times, if it is the first run."""
+        return _LATER if self._has_run else self._first_run()
+
+    @contextmanager
+    def _first_run(self) -> Iterator[None]:
+        """Count the block in the load times, if it succeeds."""
         self._has_run = True  # first: another thread's run is not the first one
         try:
             with more(self, FIRST_RUN):
-                return run()
+                yield
         except BaseException:
             self._has_run = False
             raise
