@@ -25,15 +25,16 @@ from tools.release.session_wheels import (
 )
 
 nox.needs_version = ">=2026.10"
+# The longest early: sessions that run beside each other end together then.
 nox.options.sessions = [
     "lint",
     "types",
     "docs",
-    "tests",
+    "neon_emulated(sample)",
     "e2e",
+    "tests",
     "compat",
     "compat_rules",
-    "neon_emulated(sample)",
 ]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
