@@ -81,7 +81,7 @@ class NetworkFacts:
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
 
     def _counted(self) -> AbstractContextManager[None]:
-        """Count the block in the load times, if it is the first run."""
+        """Count the block as the first run, if it is."""
         return _LATER if self._has_run else self._first_run()
 
     @contextmanager
