@@ -278,6 +278,7 @@ def test_the_digest_of_sources_changes_with_a_kernel_and_not_with_a_test(tmp_pat
     first = digest()
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_gemm.py").write_text("2")
+    (tmp_path / "cpp/kernels/vector_emulated.h").write_text("of builds for tests")
     assert digest() == first
     kernel.write_text("2")
     assert digest() != first

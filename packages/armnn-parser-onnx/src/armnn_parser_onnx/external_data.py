@@ -14,7 +14,7 @@ from armnn_parser_onnx.wire.source import check_span
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from armnn.graph import LayerGraph
+    from armnn.graph import Network
     from armnn_parser_onnx.wire.messages import Tensor
 
 _MAPPED = 1 << 16
@@ -36,12 +36,12 @@ class ExternalData:
         self._folder = folder
         self._read: dict[str, os.stat_result] = {}
 
-    def note_in(self, network: LayerGraph) -> None:
+    def note_in(self, network: Network) -> None:
         """Say in a network which files were read so far."""
         if hasattr(network, "external_files"):
             network.external_files.update(self._read)
         elif self._read:
-            network.is_self_contained = False  # type: ignore[attr-defined]  # armnn-core 1.2.0
+            network.is_self_contained = False  # armnn-core 1.2.0 knows no more
 
     def read(self, tensor: Tensor, size: int) -> bytes | memoryview:
         """Return a tensor's bytes; much data is mapped.

@@ -16,7 +16,7 @@ from armnn.parsing.conversion import open_beside, path_beside
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from armnn.graph import LayerGraph
+    from armnn.graph import Network
     from armnn.parsing.flatbuffers import FlatTable
     from armnn_parser_tflite.model_file import ModelFile
     from armnn_parser_tflite.schema import Tensor
@@ -61,12 +61,12 @@ class Buffers:
             for table in model.root.slot_tables(_EXTERNAL_BUFFERS_SLOT)
         }
 
-    def note_in(self, network: LayerGraph) -> None:
+    def note_in(self, network: Network) -> None:
         """Say in a network which files were read so far."""
         if hasattr(network, "external_files"):
             network.external_files.update(self._read)
         elif self._read:
-            network.is_self_contained = False  # type: ignore[attr-defined]  # armnn-core 1.2.0
+            network.is_self_contained = False  # armnn-core 1.2.0 knows no more
 
     def read(self, tensor: Tensor, size: int) -> memoryview | None:
         """Return a tensor's bytes, None if it has no data.

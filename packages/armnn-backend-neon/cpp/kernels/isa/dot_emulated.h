@@ -8,7 +8,7 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* As in dot_avx512_vnni.h, so that panels and tiles are those of the level. */
+/* Columns of a tile are those of dot_avx512_vnni.h, so that panels are alike; fewer rows are compiled sooner. */
 constexpr int kInt8Rows = 4;
 constexpr int kInt8Vectors = 2;
 constexpr int kInt8Group = 4;

@@ -6,12 +6,10 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
-from armnn.cli.terminal import columns
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,11 +19,9 @@ class Parser(argparse.ArgumentParser):
     answered with the closest one.
     """
 
-    def __init__(self, **options: Any) -> None:
-        """Make a parser; the options are those of ``ArgumentParser``."""
-        formatter = options.pop("formatter_class", argparse.HelpFormatter)
-        # With a width, it does not ask shutil.
-        super().__init__(formatter_class=partial(formatter, width=columns() - 2), **options)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Make a parser; the arguments are those of ``ArgumentParser``."""
+        super().__init__(*arguments, **options)
         self.register("action", None, _StoreOnce)
         self.register("action", "store", _StoreOnce)
 

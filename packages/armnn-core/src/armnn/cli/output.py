@@ -7,13 +7,13 @@ rich and json are imported when needed.
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from armnn.cli import terminal
 from armnn.cli.tables import ELLIPSIS, RULE, table_lines, wrapped
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         columns: The headings.
         rows: One cell per column.
     """
-    width = terminal.columns() if sys.stdout.isatty() else None
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if title:
         _print_title(printable(title), width)
     shown = [[printable(cell) for cell in row] for row in rows]
