@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from armnn.errors import ModelFileError
 from benchmarks.models import load_times
-from benchmarks.models.load_times import CACHED, COLD, OTHER, Model, Row, Task, least, tables
+from benchmarks.models.load_time_tables import CACHED, COLD, OTHER, Row, tables
+from benchmarks.models.load_times import Model, Task, least
+from tools.models import fetch
 
 X = Model("/models/x.onnx", {})
 Y = Model("/models/y.onnx", {})
@@ -126,7 +129,7 @@ def test_other_models_of_the_format_come_before(
         seen[model.path] = [each.path for each in before]
         return {COLD: row(float(rounds), parse=1.0)}
 
-    monkeypatch.setattr(load_times, "model_of", lambda path: Model(str(path), {}))
+    monkeypatch.setattr(load_times, "model_of", lambda name: Model(name, {}))
     monkeypatch.setattr(load_times, "measured", fake)
     assert load_times.main(["a.onnx", "b.onnx", "c.tflite", "--rounds", "4", "--json"]) == 0
     assert seen == {"a.onnx": ["b.onnx"], "b.onnx": ["a.onnx"], "c.tflite": []}
@@ -135,10 +138,49 @@ def test_other_models_of_the_format_come_before(
     assert seen["a.onnx"] == ["d.onnx"]
 
 
+def test_a_model_that_fails_is_named_and_the_others_are_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fake(model: Model, *_: object) -> dict[str, Row]:
+        if model.path == "b.onnx":
+            raise subprocess.CalledProcessError(1, "python", stderr="Traceback\nno memory\n")
+        return {COLD: row(4.0, parse=1.0)}
+
+    def known(name: str) -> Model:
+        if name == "a.onnx":
+            raise ModelFileError("it is empty")
+        return Model(name, {})
+
+    monkeypatch.setattr(load_times, "model_of", known)
+    monkeypatch.setattr(load_times, "measured", fake)
+    assert load_times.main(["a.onnx", "b.onnx", "c.onnx", "--json"]) == 1
+    said = capsys.readouterr()
+    assert list(json.loads(said.out)) == ["c.onnx"]
+    assert said.err.splitlines()[-2:] == ["a.onnx: it is empty", "b.onnx: no memory"]
+
+
+def test_a_public_model_has_the_inputs_of_the_catalogue(
+    model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = model("silero_vad")
+    monkeypatch.setattr(fetch, "default_cache", lambda: path.parent)
+    given = load_times.model_of("silero_vad")
+    assert given == Model(
+        str(path),
+        {
+            "input": ((1, 576), "float32", 0.0),
+            "state": ((2, 1, 128), "float32", 0.0),
+            "sr": ((), "int64", 16000.0),
+        },
+    )
+    given = load_times.model_of(str(path))  # a file says less
+    assert given.inputs["input"] == ((1, 64), "float32", 0.0)
+
+
 def test_in_a_process_the_stages_are_all_of_the_time(
     model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = load_times.model_of(model("face_detection"))
+    given = load_times.model_of(str(model("face_detection")))
     task = Task(COLD, given, before=given)
     assert load_times.main(["--child", json.dumps(asdict(task))]) == 0
     found = json.loads(capsys.readouterr().out)

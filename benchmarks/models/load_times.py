@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Times to load a model in a fresh process.
 
-    python -m benchmarks.models.load_times model.onnx other.onnx model.tflite [--rounds 7] [--json]
+    python -m benchmarks.models.load_times model.onnx squeezenet face_mesh [--rounds 7] [--json]
 
+A model is a file, or the name of a public one, which is fetched and gets the shapes and constants
+that the catalogue has for its inputs.
 Three tables are printed: beside other runtimes with their imports, our stages, and beside the
 others without imports. Each round starts processes in turns: each imports NumPy, then the runtime,
-loads the model and runs it once on zeros, at one thread. Open dimensions are 1 at first, else 64.
+loads the model and runs it once on zeros, at one thread. Open dimensions of files are 1 at first,
+else 64. A model that fails is named at the end, and its file has no row.
 
 With imports and stages: one process per runtime, CpuAcc cold and from its cache, which two loads
 filled before. Stages are wall time, those of the process that took least. Without imports: one more
@@ -23,28 +26,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from benchmarks.models.load_time_tables import CACHED, COLD, OTHER, OURS, Row, tables
 from benchmarks.models.runtime_process import memory_mb
 from tools import ROOT
 
 PEERS: Final = {".onnx": ("onnxruntime", "OpenVINO"), ".tflite": ("LiteRT", "OpenVINO")}
-COLD, CACHED = "CpuAcc", "CpuAcc cached"
-OURS: Final = (COLD, CACHED)
 OPEN_DIMENSION: Final = 64
-OTHER: Final = "other"
-"""The time of a process that is in none of our stages."""
-
-Row: TypeAlias = "dict[str, Any]"
-"""The figures of a runtime for a model: ``import_ms`` and ``load_ms`` (processor time, with the
-first run), ``wall_ms`` of both, ``peak_mb``; ``import_free_ms`` is ``load_ms`` where another model
-was loaded before. Of ours also ``stages``, in milliseconds, whose sum is ``wall_ms``."""
-
-Results: TypeAlias = "Mapping[str, Mapping[str, Row]]"
-"""The row of each runtime, by the name of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +45,16 @@ class Model:
 
     Attributes:
         path: The file.
-        shapes: Shape and NumPy's type of each input.
+        inputs: Shape, NumPy's type and the number of each input.
     """
 
     path: str
-    shapes: Mapping[str, tuple[Sequence[int], str]]
+    inputs: Mapping[str, tuple[Sequence[int], str, float]]
+
+    @property
+    def suffix(self) -> str:
+        """The format."""
+        return Path(self.path).suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,10 @@ def child(task: Task) -> Row:
 
     def load(model: Model) -> Any:
         """Load and run it; return our network."""
-        feed = {name: np.zeros(shape, dtype) for name, (shape, dtype) in model.shapes.items()}
+        feed = {
+            name: np.full(shape, value, dtype)
+            for name, (shape, dtype, value) in model.inputs.items()
+        }
         if task.runtime == COLD:
             run, network = load_armnn(Path(model.path), feed, 1, cache, fast_math=False)
         else:
@@ -115,18 +115,26 @@ def child(task: Task) -> Row:
     return {**row, "stages": times}
 
 
-def model_of(path: Path) -> Model:
-    """Return a model with the shapes of its inputs."""
+def model_of(named: str) -> Model:
+    """Return a file, or a public model, with its inputs."""
+    # Not in the processes that are measured, which import what they need.
     import armnn
+    from tools.models.catalogue import Feed
+    from tools.models.fetch import MODELS, default_cache, fetch
 
+    public = MODELS.get(named)
+    path = Path(named) if public is None else fetch(named, default_cache())
     found = {}
     with armnn.Runtime() as runtime:
         for name, info in runtime.load_model(path, ["CpuAcc", "CpuRef"]).inputs.items():
-            shape = [
-                each if isinstance(each, int) else OPEN_DIMENSION if place else 1
-                for place, each in enumerate(info.shape or ())
-            ]
-            found[name] = (shape, info.data_type.numpy_dtype.name)
+            feed = Feed() if public is None else public.feed(name)
+            shape = feed.shape
+            if shape is None:
+                shape = tuple(
+                    each if isinstance(each, int) else OPEN_DIMENSION if place else 1
+                    for place, each in enumerate(info.shape or ())
+                )
+            found[name] = (shape, info.data_type.numpy_dtype.name, feed.value or 0.0)
     return Model(str(path.resolve()), found)
 
 
@@ -139,12 +147,13 @@ def measured(model: Model, before: Sequence[Model], rounds: int) -> dict[str, Ro
         rounds: How often each is measured.
     """
     best: dict[str, Row] = {}
+    before = before[:rounds]
     with tempfile.TemporaryDirectory() as folder:
         cache, code = Path(folder) / "cache", Path(folder) / "code"
         cache.mkdir(mode=0o700)
         for each in (model, model, *before):
             _ask(Task(COLD, each, str(cache)), code)
-        names = [*OURS, *PEERS[Path(model.path).suffix]]
+        names = [*OURS, *PEERS[model.suffix]]
         for number in range(rounds):
             for name in tuple(names):
                 task = Task(COLD if name in OURS else name, model)
@@ -190,88 +199,18 @@ def _ask(task: Task, code: Path) -> Row:
     return found
 
 
-def tables(results: Results) -> str:
-    """Return the results as Markdown tables."""
-    makers: dict[str, Callable[[Results], list[str]]] = {
-        "With imports": with_imports,
-        "Stages": stages,
-        "Without imports": without_imports,
-    }
-    parts = ((title, make(results)) for title, make in makers.items())
-    return "\n\n".join("\n".join([f"{title}:", "", *lines]) for title, lines in parts if lines)
-
-
-def with_imports(results: Results) -> list[str]:
-    """Return the lines of the table of all runtimes."""
-    lines = [
-        "| model | runtime | import | load and first run | both | wall | peak memory |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
-    for model, rows in results.items():
-        for runtime, row in rows.items():
-            both = row["import_ms"] + row["load_ms"]
-            lines.append(
-                f"| {model} | {runtime} | {row['import_ms']:.1f} ms | {row['load_ms']:.1f} ms "
-                f"| {both:.1f} ms | {row['wall_ms']:.1f} ms | {row['peak_mb']:.0f} MB |"
-            )
-    return lines
-
-
-def stages(results: Results) -> list[str]:
-    """Return the lines of the table of our stages."""
-    ours = [
-        (model, runtime, row)
-        for model, rows in results.items()
-        for runtime, row in rows.items()
-        if "stages" in row
-    ]
-    names = max((list(row["stages"]) for *_, row in ours), key=len)  # not all have a first run
-    lines = [
-        f"| model, ms | runtime | {' | '.join(names)} | wall |",
-        f"|---|---|{'---:|' * (len(names) + 1)}",
-    ]
-    for model, runtime, row in ours:
-        cells = (f"{row['stages'][name]:.1f}" if name in row["stages"] else "-" for name in names)
-        lines.append(f"| {model} | {runtime} | {' | '.join(cells)} | {row['wall_ms']:.1f} |")
-    return lines
-
-
-def without_imports(results: Results) -> list[str]:
-    """Return the lines of the table beside the fastest peer.
-
-    It has the models that were measured behind others, and is empty without one.
-    """
-    rows = []
-    for model, found in results.items():
-        times = {
-            name: row["import_free_ms"] for name, row in found.items() if "import_free_ms" in row
-        }
-        peers = times.keys() - set(OURS)
-        if peers:
-            peer = min(peers, key=times.__getitem__)
-            rows.append(
-                f"| {model} | {times[COLD]:.1f} ms | {times[CACHED]:.1f} ms "
-                f"| {peer} | {times[peer]:.1f} ms | {times[COLD] / times[peer]:.2f} |"
-            )
-    if not rows:
-        return []
-    heading = "| model | CpuAcc | CpuAcc cached | peer | its time | CpuAcc / peer |"
-    return [heading, "|---|---:|---:|---|---:|---:|", *rows]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the models of the command line; return 0."""
+    """Measure the models named; return 1 if one failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="*", type=Path, help="model files")
+    parser.add_argument("models", nargs="*", help="files, or names of public models")
     parser.add_argument(
         "--before",
         nargs="+",
-        type=Path,
         default=[],
         metavar="MODEL",
-        help="model files that are loaded before, where imports do not count",
+        help="models that are loaded before, where imports do not count",
     )
     parser.add_argument("--rounds", type=int, default=7, help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -280,14 +219,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.child:
         print(json.dumps(child(_task(json.loads(options.child)))))
         return 0
-    models = {path: model_of(path) for path in (*options.models, *options.before)}
-    results = {}
-    for path in options.models:
-        others = options.before or options.models
-        before = [models[each] for each in others if each != path and each.suffix == path.suffix]
-        results[path.name] = measured(models[path], before, options.rounds)
+    from armnn.errors import ArmnnError
+
+    models: dict[str, Model] = {}
+    results: dict[str, dict[str, Row]] = {}
+    failed: list[str] = []
+    for name in dict.fromkeys((*options.models, *options.before)):
+        try:
+            models[name] = model_of(name)
+        except ArmnnError as error:
+            failed.append(f"{name}: {error}")
+    for name in options.models:
+        if name not in models:
+            continue
+        model, others = models[name], options.before or options.models
+        print(f"{len(results) + 1} of {len(options.models)}: {name}", file=sys.stderr)
+        before = [
+            models[each]
+            for each in others
+            if each != name and each in models and models[each].suffix == model.suffix
+        ]
+        try:
+            results[Path(model.path).name] = measured(model, before, options.rounds)
+        except subprocess.CalledProcessError as error:
+            failed.append(f"{name}: {error.stderr.strip().splitlines()[-1]}")
     print(json.dumps(results) if options.json else tables(results))
-    return 0
+    for line in failed:
+        print(line, file=sys.stderr)
+    return int(bool(failed))
 
 
 def _task(given: dict[str, Any]) -> Task:
