@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import (
     Allocator,
@@ -27,7 +26,6 @@ from armnn.errors import (
     BackendUnavailableError,
     ClosedError,
     InvalidArgumentError,
-    ModelFileError,
     UnknownBackendError,
 )
 
@@ -420,78 +418,3 @@ def test_a_network_that_is_no_file_cannot_be_pickled(make_backend, make_runtime)
     model = make_runtime(make_backend("Fake")).load_model(chain(), ["Fake"])
     with pytest.raises(TypeError, match="'chain' cannot be pickled, as it was not loaded from a"):
         pickle.dumps(model)
-
-
-PARSER = """
-from armnn import Network, TensorInfo
-
-def parse(path):
-    network = Network(path.name)
-    value = network.add_input("x", TensorInfo((4,)))
-    for _ in range(int(path.read_text())):
-        value = network.add_addition(value, value)
-    network.add_output("y", value)
-    return network
-"""
-
-
-@pytest.fixture
-def model_file(tmp_path, make_backend, make_runtime):
-    from armnn_conformance.fakes.plugin_dirs import Plugin, installed
-
-    make_runtime(make_backend("Fake"))
-    plugin = Plugin(
-        "armnn-parser-count",
-        "1.0",
-        (),
-        {"armnn.parsers": {"count": "armnn_parser_count:parse"}},
-        {"armnn_parser_count": PARSER},
-    )
-    path = tmp_path / "three.count"
-    path.write_text("3")
-    with installed(tmp_path / "plugins", plugin):
-        yield path
-
-
-def test_a_model_is_pickled_as_its_file_and_options(model_file) -> None:
-    with Runtime(CreationOptions(plan_limit=3)) as runtime:
-        model = runtime.load_model(model_file, ["Fake"])
-        data = pickle.dumps(model)
-    assert len(data) < 2000
-    again = pickle.loads(data)
-    assert again.runtime.options == CreationOptions(plan_limit=3)
-    np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
-    again.runtime.close()
-
-
-def test_a_model_whose_file_changed_is_not_unpickled(model_file) -> None:
-    with Runtime() as runtime:
-        data = pickle.dumps(runtime.load_model(model_file, ["Fake"]))
-    model_file.write_text("4")
-    with pytest.raises(ModelFileError, match=r"three.count' is gone or has changed"):
-        pickle.loads(data)
-
-
-def test_a_model_whose_file_changed_is_not_pickled(model_file) -> None:
-    with Runtime() as runtime:
-        model = runtime.load_model(model_file, ["Fake"])
-        model_file.write_text("3 ")
-        with pytest.raises(ModelFileError, match="gone or has changed since it was loaded"):
-            pickle.dumps(model)
-        model_file.unlink()
-        with pytest.raises(ModelFileError, match="gone or has changed since it was loaded"):
-            pickle.dumps(model)
-
-
-def test_the_module_level_functions_share_a_runtime(model_file) -> None:
-    model = armnn.load_model(str(model_file), backends=["Fake"])
-    np.testing.assert_array_equal(model.run({"x": X})["y"], 8 * X)
-    other = armnn.load_model(armnn.parse(model_file), backends=["Fake"])
-    assert other.runtime is model.runtime
-    report = armnn.optimize(armnn.parse(model_file), backends=["Fake"]).report
-    assert report.layers_by_backend == {"Fake": 3}
-    model.runtime.close()
-    assert model.runtime.is_closed
-    again = armnn.load_model(str(model_file), backends=["Fake"])
-    np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
-    again.runtime.close()

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(folder: Path, tmp_path: Path) -> ExternalFiles:
-    return ExternalFiles(str(folder / "model.onnx"), KnownDigests(tmp_path))
+    return ExternalFiles(str(folder / "model.onnx"), KnownDigests(tmp_path).of)
 
 
 def test_files_are_known_by_their_digests(files: ExternalFiles, folder: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_model_in_the_working_folder_has_files_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    ExternalFiles("model.onnx", KnownDigests(folder)).check({"w.bin": DIGEST})
+    ExternalFiles("model.onnx", KnownDigests(folder).of).check({"w.bin": DIGEST})
 
 
 @pytest.mark.parametrize("name", ["../w.bin", "{}/w.bin", "sub/../w.bin", "", "a\0b", "C:w.bin"])

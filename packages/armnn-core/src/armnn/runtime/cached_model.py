@@ -78,11 +78,13 @@ def open_model(
         return made
 
     if facts is not None:
+        source.digests.update(store.files)
         return StoredNetwork(store, facts, participants, options, make)
     from armnn.optimizer import OptimizedNetwork, check_layer_names
 
     with phase(profiler, "parse"):
         network, again = parsed(file, request, origin.parser_options)
+    source.read.update(network.external_files)
     if stamp_of(file) != stamp:
         raise ModelFileError(f"the model {file!r} changed while it was loaded: load it again")
     check_layer_names(network, options.layer_backends)

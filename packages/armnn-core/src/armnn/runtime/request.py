@@ -95,11 +95,15 @@ class ModelSource:
         path: The absolute path.
         stamp: The file's number, size and time of change; empty in another process.
         known_sha256: The sha256 of its bytes, once it was computed.
+        read: The status of each file beside it that was read, by its name below the folder.
+        digests: The sha256 of such files, once they were computed.
     """
 
     path: str
     stamp: tuple[int, ...]
     known_sha256: list[str] = field(default_factory=list, compare=False)
+    read: dict[str, os.stat_result] = field(default_factory=dict, compare=False)
+    digests: dict[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, path: str) -> ModelSource:
@@ -124,8 +128,42 @@ class ModelSource:
             self.known_sha256.append(digest)
         return self.known_sha256[0]
 
+    def check(self) -> None:
+        """Check that all files are as they were when it was pickled.
+
+        Raises:
+            ModelFileError: One is gone or has changed.
+        """
+        path, sha256 = self.path, self.sha256
+        if not os.path.isfile(path) or file_sha256(path) != sha256:
+            raise ModelFileError(
+                f"the model {path!r} is gone or has changed since it was pickled: expected "
+                f"sha256 {sha256}"
+            )
+        self._check_beside("it was pickled")
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return ModelSource, (self.path, (), [self.sha256])
+        self._check_beside("it was loaded")
+        return ModelSource, (self.path, (), [self.sha256], {}, self.digests)
+
+    def _check_beside(self, event: str) -> None:
+        """Check the files beside it, and complete their digests."""
+        named = {
+            name: status for name, status in self.read.items() if name not in ("", *self.digests)
+        }
+        if not named and not self.digests:
+            return
+        from armnn.backends.cache import StaleEntryError
+        from armnn.storage.external_files import ExternalFiles  # late: few models have any
+
+        files = ExternalFiles(self.path, file_sha256)
+        try:
+            self.digests.update(files.digests_of(named))
+            files.check(self.digests)
+        except StaleEntryError as error:
+            raise ModelFileError(
+                f"the model {self.path!r} is not what it was when {event}: {error}"
+            ) from error
 
 
 def _stamp_of(path: str) -> tuple[int, ...]:

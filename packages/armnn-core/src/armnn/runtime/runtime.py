@@ -7,17 +7,16 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from os.path import isfile, splitext
+from os.path import splitext
 from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary
 
 from armnn._arguments import file_path, flag, instance, items
 from armnn._dataclasses import replace
-from armnn._digest import file_sha256
 from armnn._load_times import measured, phase
 from armnn._process_memory import collection_waits
 from armnn.backends.options import CreationOptions
-from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
+from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.parsing import checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
@@ -272,12 +271,8 @@ class Runtime(NetworkOwner):
         Raises:
             ModelFileError: The file is gone or has changed.
         """
-        path, sha256 = request.source.path, request.source.sha256
-        if not isfile(path) or file_sha256(path) != sha256:
-            raise ModelFileError(
-                f"the model {path!r} is gone or has changed since it was pickled: expected "
-                f"sha256 {sha256}"
-            )
+        path = request.source.path
+        request.source.check()
         origin = replace(request, source=ModelSource.of(path))
         profiler = profiler_of(None, request.request.options)
         return shared_runtime(request.creation_options)._load_file(path, origin, profiler)
@@ -369,6 +364,7 @@ class Runtime(NetworkOwner):
         elif cache is None:
             with phase(profiler, "parse"):
                 network, again = parsed(file, request, origin.parser_options)
+            origin.source.read.update(network.external_files)
             optimized = self._optimized(network, request, profiler, again, may_change=True)
         else:
             from armnn.runtime.cached_model import open_model  # late: few models have a cache

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The files beside a model, in entries of a cache.
+"""The files beside a model, in entries of a cache and in pickled networks.
 
-An entry records their names below the model's folder, and the sha256 of each. A name is checked
-like that of a model before its file is opened, as the entry may come from anywhere.
+These record their names below the model's folder, and the sha256 of each. A name is checked like
+that of a model before its file is opened, as the record may come from anywhere.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from armnn.parsing._locations import is_below, resolved_below
 from armnn.storage.stamps import stamp_in, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from armnn.storage.stamps import KnownDigests
+    from collections.abc import Callable, Mapping
 
 
 class ExternalFiles:
@@ -26,12 +24,12 @@ class ExternalFiles:
 
     Args:
         model: The model's file.
-        digests: Those of files that have not changed.
+        digest_of: Returns the sha256 of a file.
     """
 
-    def __init__(self, model: str, digests: KnownDigests) -> None:
+    def __init__(self, model: str, digest_of: Callable[[str], str]) -> None:
         self._folder = os.path.dirname(model)
-        self._digests = digests
+        self._digest_of = digest_of
 
     def digests_of(self, files: Mapping[str, os.stat_result]) -> dict[str, str]:
         """Return the sha256 of files as they were read.
@@ -64,7 +62,7 @@ class ExternalFiles:
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):  # reading a pipe would wait
                 raise StaleEntryError(f"its file {name!r} is not a regular one")
-            digest = self._digests.of(path)
+            digest = self._digest_of(path)
         except OSError as error:
             raise StaleEntryError(f"its file {name!r} cannot be read: {error.strerror}") from error
         if stamp and stamp_of(path) != stamp:

@@ -139,6 +139,11 @@ class ModelStore:
         self._first: Entry | None = None
         self._files: dict[str, str] = {}
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The sha256 of the files beside the model, once it has facts."""
+        return dict(self._files)
+
     def facts(self) -> ModelFacts | None:
         """Return the facts of the model, if they are stored."""
         start = time.perf_counter_ns()
@@ -179,7 +184,7 @@ class ModelStore:
             return self._like_the_facts({})
         from armnn.storage.external_files import ExternalFiles  # late: few models have any
 
-        files = ExternalFiles(self._model, self._cache.digests)
+        files = ExternalFiles(self._model, self._cache.digests.of)
         return self._like_the_facts(files.digests_of(read))
 
     def prepared(
@@ -251,7 +256,7 @@ class ModelStore:
         if new:
             from armnn.storage.external_files import ExternalFiles
 
-            ExternalFiles(self._model, self._cache.digests).check(new)
+            ExternalFiles(self._model, self._cache.digests.of).check(new)
         return self._like_the_facts(recorded)
 
     def _like_the_facts(self, files: dict[str, str]) -> dict[str, str]:

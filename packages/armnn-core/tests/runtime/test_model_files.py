@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Networks of model files: pickled, and loaded by the functions of the package."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn import CreationOptions, Runtime
+from armnn.errors import ModelFileError
+
+X = np.arange(4, dtype=np.float32)
+
+PARSER = """
+from armnn import Network, TensorInfo
+
+def parse(path):
+    network = Network(path.name)
+    beside = path.with_suffix(".data")
+    if beside.exists():
+        network.external_files[beside.name] = beside.stat()
+    value = network.add_input("x", TensorInfo((4,)))
+    for _ in range(int(path.read_text())):
+        value = network.add_addition(value, value)
+    network.add_output("y", value)
+    return network
+"""
+
+
+@pytest.fixture
+def model_file(tmp_path, make_backend, make_runtime):
+    from armnn_conformance.fakes.plugin_dirs import Plugin, installed
+
+    make_runtime(make_backend("Fake"))
+    plugin = Plugin(
+        "armnn-parser-count",
+        "1.0",
+        (),
+        {"armnn.parsers": {"count": "armnn_parser_count:parse"}},
+        {"armnn_parser_count": PARSER},
+    )
+    path = tmp_path / "three.count"
+    path.write_text("3")
+    with installed(tmp_path / "plugins", plugin):
+        yield path
+
+
+def test_a_model_is_pickled_as_its_file_and_options(model_file) -> None:
+    with Runtime(CreationOptions(plan_limit=3)) as runtime:
+        model = runtime.load_model(model_file, ["Fake"])
+        data = pickle.dumps(model)
+    assert len(data) < 2000
+    again = pickle.loads(data)
+    assert again.runtime.options == CreationOptions(plan_limit=3)
+    np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
+    again.runtime.close()
+
+
+def test_a_model_whose_file_changed_is_not_unpickled(model_file) -> None:
+    with Runtime() as runtime:
+        data = pickle.dumps(runtime.load_model(model_file, ["Fake"]))
+    model_file.write_text("4")
+    with pytest.raises(ModelFileError, match=r"three.count' is gone or has changed"):
+        pickle.loads(data)
+
+
+def test_a_model_whose_file_changed_is_not_pickled(model_file) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(model_file, ["Fake"])
+        model_file.write_text("3 ")
+        with pytest.raises(ModelFileError, match="gone or has changed since it was loaded"):
+            pickle.dumps(model)
+        model_file.unlink()
+        with pytest.raises(ModelFileError, match="gone or has changed since it was loaded"):
+            pickle.dumps(model)
+
+
+@pytest.mark.parametrize("has_cache", [False, True])
+def test_files_beside_a_model_are_pickled_with_it(model_file, tmp_path, *, has_cache) -> None:
+    beside = model_file.with_suffix(".data")
+    beside.write_bytes(b"weights")
+    cache = tmp_path / "cache" if has_cache else None
+    for _ in range(2):  # from the file, then from the cache
+        with Runtime() as runtime:
+            data = pickle.dumps(runtime.load_model(model_file, ["Fake"], cache_dir=cache))
+        again = pickle.loads(data)
+        np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
+        data = pickle.dumps(again)
+        again.runtime.close()
+    beside.write_bytes(b"weights")  # another file of the same content
+    pickle.loads(data).runtime.close()
+    beside.write_bytes(b"WEIGHTS")
+    wanted = (
+        r"three\.count' is not what it was when it was pickled: its file 'three\.data' has changed"
+    )
+    with pytest.raises(ModelFileError, match=wanted):
+        pickle.loads(data)
+    beside.unlink()
+    with pytest.raises(ModelFileError, match=r"its file 'three\.data' cannot be read"):
+        pickle.loads(data)
+
+
+@pytest.mark.parametrize("has_cache", [False, True])
+def test_a_model_whose_file_beside_changed_is_not_pickled(
+    model_file, tmp_path, *, has_cache
+) -> None:
+    beside = model_file.with_suffix(".data")
+    beside.write_bytes(b"weights")
+    cache = tmp_path / "cache" if has_cache else None
+    for content in (b"WEIGHTS", b"Weights"):
+        with Runtime() as runtime:
+            model = runtime.load_model(model_file, ["Fake"], cache_dir=cache)
+            beside.write_bytes(content)
+            wanted = r"is not what it was when it was loaded: its file 'three\.data' has changed"
+            with pytest.raises(ModelFileError, match=wanted):
+                pickle.dumps(model)
+
+
+def test_the_module_level_functions_share_a_runtime(model_file) -> None:
+    model = armnn.load_model(str(model_file), backends=["Fake"])
+    np.testing.assert_array_equal(model.run({"x": X})["y"], 8 * X)
+    other = armnn.load_model(armnn.parse(model_file), backends=["Fake"])
+    assert other.runtime is model.runtime
+    report = armnn.optimize(armnn.parse(model_file), backends=["Fake"]).report
+    assert report.layers_by_backend == {"Fake": 3}
+    model.runtime.close()
+    assert model.runtime.is_closed
+    again = armnn.load_model(str(model_file), backends=["Fake"])
+    np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
+    again.runtime.close()
