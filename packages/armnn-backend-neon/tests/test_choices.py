@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Recorded costs choose what is right on each CPU.
 
-Nothing is computed: ``choices.cpp`` asks the sources that choose, with the tiles of the level that
-the CPU has, which this one need not have.
+Nothing is computed: ``tools/choices.py`` asks the sources that choose, with the tiles of the level
+that the CPU has, which this one need not have.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import runpy
-import subprocess
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TESTS = PACKAGE / "tests"
-ISA = PACKAGE / "cpp/kernels/isa"
-BUILD = runpy.run_path(str(PACKAGE / "native_build/levels.py"))
-LEVELS = {level.name: level for level in BUILD["levels_of"]("x86_64")}
-HEADERS = PACKAGE.parent / "armnn-backend-api/src/armnn_backend_api/include"
+ASKING = runpy.run_path(str(PACKAGE / "tools/choices.py"))
+COSTS = ASKING["built_in_costs"]()
 LEVEL_OF = {
     "AMD EPYC, family 25, model 1": "avx2",
     "AMD EPYC, family 25, model 17": "avx512_bf16",
@@ -58,8 +54,8 @@ CHOICES = (
     ),
     Choice(
         "exact 14 14 256 256 3 3 1",
-        ("winograd_1d 4 across", "winograd_2d 4", "winograd_2d 4", "winograd_2d 2"),
-        "a number is transformed in 0.3 ns on Zen 3, in 0.1 on Zen 4 and 5; cold rows as above",
+        (*["winograd_2d 4"] * 3, "winograd_2d 2"),
+        "cold rows as above, which 14 rows do not hide on Emerald Rapids",
     ),
     Choice("exact 56 56 64 64 3 3 1", ("winograd_2d 4",), "many tiles share few weights"),
     Choice("exact 28 28 16 16 3 3 1", ("winograd_2d 4",), "the fewest channels of Winograd in 2D"),
@@ -86,8 +82,8 @@ CHOICES = (
     ),
     Choice(
         "fast 56 56 64 64 3 3 1",
-        ("winograd_2d 4", "winograd_2d 6", "winograd_2d 6", "plain bfloat16"),
-        "transforms are slow on Zen 3; tile registers multiply faster than Winograd transforms",
+        (*["winograd_2d 6"] * 3, "plain bfloat16"),
+        "tile registers multiply faster than Winograd transforms",
     ),
     Choice(
         "fast 7 7 512 512 3 3 1",
@@ -123,73 +119,19 @@ CHOICES = (
 )
 
 
-def constant(header: str, name: str) -> str:
-    """Return a number of a level's header."""
-    (text,) = re.findall(rf"^constexpr int {name} = (\d+);", (ISA / header).read_text(), re.M)
-    return text
-
-
-def tiles_of(name: str) -> list[str]:
-    """Return what ``choices.cpp`` is told of a level."""
-    level = LEVELS[name]
-    vector, dot = f"vector_{level.vector}.h", f"dot_{level.dot}.h"
-    widens = "kReads = Reads::shorts" in (ISA / dot).read_text()
-    return [
-        *(str(level.vector_bytes // 4), constant(vector, "kRows"), constant(vector, "kVectors")),
-        *(constant(dot, "kInt8Rows"), constant(dot, "kInt8Vectors")),
-        *(str(int(bool(has))) for has in (widens, level.bfloat16, level.tile_registers)),
-    ]
-
-
-class Chooser:
-    """Asks the program."""
-
-    def __init__(self, program: Path) -> None:
-        self._program = program
-        tables = (PACKAGE / "cpp/costs/tables.h").read_text()
-        lines = re.findall(r'^    "(.*)\\n"$', tables, re.MULTILINE)
-        texts = re.split("^(?=armnn CpuAcc costs 1$)", "\n".join(lines), flags=re.MULTILINE)[1:]
-        self._costs = {re.findall("^cpu (.*)$", text, re.MULTILINE)[0]: text for text in texts}
-
-    @property
-    def cpus(self) -> set[str]:
-        return set(self._costs)
-
-    def answers(self, cpu: str, level: str, questions: list[str]) -> list[str]:
-        """Return choices by a CPU's costs at a level."""
-        costs = self._program.with_name("costs")
-        costs.write_text(self._costs[cpu])
-        run = subprocess.run(
-            [self._program, *tiles_of(level)],
-            input="\n".join(questions),
-            env={"ARMNN_CPUACC_COSTS": str(costs)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found = run.stdout.splitlines()
-        assert len(found) == len(questions)
-        return found
-
-
 @pytest.fixture(scope="module")
-def chooser(tmp_path_factory: pytest.TempPathFactory) -> Chooser:
-    """Return the program. What computes is not linked."""
-    program = tmp_path_factory.mktemp("choices") / "program"
-    sources = [TESTS / "choices.cpp", TESTS / "choices_gemm.cpp"]
-    flags = ["-std=c++17", f"-I{PACKAGE / 'cpp'}", f"-I{HEADERS}", "-no-pie", "-fno-pic"]
-    flags += ["-Wl,--unresolved-symbols=ignore-all"]
-    subprocess.run(["g++", *flags, *sources, "-o", program], check=True)
-    return Chooser(program)
+def chooser(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the program that answers."""
+    return ASKING["Chooser"](tmp_path_factory.mktemp("choices"))
 
 
-def test_each_recorded_cpu_has_a_level(chooser: Chooser) -> None:
-    assert chooser.cpus == set(LEVEL_OF)
+def test_each_recorded_cpu_has_a_level() -> None:
+    assert COSTS.keys() == set(LEVEL_OF)
 
 
-def test_layers_get_the_kernel_that_is_right_on_each_cpu(chooser: Chooser) -> None:
+def test_layers_get_the_kernel_that_is_right_on_each_cpu(chooser: Any) -> None:
     questions = [choice.question for choice in CHOICES]
-    columns = [chooser.answers(cpu, level, questions) for cpu, level in LEVEL_OF.items()]
+    columns = [chooser.answers(COSTS[cpu], level, questions) for cpu, level in LEVEL_OF.items()]
     found = dict(zip(questions, zip(*columns, strict=True), strict=True))
     assert found == {
         choice.question: choice.answers * (1 if len(choice.answers) > 1 else len(LEVEL_OF))
@@ -228,13 +170,13 @@ def mean_loss(layers: dict[str, dict[str, float]], chosen: list[str]) -> float:
     return sum(ratios) / len(ratios) - 1
 
 
-def test_layers_that_were_measured_get_nearly_the_fastest_kernel(chooser: Chooser) -> None:
+def test_layers_that_were_measured_get_nearly_the_fastest_kernel(chooser: Any) -> None:
     """Costs of another CPU choose worse."""
     for cpu, level in LEVEL_OF.items():
         layers = recorded_layers(cpu)
         assert len(layers) > 600
         losses = {
-            other: mean_loss(layers, chooser.answers(other, level, list(layers)))
+            other: mean_loss(layers, chooser.answers(COSTS[other], level, list(layers)))
             for other in LEVEL_OF
         }
         assert losses[cpu] < 0.05

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -29,7 +30,8 @@ from armnn_backend_neon.measuring import (
 from armnn_backend_neon.tuning import CACHES, caches, cpu_name, measure_machine
 
 PACKAGE = Path(__file__).resolve().parents[1]
-CPP = PACKAGE / "cpp" / "costs"
+TABLES = runpy.run_path(str(PACKAGE / "tools/choices.py"))["built_in_costs"]()
+"""The built-in costs of each CPU."""
 NS = dict.fromkeys(UNITS, 1.0)
 SIZES = {"first_cache": 32768, "second_cache": 1048576, "third_cache": 33554432}
 ZEN_4 = "AMD EPYC, family 25, model 17"
@@ -54,17 +56,10 @@ def child(program: str, **environment: str | Path) -> str:
 def built_in() -> dict[str, str]:
     """Return the costs of each CPU for its widest registers."""
     found = {}
-    for cpu, text in tables().items():
+    for cpu, text in TABLES.items():
         head, section = text.split("lanes ")[:2]
         found[cpu] = f"{head}lanes {section}"
     return found
-
-
-def tables() -> dict[str, str]:
-    """Return the built-in costs of each CPU."""
-    lines = re.findall(r'^    "(.*)\\n"$', (CPP / "tables.h").read_text(), re.MULTILINE)
-    texts = re.split("^(?=armnn CpuAcc costs 1$)", "\n".join(lines), flags=re.MULTILINE)[1:]
-    return {re.findall("^cpu (.*)$", text, re.MULTILINE)[0]: text for text in texts}
 
 
 PREDICTED = f"""
@@ -87,7 +82,7 @@ def test_the_named_cpu_is_the_one_whose_costs_are_used(tmp_path: Path) -> None:
     Those of another CPU are the nearest for them.
     """
     floats, origin = child(ORIGIN, XDG_CONFIG_HOME=tmp_path, ARMNN_CPUACC_COSTS="").split(" ", 1)
-    assert f"\nlanes {floats}\n" in tables()[origin.removeprefix("built in, of ")]
+    assert f"\nlanes {floats}\n" in TABLES[origin.removeprefix("built in, of ")]
 
 
 @pytest.mark.skipif(", family " not in cpu_name(), reason="the CPU does not tell its generation")
@@ -241,6 +236,16 @@ def test_programs_depend_on_the_costs(tmp_path: Path) -> None:
     assert (first[0], first[1] == second[1]) == (second[0], False)
 
 
+def test_files_without_repeated_steps_count_them_as_cold_ones(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    text = file_text("any", [Costs(16, SIZES, {**NS, "cold_step": 2.0, "repeated_step": 2.0})])
+    one.write_text(text)
+    other.write_text(text.replace("repeated_step 2\n", ""))
+    assert one.read_text() != other.read_text()
+    first, second = (child(FINGERPRINTS, FILES=path) for path in (one, other))
+    assert first == second
+
+
 def test_what_was_kept_is_used_on_that_cpu_only(tmp_path: Path) -> None:
     kept = tmp_path / "armnn" / "CpuAcc.costs"
     kept.parent.mkdir()
@@ -287,7 +292,9 @@ def test_a_grouped_convolution_does_the_work_of_all_groups() -> None:
 
 
 def test_the_units_are_those_of_the_sources() -> None:
-    declared = re.findall(r"^  X\((\w+)\)", (CPP / "work.h").read_text(), re.MULTILINE)
+    declared = re.findall(
+        r"^  X\((\w+)\)", (PACKAGE / "cpp/costs/work.h").read_text(), re.MULTILINE
+    )
     assert sorted(declared) == sorted(UNITS)
 
 

@@ -101,6 +101,21 @@ def test_rounding_that_no_layer_does_takes_what_a_copy_takes() -> None:
     assert (costs.ns["bfloat16_multiply_add"], costs.ns["rounded"]) == (3.0, 0.25)
 
 
+def test_rows_that_are_read_again_have_a_time_of_their_own() -> None:
+    """Where no layer does that, they take what cold ones do."""
+    rows = [
+        Measured(
+            DEEP, "plain", {"cold_step": cold, "repeated_step": again, "operation": 0.0}, 0.0, ns
+        )
+        for cold, again, ns in ((1e5, 0, 3e5), (1e5, 4e5, 5e5), (2e5, 1e5, 6.5e5))
+    ]
+    known = {unit: 0.0 for unit in UNITS if unit not in ("cold_step", "repeated_step")}
+    ns = fit(rows, 16, SIZES, known).ns
+    assert (ns["cold_step"], ns["repeated_step"]) == pytest.approx((3.0, 0.5), rel=5e-3)
+    ns = fit(rows[:1], 16, SIZES, known).ns
+    assert ns["repeated_step"] == ns["cold_step"] == pytest.approx(3.0, rel=5e-3)
+
+
 def test_what_no_layer_of_bytes_does_takes_what_its_counterpart_does() -> None:
     """A table may serve a CPU with the other instruction."""
     rows = [

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the costs choose for a level that this CPU need not have, as nothing is computed: test_choices.py asks.
+/* What the costs choose for a level that this CPU need not have, and what a kernel's work is there, as nothing is computed:
+ * choices.py asks.
  *
  * Args: lanes, rows and vectors of a tile, the same of bytes; whether bytes are widened, bfloat16 is multiplied, and
- * there are tile registers. Standard input: a question a line; standard output: an answer a line.
+ * there are tile registers. Standard input: a question a line, after that of work the kernel's name; standard output: an answer a line.
  */
 #include "costs/machine.cpp"
 #include "costs/this_cpu.cpp"
@@ -17,6 +18,7 @@
 #include "operations/winograd/winograd_2d.cpp"
 
 #include <cstdio>
+#include <sstream>
 
 using namespace cpuacc;
 
@@ -62,15 +64,31 @@ struct Question {
   int64_t rows() const { return height * width; }
 };
 
+/* With constant weights. */
+ConvolutionLayer convolution_of(const Question &q, bool is_fast, const Kernels &kernels) {
+  const WeightLayout layout = q.layout();
+  const int64_t bytes = layout.taps * layout.depth * layout.columns * 4;
+  return {q.windows(), layout, true, bytes, {is_fast, is_fast && kernels.gemm_tile_bfloat16 != nullptr}};
+}
+
+/* Each unit and how many, as measured: what makes the image stores what fast math multiplies. None: the layer has no such
+ * kernel.
+ */
+std::string work_of(const Question &q, const std::string &name, const Kernels &kernels) {
+  std::ostringstream text;
+  ConvolutionLayer layer = convolution_of(q, true, kernels);
+  layer.is_image_rounded = true;
+  for (const ConvolutionKernel &kernel : convolution_kernels(layer, kernels)) {
+    for (size_t i = 0; kernel.name() == name && i < costs::kUnits; ++i) {
+      text << costs::kUnitNames[i] << ' ' << kernel.work.counts[i] << ' ';
+    }
+  }
+  return text.str();
+}
+
 std::string answer(const std::string &kind, const Question &q, const Setup &setup) {
   const Kernels &kernels = setup.kernels;
-  if (kind == "exact" || kind == "fast") {
-    const bool is_fast = kind == "fast";
-    const WeightLayout layout = q.layout();
-    const int64_t bytes = layout.taps * layout.depth * layout.columns * 4;
-    const FastMath fast_math{is_fast, is_fast && kernels.gemm_tile_bfloat16 != nullptr};
-    return choose_convolution({q.windows(), layout, true, bytes, fast_math}, kernels).name();
-  }
+  if (kind == "exact" || kind == "fast") return choose_convolution(convolution_of(q, kind == "fast", kernels), kernels).name();
   if (kind == "bytes") return suits_tile_registers(q.rows(), q.layout(), kernels) ? "tile registers" : "vectors";
   if (kind == "product") return gemm_tiling(q.rows(), q.layout(), 1, setup).threads == 1 ? "alone" : "shared";
   const OperationPtr depthwise = depthwise_convolution({0, 1, kNone, 2}, q.windows(), {1, 1, 1});
@@ -96,6 +114,12 @@ int main(int, char **arguments) {
   Question q;
   while (std::scanf("%15s %ld %ld %ld %ld %ld %ld %ld", kind, &q.height, &q.width, &q.channels, &q.outputs,
                     &q.window_height, &q.window_width, &q.stride) == 8) {
-    std::puts(answer(kind, q, setup).c_str());
+    if (std::string(kind) == "work") {
+      char name[32];
+      if (std::scanf(" %31[^\n]", name) != 1) return 2;
+      std::puts(work_of(q, name, kernels).c_str());
+    } else {
+      std::puts(answer(kind, q, setup).c_str());
+    }
   }
 }

@@ -5,8 +5,8 @@
 
 The best level of each register width is measured in a process of its own; of the others only
 layers of bytes are, since their instructions may be other ones. ``--recount`` keeps the times of a
-file and counts the work of its layers again, after a change of the units; a machine with the same
-registers can do that for another. ``generate_costs.py`` makes CpuAcc's tables of all files in
+file and counts the work of its layers again, after a change of the units, for any CPU; layers of
+bytes only at levels that this one has. ``generate_costs.py`` makes CpuAcc's tables of all files in
 ``costs/``. CpuAcc must be built for all levels.
 """
 
@@ -26,6 +26,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from choices import Chooser
 
 from armnn_backend_neon.backend import CpuAccBackend
 from armnn_backend_neon.costs import UNITS, Costs, file_text
@@ -70,11 +72,13 @@ def main() -> int:
     arguments.add_argument("--recount", action="store_true", help="the work of measured layers")
     options = arguments.parse_args()
     if options.recount and options.here:
-        json.dump(recounted(json.load(sys.stdin)), sys.stdout)
+        shapes = [_shape(layer) for layer in json.load(sys.stdin)]
+        rows = measure(shapes, ("plain",), rounds=1)
+        json.dump([_kept(row)["work"] for row in rows], sys.stdout)
         return 0
     if options.recount:
         path = FOLDER / f"{options.name}.json"
-        path.write_text(_text(_recounted_file(json.loads(path.read_text()))), encoding="utf-8")
+        path.write_text(_text(recounted(json.loads(path.read_text()))), encoding="utf-8")
         return 0
     if options.here:
         measured = _of_bytes(options.rounds) if options.bytes else _of_level(options)
@@ -110,34 +114,53 @@ def _kept_of_level(rows: Sequence[Measured]) -> list[dict[str, Any]]:
     return [{**_kept(row), **(level if row.shape.is_of_bytes else {})} for row in rows]
 
 
-def recounted(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of a file with their work counted again."""
-    found = list(rows)
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for place, row in enumerate(rows):
-        is_named = not row["layer"].startswith(("depthwise", "bytes"))
-        kernel = row["kernel"] if is_named else "plain"
-        groups.setdefault((kernel, _belongs(row["kernel"], fast_math=True)), []).append(place)
-    for (kernel, fast_math), places in groups.items():
-        shapes = [_shape(rows[place]["layer"]) for place in places]
-        again = measure(shapes, (kernel,), rounds=1, fast_math=fast_math)
-        for place, counted in zip(places, again, strict=True):
-            found[place] = {**rows[place], "work": _kept(counted)["work"]}
-    return found
+def recounted(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Return a measurement with the work of its layers counted again.
 
-
-def _recounted_file(measurement: dict[str, Any]) -> dict[str, Any]:
-    for section in measurement["sections"]:
-        by_level: dict[str, list[dict[str, Any]]] = {}
-        for row in section["rows"]:
-            by_level.setdefault(row.get("level", section["level"]), []).append(row)
-        with _costs_that_allow_all(section["caches"]):
-            section["rows"] = [
-                row
-                for level, rows in by_level.items()
-                for row in _child(level, "any", "--recount", "--here", given=rows)
-            ]
+    Convolutions in floats are counted for any level, others where this machine has the level.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        chooser = Chooser(Path(folder))
+        for section in measurement["sections"]:
+            _recount(section, chooser)
     return measurement
+
+
+def _recount(section: dict[str, Any], chooser: Chooser) -> None:
+    """Count the work of a section's layers again."""
+    by_level: dict[str, list[dict[str, Any]]] = {}
+    floats = []
+    for row in section["rows"]:
+        if row["layer"].startswith(("depthwise", "bytes")):
+            by_level.setdefault(row.get("level", section["level"]), []).append(row)
+        else:
+            floats.append(row)
+    texts = chooser.answers(
+        _text_that_allows_all(section["caches"]), section["level"], [*map(_question, floats)]
+    )
+    for row, text in zip(floats, texts, strict=True):
+        words = text.split()
+        counts = dict(zip(words[::2], map(float, words[1::2]), strict=True))
+        row["work"] = _rounded({unit: count for unit, count in counts.items() if count})
+        if not counts:
+            raise ValueError(f"{row['layer']} has no kernel {row['kernel']!r}")
+    for level, rows in by_level.items():
+        if level not in _levels():
+            print(f"{len(rows)} layers of {level} are not counted here", file=sys.stderr)
+            continue
+        with _costs_that_allow_all(section["caches"]):
+            again = _child(
+                level, "any", "--recount", "--here", given=[row["layer"] for row in rows]
+            )
+        for row, work in zip(rows, again, strict=True):
+            row["work"] = work
+
+
+def _question(row: dict[str, Any]) -> str:
+    """Return what asks for a row's work."""
+    shape = _shape(row["layer"])
+    numbers = (*shape.image, shape.channels, shape.outputs, *shape.window, shape.stride)
+    return f"work {' '.join(map(str, numbers))} {row['kernel']}"
 
 
 def _child(level: str, *arguments: str, given: Sequence[dict[str, Any]] = ()) -> Any:
@@ -232,15 +255,19 @@ def _kept(row: Measured) -> dict[str, Any]:
     return {
         "layer": f"{kind}{size} {window}",
         "kernel": row.kernel,
-        "work": {unit: float(f"{count:.4g}") for unit, count in row.work.items()},
+        "work": _rounded(row.work),
         "ns": row.ns,
     }
+
+
+def _rounded(work: Mapping[str, float]) -> dict[str, float]:
+    return {unit: float(f"{count:.4g}") for unit, count in work.items()}
 
 
 def _sections(name: str, rounds: int) -> list[dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     with _costs_that_allow_all(caches()):
-        for level in str(CpuAccBackend().devices()[0].info[f"{LEVEL} may be"]).split(", "):
+        for level in _levels():
             width = _width_of(level)
             print(f"{level}, {width} floats in a register", file=sys.stderr, flush=True)
             asked = [name, "--rounds", str(rounds), "--here"]
@@ -252,6 +279,11 @@ def _sections(name: str, rounds: int) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def _levels() -> list[str]:
+    """Return the levels of this machine, the best one first."""
+    return str(CpuAccBackend().devices()[0].info[f"{LEVEL} may be"]).split(", ")
+
+
 def _width_of(level: str) -> int:
     """Return the floats in a register, which a process tells."""
     asked = "from armnn_backend_neon.tuning import lanes; print(lanes())"
@@ -260,17 +292,20 @@ def _width_of(level: str) -> int:
     )
 
 
+def _text_that_allows_all(sizes: Mapping[str, int]) -> str:
+    ns = {**dict.fromkeys(UNITS, 1.0), "bfloat16_multiply_add": 0.0, "rounded": 0.0}
+    return file_text("any", [Costs(floats, sizes, ns) for floats in WIDTHS])
+
+
 @contextmanager
 def _costs_that_allow_all(sizes: Mapping[str, int]) -> Iterator[None]:
     """Let children use costs that choose products in bfloat16.
 
     The built-in ones may be of other units.
     """
-    ns = {**dict.fromkeys(UNITS, 1.0), "bfloat16_multiply_add": 0.0, "rounded": 0.0}
     with tempfile.TemporaryDirectory() as folder:
         costs = Path(folder) / "costs"
-        text = file_text("any", [Costs(floats, sizes, ns) for floats in WIDTHS])
-        costs.write_text(text, encoding="utf-8")
+        costs.write_text(_text_that_allows_all(sizes), encoding="utf-8")
         os.environ["ARMNN_CPUACC_COSTS"] = str(costs)
         yield
         del os.environ["ARMNN_CPUACC_COSTS"]

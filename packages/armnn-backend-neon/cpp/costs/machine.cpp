@@ -48,8 +48,11 @@ int64_t *cache_of(Machine &machine, const std::string &name) {
   return name == "third_cache" ? &machine.caches.third : nullptr;
 }
 
-/* Each value that every machine has is there: a time that is missing would count as none. */
-void require_whole(const Machine &machine, size_t line) {
+/* Each value that every machine has is there: a time that is missing would count as none. Files that were measured
+ * before there were repeated steps count them as cold ones.
+ */
+void require_whole(Machine &machine, size_t line) {
+  if (machine.ns[repeated_step] < 0.0) machine.ns[repeated_step] = machine.ns[cold_step];
   for (size_t i = 0; i < kUnits; ++i) {
     if (machine.ns[i] < 0.0) refuse(line, std::string("'") + kUnitNames[i] + "' is missing before");
   }

@@ -21,7 +21,7 @@ GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "operation",
         (
             *("multiply_add", "half_multiply_add", "broadcast", "wait", "tile", "stored", "row"),
-            *("cold_step", "cold_narrow_step", "awaited_step"),
+            *("cold_step", "cold_narrow_step", "awaited_step", "repeated_step"),
             *("image_line", "reread_line", "crowded_line", "copied", "operation", "cut"),
             *("direct_multiply_add", "direct_half_multiply_add", "direct_step", "direct_wait"),
             *("direct_stored", "direct_call", "direct_line", "direct_copied"),
@@ -56,6 +56,9 @@ IN_PLACE_OF: Final = {
     "byte_neighbour_multiply_add": "byte_line_multiply_add",
 }
 """What a unit takes that no layer of a group does: a machine has the one or the other kernel."""
+
+UNSEEN_AS: Final = {"rounded": "element", "repeated_step": "cold_step"}
+"""What a unit takes that no layer has, unless it is known from elsewhere."""
 
 UNITS: Final = (*(unit for _, units in GROUPS for unit in units), "element", "memory_byte", "fork")
 """All units, as ``cpp/costs/work.h`` has them in another order."""
@@ -177,7 +180,7 @@ def fit(
         found = _fitted(np.vstack([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
         # What no row does keeps its time. A layer that reads stored bfloat16 rounds nothing.
         for unit, value, seen in zip(units, found, counts.sum(0) > 0, strict=True):
-            ns.setdefault(unit, ns.get("element", 0.0) if unit == "rounded" else 0.0)
+            ns.setdefault(unit, ns.get(UNSEEN_AS.get(unit, ""), 0.0))
             if seen:
                 ns[unit] = float(f"{value:.{_DIGITS}g}")
         for unit, other in IN_PLACE_OF.items():

@@ -56,11 +56,16 @@ void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, c
     add_tiles(work, p, count * static_cast<double>(tiles - 1), rows, panel, kernels);
     add_tiles(work, p, count, rows + left, panel, kernels);
   }
-  if (!p.is_cold) return;
+  if (p.weights == WeightPlace::near) return;
   const bool is_wide = panel.registers > 1.0;
   const double steps = count * panel.count * static_cast<double>(p.taps * p.depth);
+  const double wide_steps = is_wide ? steps : 0.5 * steps;
+  if (p.weights == WeightPlace::repeated) {
+    work.add(costs::repeated_step, wide_steps);
+    return;
+  }
   work.add(is_wide ? costs::cold_step : costs::cold_narrow_step, steps)
-      .add(costs::awaited_step, (is_wide ? steps : 0.5 * steps) / static_cast<double>(p.rows));
+      .add(costs::awaited_step, wide_steps / static_cast<double>(p.rows));
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
 }
 
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels) {
-  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, has_even_rows, true, layout.has_paired_tail};
+  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, has_even_rows, WeightPlace::cold, layout.has_paired_tail};
   return product_work(products, kernels).add(costs::operation, 1.0);
 }
 
@@ -97,8 +102,9 @@ void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const
   work.add(costs::reread_line, static_cast<double>(numbers.of_all * panels) / costs::kFloatsPerLine);
 }
 
-bool stay_between_blocks(int64_t numbers, const Kernels &kernels) {
-  return numbers * static_cast<int64_t>(sizeof(float)) <= costs::machine(kernels.lanes).caches.second;
+WeightPlace between_blocks(int64_t numbers, const Kernels &kernels) {
+  const int64_t bytes = numbers * static_cast<int64_t>(sizeof(float));
+  return bytes <= costs::machine(kernels.lanes).caches.second ? WeightPlace::near : WeightPlace::repeated;
 }
 
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes) {
@@ -126,7 +132,8 @@ costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has
   }
   /* Two numbers at a time. */
   for (const costs::Unit unit :
-       {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step, costs::awaited_step}) {
+       {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step, costs::awaited_step,
+        costs::repeated_step}) {
     work.counts[unit] *= 0.5;
   }
   return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));

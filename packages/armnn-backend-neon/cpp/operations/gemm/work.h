@@ -9,6 +9,11 @@
 
 namespace cpuacc {
 
+/* Where weights are before their products: behind the second cache; there, but in the third one, where the block of rows before
+ * read them; or near.
+ */
+enum class WeightPlace { cold, repeated, near };
+
 /* Products that follow each other, each with weights of its own, before they store anything. */
 struct Products {
   int64_t rows;
@@ -17,7 +22,7 @@ struct Products {
   int64_t columns;
   int64_t count;
   bool has_even_rows; /* they begin at equal distances, as those of matrices do */
-  bool is_cold; /* their weights were not read just before */
+  WeightPlace weights;
   bool has_paired_tail; /* as in TileOf */
 };
 
@@ -43,8 +48,8 @@ struct Reread {
 /* Those that the first cache does not keep from one panel to the next. */
 void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const Kernels &kernels);
 
-/* Whether so many transformed weights are near when the next block of rows reads them. */
-bool stay_between_blocks(int64_t numbers, const Kernels &kernels);
+/* Where so many transformed weights are when the next block of rows reads them. */
+WeightPlace between_blocks(int64_t numbers, const Kernels &kernels);
 
 /* A gemm of so many rows. */
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);

@@ -354,15 +354,15 @@ costs::Work winograd_1d_work(const Windows &w, const WeightLayout &layout, const
   costs::Work work;
   work.add(costs::operation, 1.0);
   int64_t transformed = 0; /* tiles, those of a halo with each block that needs them */
-  bool is_cold = true;
+  WeightPlace weights = WeightPlace::cold;
   for (int64_t line = 0; line < w.batch * axes.outputs_across; line += block.lines) {
     const int64_t lines = std::min(block.lines, w.batch * axes.outputs_across - line);
     for (int64_t tile = 0; tile < tiles; tile += block.tiles) {
       const int64_t here = std::min(block.tiles, tiles - tile);
-      const Products products{lines * here, axes.taps, layout.depth, layout.columns, points, true, is_cold, false};
+      const Products products{lines * here, axes.taps, layout.depth, layout.columns, points, true, weights, false};
       work.add(product_work(products, kernels));
       transformed += (lines + axes.halo()) * here;
-      is_cold = !stay_between_blocks(points * axes.taps * layout.depth * layout.columns, kernels);
+      weights = between_blocks(points * axes.taps * layout.depth * layout.columns, kernels);
     }
   }
   const int64_t numbers = points * block.tiles * (block.lines + axes.halo()) * line_of(layout.depth);

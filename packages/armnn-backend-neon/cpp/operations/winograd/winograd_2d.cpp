@@ -275,9 +275,9 @@ costs::Work winograd_2d_work(const Windows &w, const WeightLayout &layout, int64
   const int64_t tiles = w.batch * ratio_up(w.output_height, side) * ratio_up(w.output_width, side);
   const int64_t most = most_tiles(points, layout.depth + costs::kRowFiller, kernels);
   const int64_t block = std::max<int64_t>(1, ratio_up(tiles, std::max<int64_t>(1, ratio_up(tiles, most))));
-  const Products first{std::min(block, tiles), 1, layout.depth, layout.columns, points, true, true, false};
+  const Products first{std::min(block, tiles), 1, layout.depth, layout.columns, points, true, WeightPlace::cold, false};
   Products others = first, last = first;
-  others.is_cold = last.is_cold = !stay_between_blocks(points * layout.depth * layout.columns, kernels);
+  others.weights = last.weights = between_blocks(points * layout.depth * layout.columns, kernels);
   others.count = points * std::max<int64_t>(0, tiles / block - 1);
   last.rows = tiles < block ? 0 : tiles % block;
   const int64_t vectors = ratio_up(layout.columns, kernels.lanes);
