@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of the times that fresh processes take to load models."""
+"""Tables of load times."""
 
 from __future__ import annotations
 

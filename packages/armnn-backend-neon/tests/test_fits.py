@@ -102,7 +102,7 @@ def test_rounding_that_no_layer_does_takes_what_a_copy_takes() -> None:
 
 
 def test_rows_that_are_read_again_have_a_time_of_their_own() -> None:
-    """Where no layer does that, they take what cold ones do."""
+    """Without such layers they take what cold ones do."""
     rows = [
         Measured(
             DEEP, "plain", {"cold_step": cold, "repeated_step": again, "operation": 0.0}, 0.0, ns

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Ask the sources that choose kernels, for levels that this CPU need not have."""
+"""Ask the sources that choose kernels.
+
+They answer for levels that this CPU need not have, as nothing is computed.
+"""
 
 from __future__ import annotations
 

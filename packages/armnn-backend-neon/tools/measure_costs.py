@@ -115,7 +115,7 @@ def _kept_of_level(rows: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def recounted(measurement: dict[str, Any]) -> dict[str, Any]:
-    """Return a measurement with the work of its layers counted again.
+    """Return a measurement with its work counted again.
 
     Convolutions in floats are counted for any level, others where this machine has the level.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks of model files: pickled, and loaded by the functions of the package."""
+"""Networks of files are pickled, and loaded by functions."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from armnn._dataclasses import dataclass, field, replace
 from armnn._digest import file_sha256
 from armnn._installing import REFERENCE
 from armnn._load_times import phase
+from armnn.backends.cache import StaleEntryError
 from armnn.backends.options import DEFAULT_STRATEGY
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.optimizer.options import OptimizerOptions, checked_options
@@ -129,7 +130,7 @@ class ModelSource:
         return self.known_sha256[0]
 
     def check(self) -> None:
-        """Check that all files are as they were when it was pickled.
+        """Check that all files are those that were pickled.
 
         Raises:
             ModelFileError: One is gone or has changed.
@@ -148,18 +149,12 @@ class ModelSource:
 
     def _check_beside(self, event: str) -> None:
         """Check the files beside it, and complete their digests."""
-        named = {
-            name: status for name, status in self.read.items() if name not in ("", *self.digests)
-        }
-        if not named and not self.digests:
+        if not self.read and not self.digests:
             return
-        from armnn.backends.cache import StaleEntryError
         from armnn.storage.external_files import ExternalFiles  # late: few models have any
 
-        files = ExternalFiles(self.path, file_sha256)
         try:
-            self.digests.update(files.digests_of(named))
-            files.check(self.digests)
+            ExternalFiles(self.path, file_sha256).complete(self.digests, self.read)
         except StaleEntryError as error:
             raise ModelFileError(
                 f"the model {self.path!r} is not what it was when {event}: {error}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The files beside a model, in entries of a cache and in pickled networks.
+"""The files beside a model.
 
-These record their names below the model's folder, and the sha256 of each. A name is checked like
-that of a model before its file is opened, as the record may come from anywhere.
+Entries of a cache and pickled networks record their names below the model's folder, and the sha256
+of each. A name is checked like that of a model before its file is opened, as the record may come
+from anywhere.
 """
 
 from __future__ import annotations
@@ -54,6 +55,13 @@ class ExternalFiles:
         for name, digest in recorded.items():
             if self._digest(name) != digest:
                 raise _changed(name)
+
+    def complete(self, recorded: dict[str, str], files: Mapping[str, os.stat_result]) -> None:
+        """Check recorded files, and record those that were read, as above."""
+        self.check(recorded)
+        # Parsers that were made for armnn-core 1.2.0 read files that have no name.
+        new = {name: files[name] for name in files if name and name not in recorded}
+        recorded.update(self.digests_of(new))
 
     def _digest(self, name: str, stamp: tuple[int, ...] = ()) -> str:
         path = resolved_below(self._folder, name) if is_below(name) else ""

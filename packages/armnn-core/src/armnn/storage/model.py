@@ -141,7 +141,7 @@ class ModelStore:
 
     @property
     def files(self) -> dict[str, str]:
-        """The sha256 of the files beside the model, once it has facts."""
+        """The sha256 of files beside it, once it has facts."""
         return dict(self._files)
 
     def facts(self) -> ModelFacts | None:
