@@ -57,7 +57,7 @@ class ExternalFiles:
                 raise _changed(name)
 
     def complete(self, recorded: dict[str, str], files: Mapping[str, os.stat_result]) -> None:
-        """Check recorded files, and record those that were read, as above."""
+        """Check recorded files, and record those read, as above."""
         self.check(recorded)
         # Parsers that were made for armnn-core 1.2.0 read files that have no name.
         new = {name: files[name] for name in files if name and name not in recorded}
