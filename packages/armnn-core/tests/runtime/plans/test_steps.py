@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armnn._aliases import Aliased
 from armnn.runtime.plans.steps import filling, repeating, repeating_into
 
 GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}
@@ -84,6 +85,22 @@ def test_a_run_into_given_arrays_writes_them_and_makes_the_others() -> None:
     plain = repeating_into(filling([read]), made, run, {})
     assert plain(in_place, {"z": in_place["a"]}) is not None
     np.testing.assert_array_equal(in_place["a"], 2 * GIVEN["a"])
+
+
+def test_what_a_run_made_is_written_again() -> None:
+    """Second names of another network's outputs do not count."""
+    made = [(name, np.zeros(3, np.float32)) for name in "yz"]
+    fill = filling([("a", GIVEN["a"].copy())])
+    repeat = repeating_into(fill, made, lambda: None, {"tensor": "y"})
+    outputs = repeat({"a": GIVEN["a"]}, {})
+    assert outputs is not None
+    again = repeat({"a": GIVEN["a"]}, outputs)
+    assert again is not None
+    assert all(again[name] is outputs[name] for name in "yz")
+    other = repeat({"a": GIVEN["a"]}, Aliased({"z": outputs["z"]}, {"y": "z"}))
+    assert other is not None
+    assert other["z"] is outputs["z"]
+    assert not np.shares_memory(other["y"], outputs["z"])
 
 
 _MEMORY = np.zeros(5, np.float32)

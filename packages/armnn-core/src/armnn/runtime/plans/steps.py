@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from armnn._aliases import empty_aliased
+from armnn._aliases import Aliased, empty_aliased
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ Inputs: TypeAlias = "Mapping[str, ArrayLike]"
 Named: TypeAlias = "Sequence[tuple[str, NDArray[Any]]]"
 Repeat: TypeAlias = "Callable[[Inputs], dict[str, NDArray[Any]] | None]"
 RepeatInto: TypeAlias = "Callable[[Inputs, Targets], dict[str, NDArray[Any]] | None]"
+_DICTIONARIES: Final = (dict, Aliased)
+"""What given arrays are in, such as those that an earlier run made."""
 
 
 class BoundSteps:
@@ -224,10 +226,11 @@ def repeating_into(
     names = {name for name, _ in made}
 
     def repeat(inputs: Inputs, targets: Targets) -> dict[str, NDArray[Any]] | None:
-        if type(targets) is not dict or not targets.keys() <= names:
+        if type(targets) not in _DICTIONARIES or not targets.keys() <= names:
             return None
+        given = targets.keys()  # the first names only
         for name, array in made:
-            if name in targets and not _fits(targets[name], array):
+            if name in given and not _fits(targets[name], array):
                 return None
         pairs = combinations(targets.values(), 2) if len(targets) > 1 else ()
         if any(np.may_share_memory(a, b) for a, b in pairs) or not fill(inputs):
@@ -235,7 +238,7 @@ def repeating_into(
         run()
         outputs = empty_aliased(second_names) if second_names else {}
         for name, array in made:
-            if name in targets:
+            if name in given:
                 outputs[name] = targets[name]
                 outputs[name][...] = array
             else:
