@@ -57,6 +57,11 @@ CHOICES = (
         (*["winograd_2d 4"] * 3, "winograd_2d 2"),
         "cold rows as above, which 14 rows do not hide on Emerald Rapids",
     ),
+    Choice(
+        "exact 12 7 3 4 3 2 1",
+        ("plain 2", *["plain"] * 3),
+        "so little is saved that a guess of less than half an operation is none",
+    ),
     Choice("exact 56 56 64 64 3 3 1", ("winograd_2d 4",), "many tiles share few weights"),
     Choice("exact 28 28 16 16 3 3 1", ("winograd_2d 4",), "the fewest channels of Winograd in 2D"),
     Choice(

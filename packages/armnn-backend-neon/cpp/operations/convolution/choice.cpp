@@ -216,10 +216,11 @@ ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernel
   const auto bytes = static_cast<double>(layout.taps * layout.depth * layout.columns) * sizeof(float);
   const costs::Machine &machine = costs::machine(kernels.lanes);
   const double byte_ns = added_byte_ns(layer, machine, kernels);
+  const double least_ns = std::max(costs::kLeastFilteredNs, costs::kLeastFilteredOperations * machine.ns[costs::operation]);
   const auto worth = [&](const ConvolutionKernel &kernel) {
     const double ns = machine.ns_of(kernel.work);
     const double added = (growth(kernel, layer.windows) - 1.0) * bytes * byte_ns;
-    return added + (kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering + costs::kLeastFilteredNs);
+    return added + (kernel.kind == ConvolutionKernel::plain ? ns : ns / costs::kWorthFiltering + least_ns);
   };
   const ConvolutionKernel *best = &candidates[0];
   for (const ConvolutionKernel &kernel : candidates) {
