@@ -53,10 +53,19 @@ def install_wheels(
     named = ours(*requirements)
     folders = {package: folder_of(package) if folder_of else DIST for package in named}
     wheels = [wheel for package, folder in folders.items() for wheel in _wheels(package, folder)]
-    # Their version is the same from build to build, so pip has to be told to replace them.
-    session.install("--force-reinstall", "--no-deps", *map(str, wheels))
+    paths = [str(wheel) for wheel in wheels]
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
-    session.install(*requirements, *tools)
+    if any(_is_installed(session, package) for package in named):
+        # Their version is the same from build to build, so pip has to be told to replace them.
+        session.install("--force-reinstall", "--no-deps", *paths)
+        paths = []
+    session.install(*paths, *requirements, *tools)
+
+
+def _is_installed(session: nox.Session, package: str) -> bool:
+    """Return whether a session's environment has a distribution."""
+    site_packages = f"lib/python*/site-packages/{_file_stem(package)}-*.dist-info"
+    return any(Path(session.virtualenv.location).glob(site_packages))
 
 
 def folder_for_demo(package: str) -> Path:
