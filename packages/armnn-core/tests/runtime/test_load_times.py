@@ -7,6 +7,7 @@ import importlib
 import json
 import subprocess
 import sys
+import weakref
 import zipfile
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec, module_from_spec
@@ -196,6 +197,40 @@ def test_what_is_prepared_before_a_first_run_counts_as_loading(tmp_path: Path, w
     assert list(after) == list(before)
     assert after["compile"] > before["compile"] == 0
     assert summed(after) == pytest.approx(after[TOTAL])
+
+
+def test_the_first_call_of_a_bound_call_is_a_first_run(tmp_path: Path) -> None:
+    model = armnn.load_model(saved(tmp_path, 3, 2), backends=["CpuRef"])
+    x = np.ones((3, 2), np.float32)
+    first, second = model.bind({"x": x}), model.bind({"x": x})
+    assert FIRST_RUN not in model.load_times
+    first()
+    after = model.load_times
+    assert after[FIRST_RUN] > 0
+    assert summed(after) == pytest.approx(after[TOTAL])
+    for call in (first, first, second):
+        call()
+    model.run({"x": x})
+    assert model.load_times == after
+
+
+def test_a_call_that_a_backend_runs_is_no_first_run(tmp_path: Path) -> None:
+    """Its thread does something else meanwhile."""
+    model = armnn.load_model(saved(tmp_path, 3, 2), backends=["CpuRef"])
+    x = np.ones((3, 2), np.float32)
+    submitted, called = model.bind({"x": x}), model.bind({"x": x})
+    submitted.submit().result()
+    for _ in range(3):
+        submitted()
+    assert FIRST_RUN not in model.load_times
+    called()
+    assert FIRST_RUN in model.load_times
+
+
+def test_a_bound_call_that_is_never_called_goes_at_once(tmp_path: Path) -> None:
+    model = armnn.load_model(saved(tmp_path, 3, 2), backends=["CpuRef"])
+    call = weakref.ref(model.bind({"x": np.ones((3, 2), np.float32)}))
+    assert call() is None
 
 
 def test_a_first_run_that_fails_is_none(tmp_path: Path) -> None:

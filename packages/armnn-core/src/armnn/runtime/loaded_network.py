@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from armnn._aliases import Aliased, first_names
-from armnn._load_times import REST, more
+from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.runtime.calls.ports import Ports
@@ -432,6 +432,8 @@ class LoadedNetwork(NetworkFacts):
         with self._gate, more(self, REST):
             call = binder.bind(inputs, targets, states)
             self._bound.add(call)
+            if FIRST_RUN not in self.load_times:
+                call.count_first(self._counted)
             return call
 
     def _check_async(self) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +93,10 @@ class BoundCall(Closable):
         self._finalizer.atexit = False
         self.reset()
 
+    def count_first(self, counted: Callable[[], AbstractContextManager[None]]) -> None:
+        """Count the first call; only ``bind`` asks for it."""
+        self._run = partial(_run_first, weakref.ref(self), self._turns[0].run, counted)
+
     def __call__(self) -> dict[str, NDArray[Any]]:
         """Run the network once.
 
@@ -138,6 +144,7 @@ class BoundCall(Closable):
                 run = ThreadRun(self._run_taken, self._give)
                 task = RunTask(run, run.outputs)
             else:
+                self._run = self._this_turn.run  # nothing is counted in another thread
                 task = RunTask(BackendRun(submit(deadline), self._end_submitted), self._bound)
         except BaseException:
             self._give()
@@ -218,6 +225,19 @@ class BoundCall(Closable):
 
     def _refuse(self) -> None:
         raise ClosedError(f"the bound call of {self._title} was closed before this call")
+
+
+def _run_first(
+    call: weakref.ref[BoundCall],
+    run: Callable[[], None],
+    counted: Callable[[], AbstractContextManager[None]],
+) -> None:
+    """Run the first turn, which is not counted again."""
+    this = call()
+    if this is not None:  # as it is while it runs
+        this._run = run
+    with counted():
+        run()
 
 
 def _no_task() -> None:
