@@ -26,6 +26,7 @@ LEVEL_OF = {
     "Intel(R) Xeon(R) Processor, family 6, model 207": "avx512_amx",
 }
 """Zen 3, Zen 4, Zen 5, Emerald Rapids: the best level of each."""
+FEW_OUTPUTS = 8
 MOST_RECORDED = 1.3
 """Times the fastest kernel of a layer: slower ones are in no file of costs."""
 
@@ -49,8 +50,8 @@ CHOICES = (
     Choice(
         "exact 7 7 512 512 3 3 1",
         (*["winograd_1d 4 across"] * 3, "winograd_2d 2"),
-        "its weights do not stay in the caches of AMD, and a cold row of weights takes 6.6 ns on "
-        "Emerald Rapids, 0.1 to 2.1 elsewhere: tiles of 4 x 4 have the most of them",
+        "its weights do not stay in the caches of AMD, and a cold row of weights takes 6.7 ns on "
+        "Emerald Rapids, 0.5 to 2.7 elsewhere: tiles of 4 x 4 have the most of them",
     ),
     Choice(
         "exact 14 14 256 256 3 3 1",
@@ -67,7 +68,7 @@ CHOICES = (
     Choice(
         "exact 1 96 32 32 1 3 1",
         (*["winograd_1d 6 across"] * 3, "plain"),
-        "a tile of one dimension takes 41 ns on Emerald Rapids, 7 to 16 elsewhere",
+        "a tile of one dimension takes 40 ns on Emerald Rapids, 7 to 16 elsewhere",
     ),
     Choice(
         "exact 56 56 8 8 3 3 1",
@@ -147,7 +148,8 @@ def test_layers_get_the_kernel_that_is_right_on_each_cpu(chooser: Any) -> None:
 def recorded_layers(cpu: str) -> dict[str, dict[str, float]]:
     """Return the times of kernels by question.
 
-    In float32, in the widest registers of a CPU.
+    In float32, in the widest registers of a CPU. Layers of few outputs have other kernels since
+    most CPUs were measured: their weights took four times the memory.
     """
     (file,) = (
         found
@@ -161,6 +163,8 @@ def recorded_layers(cpu: str) -> dict[str, dict[str, float]]:
         if sizes is None or "bfloat16" in row["kernel"]:
             continue
         channels, outputs, *image, window_height, window_width, stride = sizes.groups()
+        if int(outputs) <= FEW_OUTPUTS:
+            continue
         question = " ".join([*image, channels, outputs, window_height, window_width, stride])
         layers[f"exact {question}"][row["kernel"]] = row["ns"]
     return dict(layers)
@@ -179,10 +183,10 @@ def test_layers_that_were_measured_get_nearly_the_fastest_kernel(chooser: Any) -
     """Costs of another CPU choose worse."""
     for cpu, level in LEVEL_OF.items():
         layers = recorded_layers(cpu)
-        assert len(layers) > 600
+        assert len(layers) > 400
         losses = {
             other: mean_loss(layers, chooser.answers(COSTS[other], level, list(layers)))
             for other in LEVEL_OF
         }
-        assert losses[cpu] < 0.05
+        assert losses[cpu] < 0.025
         assert min(losses, key=lambda each: losses[each]) == cpu

@@ -50,7 +50,7 @@ RANDOM_BFLOAT16 = 150
 RANDOM_OF_BYTES = 90
 """Layers of bytes; a third are depthwise."""
 PASSES = 3
-"""Over the random layers, minutes apart, each in memory elsewhere and beside other work."""
+"""Over all layers, minutes apart, each in memory elsewhere and beside other work."""
 SLOW = 2.0
 """Kernels that took longer than this times a layer's least in the first pass have no other."""
 NEAR = 1.3
@@ -99,14 +99,22 @@ def _of_bytes(rounds: int) -> dict[str, Any]:
 
 def _of_level(options: argparse.Namespace) -> dict[str, Any]:
     """Return the times of the level in use."""
-    found = [*measured_rows(options.rounds), *_random_rows_of_bytes(options.rounds)]
+    passes = [_fixed(options.rounds)]
     count = RANDOM_OF_BEST if options.best else RANDOM
-    has_bfloat16 = any(_belongs(row.kernel, fast_math=True) for row in found)
+    has_bfloat16 = any(_belongs(row.kernel, fast_math=True) for row in passes[0][1])
     layers = [(shape, False) for shape in random_shapes(count, seed=1001)]
     if options.best and has_bfloat16:
         layers += [(shape, True) for shape in random_shapes(RANDOM_BFLOAT16, seed=1002)]
-    found += _random_rows(layers, options.rounds)
-    return {"lanes": lanes(), "known": known_ns(), "rows": _kept_of_level(found)}
+    random = [*_random_rows_of_bytes(options.rounds), *_random_rows(layers, options.rounds)]
+    passes += [_fixed(options.rounds) for _ in range(PASSES - 1)]
+    known = {unit: statistics.median(ns[unit] for ns, _ in passes) for unit in passes[0][0]}
+    found = [*map(_median, zip(*(rows for _, rows in passes), strict=True)), *random]
+    return {"lanes": lanes(), "known": known, "rows": _kept_of_level(found)}
+
+
+def _fixed(rounds: int) -> tuple[dict[str, float], list[Measured]]:
+    """Return a pass of what ``armnn tune --machine`` measures."""
+    return known_ns(), measured_rows(rounds)
 
 
 def _kept_of_level(rows: Sequence[Measured]) -> list[dict[str, Any]]:

@@ -13,10 +13,10 @@ namespace costs {
  * Of a product of matrices in float32: multiply_add, of a lane of a whole register, and half_multiply_add, of one
  * of half the width, which may take as long as a whole one or half of that; broadcast, a number of a row that all
  * lanes multiply; wait, an addition that waits for the one before it, as a tile has few sums; tile, a call of the
- * kernel; stored, a register of results; row, a row of the image that a tap points at; cold_step, a row of a
+ * kernel; stored, a register of results; row, a row of the image that a tap points at, for each panel; cold_step, a row of a
  * panel that was not read just before, and cold_narrow_step, such a row of which only a part is read; awaited_step,
- * such a row over the number of rows that multiply it, which hide what reading takes; repeated_step, a row that the next
- * block of rows reads again, after others that the second cache does not hold together with it; image_line, a line of the
+ * the share of such a row's reading that the rows of the image do not hide; repeated_step, a row that the next block of rows
+ * reads again, after others that the second cache does not hold together with it; image_line, a line of the
  * caches of the image; reread_line, one of a transformed image that is read again for another panel from behind the
  * first cache; crowded_line, one of rows whose distance puts all of them into one set; copied, a number that is
  * copied before; operation, each; cut, one that takes off what blocks of outputs have too many.

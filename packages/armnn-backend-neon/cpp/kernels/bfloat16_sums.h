@@ -28,6 +28,7 @@ inline Pairs splat_last(const Bfloat16 *p) { return splat_int(p->bits); }
 template <int R, int V>
 struct Bfloat16Sums {
   static constexpr int kSteps = 2; /* k's of an addition, of one row of B */
+  static constexpr int64_t kRow = kColumns; /* numbers of B for each k */
   static constexpr int kLines = 1; /* that are fetched beside it */
   Floats sums[R][V];
 

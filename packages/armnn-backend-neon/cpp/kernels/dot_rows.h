@@ -36,7 +36,7 @@ CPUACC_INLINE void fold_all(Floats (&sums)[kLanes]) {
 /* The column, tap by tap. */
 inline void copy_column(const GemmRows &g, float *weights) {
   for (int64_t k = 0; k < g.taps * g.depth; ++k) {
-    weights[k] = g.has_paired_tail ? g.b[k / 2 * 2 * kColumns + k % 2] : g.b[k * kColumns];
+    weights[k] = g.has_paired_tail ? g.b[k / 2 * kLanes + k % 2] : g.b[k * kLanes];
   }
 }
 

@@ -16,6 +16,7 @@ constexpr int kTwoSums = 4; /* registers of sums, up to which they have a second
 template <int R, int V, typename AllSums, bool kHasTwo, bool kFetches = false>
 void sum_up(const GemmTile &tile) {
   constexpr int64_t kSteps = AllSums::kSteps;
+  constexpr int64_t kNumbers = kSteps * AllSums::kRow;
   AllSums sums, others;
   sums.clear();
   if constexpr (kHasTwo) others.clear();
@@ -26,12 +27,12 @@ void sum_up(const GemmTile &tile) {
     const PointedRows<R> a(tile.rows + t * tile.rows_stride);
     int64_t k = 0;
     if constexpr (kHasTwo) {
-      for (; k + 2 * kSteps <= tile.depth; k += 2 * kSteps, b += 2 * kSteps * kColumns) {
+      for (; k + 2 * kSteps <= tile.depth; k += 2 * kSteps, b += 2 * kNumbers) {
         sums.add(a, k, b);
-        others.add(a, k + kSteps, b + kSteps * kColumns);
+        others.add(a, k + kSteps, b + kNumbers);
       }
     }
-    for (; k < tile.depth; k += kSteps, b += kSteps * kColumns) {
+    for (; k < tile.depth; k += kSteps, b += kNumbers) {
       if constexpr (kFetches) {
         CPUACC_UNROLL for (int i = 0; i < kSteps; ++i) ahead.fetch();
       }

@@ -137,6 +137,7 @@ template <bool kFetches, int R, int V, typename AllSums, bool kHasBfloat16, type
 void tiles_of(const GemmRowsOf<Number> &g, const TileOutput &begin, const Number *first, int64_t tiles, Last last,
               LinesAhead &lines) {
   constexpr int64_t kSteps = AllSums::kSteps;
+  constexpr int64_t kNumbers = kSteps * AllSums::kRow;
   const InRegisters function(begin);
   const int64_t step = g.step;
   TileOutput tile = begin; /* in registers, as a copy of one's own */
@@ -148,7 +149,7 @@ void tiles_of(const GemmRowsOf<Number> &g, const TileOutput &begin, const Number
     for (int64_t t = 0; t < g.taps; ++t) {
       RowsAtSteps<R, Number> a(first + t * g.tap_step, step);
       int64_t k = 0;
-      for (; k + kSteps <= g.depth; k += kSteps, b += kSteps * kColumns) {
+      for (; k + kSteps <= g.depth; k += kSteps, b += kNumbers) {
         if constexpr (kFetches) {
           CPUACC_UNROLL for (int i = 0; i < AllSums::kLines; ++i) ahead.fetch();
         }
@@ -158,7 +159,7 @@ void tiles_of(const GemmRowsOf<Number> &g, const TileOutput &begin, const Number
       if constexpr (!std::is_same_v<Number, float>) {
         if (k < g.depth) {
           sums.add_last(a, 0, b);
-          b += kSteps * kColumns;
+          b += kNumbers;
         }
       }
     }

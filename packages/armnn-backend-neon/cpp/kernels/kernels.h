@@ -123,9 +123,9 @@ struct TileOutput : Epilogue {
 /* A gemm tile: rows x columns of sums over taps and depth of A * B.
  *
  * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth numbers. B is packed: for
- * each tap and each k one row of table.columns numbers; bfloat16 has a row for each two k's, of
- * both numbers of a column side by side, 0 where depth ends. A convolution has a tap per element of
- * its window, a gemm of matrices has one.
+ * each tap and each k one row of table.columns numbers, or of table.lanes if it has no more columns; bfloat16 has a
+ * row of all columns for each two k's, of both numbers of a column side by side, 0 where depth ends. A convolution has a
+ * tap per element of its window, a gemm of matrices has one.
  */
 template <typename Number>
 struct TileOf : TileOutput {
@@ -137,7 +137,8 @@ struct TileOf : TileOutput {
   const Number *ahead; /* weights read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
   int64_t all_rows; /* of the gemm */
   /* Float32 of an even depth: the last columns, paired_columns at most, are packed in pairs. The row of an even k ends
-   * with both numbers of a column side by side, that of k + 1 with nothing.
+   * with both numbers of a column side by side, that of k + 1 with nothing; where these are all columns, both rows
+   * together have one register.
    */
   bool has_paired_tail;
 };
@@ -391,8 +392,8 @@ struct Kernels {
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
-  /* Rows of columns numbers, as a panel has them, each times the step of its column. */
-  void (*steps_to_float32)(const int8_t *x, const float *steps, float *y, int64_t rows);
+  /* Rows of a panel, of a register or of table.columns numbers, each times the step of its column. */
+  void (*steps_to_float32)(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row);
   void (*add_in_steps)(const SumsInSteps &sums);
   /* Quantises to unsigned bytes, ties rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);

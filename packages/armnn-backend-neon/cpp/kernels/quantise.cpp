@@ -42,16 +42,21 @@ void dequantize(const void *from, float *y, int64_t n, float scale, int32_t zero
   for (; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero_point) * scale;
 }
 
-void steps_to_float32(const int8_t *x, const float *steps, float *y, int64_t rows) {
-  Floats of_column[kVectors];
-  CPUACC_UNROLL for (int v = 0; v < kVectors; ++v) of_column[v] = load(steps + v * kLanes);
+template <int V>
+void rows_to_float32(const int8_t *x, const float *steps, float *y, int64_t rows) {
+  Floats of_column[V];
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) of_column[v] = load(steps + v * kLanes);
   for (int64_t i = 0; i < rows; ++i) {
-    CPUACC_UNROLL for (int v = 0; v < kVectors; ++v) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
       store(y, __builtin_convertvector(load_stored(x), Floats) * of_column[v]);
       x += kLanes;
       y += kLanes;
     }
   }
+}
+
+void steps_to_float32(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row) {
+  row == kLanes ? rows_to_float32<1>(x, steps, y, rows) : rows_to_float32<kVectors>(x, steps, y, rows);
 }
 
 /* To the nearest whole number, ties away from zero: what is added is the largest number below 0.5,

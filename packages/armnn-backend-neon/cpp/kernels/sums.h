@@ -53,6 +53,7 @@ class RowsAtSteps {
 template <int R, int V, typename Tail>
 struct Sums {
   static constexpr int kSteps = 1; /* k's of an addition, each of a row of B */
+  static constexpr int64_t kRow = kPanelRow<V>; /* numbers of such a row */
   static constexpr int kLines = kSteps; /* that are fetched beside it */
   Floats whole[R][V > 1 ? V - 1 : 1];
   Tail tail[R];
@@ -110,6 +111,7 @@ inline Floats sums_of_pairs(Floats x) {
 template <int R, int V>
 struct PairedSums {
   static constexpr int kSteps = 2;
+  static constexpr int64_t kRow = V == 1 ? kNarrowLanes : kColumns; /* two make the vector of a tail that is alone */
   static constexpr int kLines = kSteps;
   Sums<R, V, Floats> sums;
 
@@ -119,7 +121,7 @@ struct PairedSums {
   CPUACC_INLINE void add(const Rows &a, int64_t k, const float *b) {
     CPUACC_UNROLL for (int i = 0; i < kSteps; ++i) {
       CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) {
-        const Floats row = load(b + i * kColumns + v * kLanes);
+        const Floats row = load(b + i * kRow + v * kLanes);
         CPUACC_UNROLL for (int r = 0; r < R; ++r) sums.whole[r][v] += a.at(r)[k + i] * row;
       }
     }

@@ -11,6 +11,10 @@ namespace {
 
 constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
+/* Floats of a row of a panel whose columns take so many vectors: the last panel of a matrix may have a single one. */
+template <int V>
+constexpr int64_t kPanelRow = V == 1 ? kLanes : kColumns;
+
 /* Vectors of half the width: the last columns of a matrix that would leave most lanes of a whole one empty. */
 constexpr bool kHasNarrowVectors = CPUACC_VECTOR_BYTES > 16;
 constexpr int64_t kNarrowLanes = kLanes / 2;

@@ -50,9 +50,10 @@ void winograd_2d_filters(const Winograd2dFilters &f) {
   constexpr int kPoints = (M + 2) * (M + 2);
   alignas(64) float made[kPoints][kDepths * kColumns];
   alignas(64) double taps[kDepths][kTaps][kHalf];
+  const int64_t row = f.columns <= kLanes ? kPanelRow<1> : kColumns;
   for (int64_t k = 0; k < f.depth; k += kDepths) {
     const int64_t depths = f.depth - k < kDepths ? f.depth - k : kDepths;
-    for (int64_t first = 0; first < kColumns; first += kHalf) {
+    for (int64_t first = 0; first < row; first += kHalf) {
       if (first + kHalf > f.columns) std::memset(taps, 0, sizeof taps);
       for (int64_t j = 0; j < kHalf && first + j < f.columns; ++j) {
         const float *from = f.weights + (first + j) * f.column_stride + k * f.depth_stride;
@@ -61,12 +62,12 @@ void winograd_2d_filters(const Winograd2dFilters &f) {
         }
       }
       for (int64_t d = 0; d < depths; ++d) {
-        transform_filters<M>(f.matrix, taps[d][0], made[0] + d * kColumns + first, kDepths * kColumns);
+        transform_filters<M>(f.matrix, taps[d][0], made[0] + d * row + first, kDepths * kColumns);
       }
     }
     for (int64_t p = 0; p < kPoints; ++p) {
-      std::memcpy(f.to + (p * f.depth + k) * kColumns, made[p],
-                  static_cast<size_t>(depths * kColumns) * sizeof(float));
+      std::memcpy(f.to + (p * f.depth + k) * row, made[p],
+                  static_cast<size_t>(depths * row) * sizeof(float));
     }
   }
 }

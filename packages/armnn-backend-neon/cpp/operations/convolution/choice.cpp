@@ -80,11 +80,11 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
     work = gemm_work(rows, with_paired_tail(layout, kernels), are_pixels(w), kernels);
   }
   work.add(costs::image_line, static_cast<double>(pixels * layout.depth) / costs::kFloatsPerLine);
-  if (!are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps));
+  const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
+  if (!are_pixels(w)) work.add(costs::row, static_cast<double>(rows * layout.taps) * panels);
   const int64_t distance = w.stride_x * w.channels;
   const bool copies_crowded = layout.taps == 1 && layout.columns > kernels.columns;
   if (!copies_crowded && distance % costs::kFloatsOfAWay == 0) {
-    const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
     work.add(costs::crowded_line, static_cast<double>(rows * layout.taps * layout.depth) * panels / costs::kFloatsPerLine);
   }
   if (copies_crowded && distance % costs::kCrowdedFloats == 0) {

@@ -54,7 +54,8 @@ class DirectConvolution final : public WithEpilogue {
     direct.c_stride = columns;
     direct.residual_stride = columns;
     for (int64_t column = 0; column < columns; column += width) {
-      direct.b = packed + (column * layout_.taps + seen.first_tap * width) * layout_.depth;
+      const int64_t numbers = panel_row(layout_, column, frame.kernels, packed);
+      direct.b = packed + (column * layout_.taps + seen.first_tap * numbers) * layout_.depth;
       direct.column_count = static_cast<int32_t>(std::min(width, columns - column));
       static_cast<Epilogue &>(direct) = epilogue(frame, column, place + column);
       const Stored to = stored(frame) + (place + column);

@@ -39,8 +39,10 @@ WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed) {
 }
 
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
-  const int64_t panels = ratio_up(layout.columns, kernels.columns);
-  return static_cast<size_t>(panels * kernels.columns * layout.taps * layout.depth) * sizeof(float);
+  const int64_t rest = layout.columns % kernels.columns;
+  const int64_t whole = layout.columns - rest;
+  const int64_t row = whole + (rest == 0 ? 0 : panel_row(layout, whole, kernels, static_cast<const float *>(nullptr)));
+  return static_cast<size_t>(row * layout.taps * layout.depth) * sizeof(float);
 }
 
 namespace {
@@ -51,37 +53,36 @@ constexpr int64_t kMostNumbers = 4096; /* that are turned together: they stay in
  * one go, rather than each tap through all of the memory.
  */
 void pack_side_by_side(const float *weights, const WeightLayout &layout, const Kernels &kernels, int64_t width,
-                       float *packed) {
+                       int64_t row, float *packed) {
   alignas(64) float turned[kMostNumbers] = {};
-  const int64_t panel_width = kernels.columns;
-  const int64_t most = kMostNumbers / (layout.taps * panel_width);
-  const size_t row_bytes = static_cast<size_t>(panel_width) * sizeof(float);
+  const int64_t most = kMostNumbers / (layout.taps * row);
+  const size_t row_bytes = static_cast<size_t>(row) * sizeof(float);
   for (int64_t k = 0; k < layout.depth; k += most) {
     const int64_t depths = std::min(most, layout.depth - k);
-    kernels.transpose(weights + k * layout.taps, layout.column_stride, turned, panel_width, width,
+    kernels.transpose(weights + k * layout.taps, layout.column_stride, turned, row, width,
                       depths * layout.taps);
     for (int64_t t = 0; t < layout.taps; ++t) {
-      float *to = packed + (t * layout.depth + k) * panel_width;
+      float *to = packed + (t * layout.depth + k) * row;
       for (int64_t d = 0; d < depths; ++d) {
-        std::memcpy(to + d * panel_width, turned + (d * layout.taps + t) * panel_width, row_bytes);
+        std::memcpy(to + d * row, turned + (d * layout.taps + t) * row, row_bytes);
       }
     }
   }
 }
 
-/* Puts the numbers of a tail side by side, in a panel that is packed otherwise. Args: width: of the panel. */
-void pair_tail(const WeightLayout &layout, int64_t width, const Kernels &kernels, float *packed) {
+/* Puts the numbers of a tail side by side, in a panel that is packed otherwise. Args: width: of the panel; row: its rows. */
+void pair_tail(const WeightLayout &layout, int64_t width, int64_t row, const Kernels &kernels, float *packed) {
   const int64_t tail = tail_columns(width, kernels);
   float *to = packed + (width - tail);
   float pairs[costs::kWidestLanes];
-  for (int64_t k = 0; k < layout.taps * layout.depth; k += 2, to += 2 * kernels.columns) {
-    float *next = to + kernels.columns;
+  for (int64_t k = 0; k < layout.taps * layout.depth; k += 2, to += 2 * row) {
+    float *next = to + row;
     for (int64_t j = 0; j < tail; ++j) {
       pairs[2 * j] = to[j];
       pairs[2 * j + 1] = next[j];
     }
-    std::copy_n(pairs, 2 * tail, to);
     std::fill_n(next, tail, 0.0f);
+    std::copy_n(pairs, 2 * tail, to); /* over next, if it is in the same register */
   }
 }
 
@@ -91,20 +92,21 @@ void pack_panels(const float *weights, const WeightLayout &layout, const Kernels
                                layout.taps * panel_width <= kMostNumbers;
   for (int64_t first = 0; first < layout.columns; first += panel_width) {
     const int64_t width = std::min<int64_t>(panel_width, layout.columns - first);
+    const int64_t row = panel_row(layout, first, kernels, packed);
     if (is_side_by_side) {
-      pack_side_by_side(weights + first * layout.column_stride, layout, kernels, width, packed);
-      packed += layout.taps * layout.depth * panel_width;
+      pack_side_by_side(weights + first * layout.column_stride, layout, kernels, width, row, packed);
+      packed += layout.taps * layout.depth * row;
       continue;
     }
-    if (width < panel_width) std::fill(packed, packed + layout.taps * layout.depth * panel_width, 0.0f);
-    for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * panel_width) {
+    if (width < row) std::fill(packed, packed + layout.taps * layout.depth * row, 0.0f);
+    for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * row) {
       const float *source = weights + t * layout.tap_stride + first * layout.column_stride;
       if (layout.depth_stride == 1) {
-        kernels.transpose(source, layout.column_stride, packed, panel_width, width, layout.depth);
+        kernels.transpose(source, layout.column_stride, packed, row, width, layout.depth);
         continue;
       }
       for (int64_t k = 0; k < layout.depth; ++k, source += layout.depth_stride) {
-        float *to = packed + k * panel_width;
+        float *to = packed + k * row;
         if (layout.column_stride == 1) {
           std::copy(source, source + width, to);
         } else {
@@ -121,7 +123,8 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
   pack_panels(weights, layout, kernels, packed);
   const int64_t rest = layout.columns % kernels.columns;
   if (!layout.has_paired_tail || rest == 0) return; /* another thread packs the last panel */
-  pair_tail(layout, rest, kernels, packed + (layout.columns - rest) * layout.taps * layout.depth);
+  const int64_t whole = layout.columns - rest;
+  pair_tail(layout, rest, panel_row(layout, whole, kernels, packed), kernels, packed + whole * layout.taps * layout.depth);
 }
 
 /* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel

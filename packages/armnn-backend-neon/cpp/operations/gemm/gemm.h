@@ -49,10 +49,18 @@ struct GemmShape {
   int64_t right_of(int64_t item) const { return place_of(batch, right_steps, item); }
 };
 
-/* Panels of kernels.columns columns; in each, for every tap and k, one row. */
+/* Panels of kernels.columns columns; in each, for every tap and k, one row. That of a panel of one register is as short. */
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
+
+/* Numbers of such a row, of the panel that begins with a column. */
+inline int64_t panel_row(const WeightLayout &layout, int64_t column, const Kernels &kernels, const float *) {
+  if (layout.columns - column > kernels.lanes) return kernels.columns;
+  return layout.has_paired_tail ? kernels.lanes / 2 : kernels.lanes;
+}
+
+inline int64_t panel_row(const WeightLayout &, int64_t, const Kernels &kernels, const Bfloat16 *) { return kernels.columns; }
 
 /* Rows of a panel per tap: bfloat16 has two k's in one. */
 inline int64_t packed_depth(int64_t depth, const float *) { return depth; }
@@ -118,10 +126,13 @@ struct GemmTask {
   bool converts_panels() const { return float16_panels != nullptr || panels_in_steps != nullptr; }
 };
 
-/* Of a panel in steps, a multiple of 64. */
-inline int64_t panel_step_bytes(int64_t rows, const Kernels &kernels) {
+/* Numbers of a panel that have steps of their own: of a row, or of two where pairs share a register. */
+inline int64_t step_line(int64_t row, const Kernels &kernels) { return std::max(row, int64_t{kernels.lanes}); }
+
+/* Of a panel in steps, which come first; a multiple of 64. Args: row: numbers of each of the rows. */
+inline int64_t panel_step_bytes(int64_t rows, int64_t row, const Kernels &kernels) {
   constexpr int64_t kLine = 64;
-  return ratio_up(kernels.columns * static_cast<int64_t>(sizeof(float)) + rows * kernels.columns, kLine) * kLine;
+  return ratio_up(step_line(row, kernels) * static_cast<int64_t>(sizeof(float)) + rows * row, kLine) * kLine;
 }
 
 /* The panel that begins with a column. */
@@ -129,16 +140,19 @@ template <typename Number>
 const Number *panel_of(const GemmTask<Number> &gemm, int64_t column, const Kernels &kernels) {
   const int64_t column_numbers = gemm.layout.taps * packed_depth(gemm.layout.depth, gemm.packed);
   if constexpr (std::is_same_v<Number, float>) {
+    const int64_t row = panel_row(gemm.layout, column, kernels, gemm.packed);
     if (gemm.float16_panels != nullptr) {
       kernels.half_to_float32[static_cast<int>(HalfFormat::float16)](
-          gemm.float16_panels + column * column_numbers, gemm.float32_panel, kernels.columns * column_numbers);
+          gemm.float16_panels + column * column_numbers, gemm.float32_panel, row * column_numbers);
       return gemm.float32_panel;
     }
     if (gemm.panels_in_steps != nullptr) {
-      const std::byte *panel = gemm.panels_in_steps + column / kernels.columns * panel_step_bytes(column_numbers, kernels);
+      const int64_t before = column / kernels.columns * panel_step_bytes(column_numbers, kernels.columns, kernels);
+      const std::byte *panel = gemm.panels_in_steps + before;
       const auto *steps = reinterpret_cast<const float *>(panel);
-      kernels.steps_to_float32(reinterpret_cast<const int8_t *>(steps + kernels.columns), steps, gemm.float32_panel,
-                               column_numbers);
+      const int64_t line = step_line(row, kernels);
+      kernels.steps_to_float32(reinterpret_cast<const int8_t *>(steps + line), steps, gemm.float32_panel,
+                               row * column_numbers / line, line);
       return gemm.float32_panel;
     }
   }
@@ -214,12 +228,12 @@ void point_rows(const Tiling::Range &range, int64_t, int64_t, const Number **poi
 template <typename Number>
 class NextPanel {
  public:
-  /* Args: panel: nullptr: none; depth: its packed k's. */
-  NextPanel(const Number *panel, int64_t depth, const Kernels &kernels) {
+  /* Args: panel: nullptr: none; depth: its packed k's; row: numbers for each of them. */
+  NextPanel(const Number *panel, int64_t depth, int64_t row) {
     const int64_t rows = std::is_same_v<Number, float> ? depth : depth / 2;
     if (panel == nullptr || rows < costs::kLeastFetchedRows) return;
     panel_ = panel;
-    numbers_ = depth * kernels.columns;
+    numbers_ = depth * row;
     numbers_of_part_ = rows * (64 / static_cast<int64_t>(sizeof(Number)));
   }
 
@@ -250,9 +264,11 @@ class PanelOfTask {
   }
 
   NextPanel<Number> next() const {
-    const bool is_there = column_ + kernels_.columns < last_column_ && !gemm_.converts_panels();
-    const Number *panel = is_there ? panel_of(gemm_, column_ + kernels_.columns, kernels_) : nullptr;
-    return {panel, gemm_.layout.taps * packed_depth(gemm_.layout.depth, panel), kernels_};
+    const int64_t column = column_ + kernels_.columns;
+    const bool is_there = column < last_column_ && !gemm_.converts_panels();
+    const Number *panel = is_there ? panel_of(gemm_, column, kernels_) : nullptr;
+    const int64_t depth = gemm_.layout.taps * packed_depth(gemm_.layout.depth, panel);
+    return {panel, depth, panel_row(gemm_.layout, column, kernels_, panel)};
   }
 
   /* Of every row, but for where it is. */

@@ -15,11 +15,14 @@ namespace {
 
 constexpr int kFloat16 = static_cast<int>(HalfFormat::float16);
 
+/* Of the first one. */
 int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
-  return layout.taps * layout.depth * kernels.columns;
+  return layout.taps * layout.depth * panel_row(layout, 0, kernels, static_cast<const float *>(nullptr));
 }
 
-/* Calls visit(panel) for the panels of a matrix, each packed in float32 in the same memory, until one returns false. */
+/* Calls visit(panel, its row) for the panels of a matrix, each packed in float32 in the same memory, until one returns
+ * false.
+ */
 template <typename Visit>
 bool visit_panels(const float *weights, const WeightLayout &layout, const Kernels &kernels, const Visit &visit) {
   std::vector<float> panel(static_cast<size_t>(numbers_of_panel(layout, kernels)));
@@ -27,7 +30,7 @@ bool visit_panels(const float *weights, const WeightLayout &layout, const Kernel
   for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
     some.columns = std::min<int64_t>(kernels.columns, layout.columns - first);
     pack_weights(weights + first * layout.column_stride, some, kernels, panel.data());
-    if (!visit(panel.data())) return false;
+    if (!visit(panel.data(), panel_row(some, 0, kernels, panel.data()))) return false;
   }
   return true;
 }
@@ -39,8 +42,9 @@ bool fit_steps(const float *weights, const WeightMatrices &matrices, const Kerne
     const float *matrix = weights + i * matrices.stride;
     /* Part of a column rules out nearly all weights that never were steps, before a panel is packed to look at it. */
     if (step_of(matrix, matrices.layout.depth, matrices.layout.depth_stride) == 0.0f) return false;
-    const bool fits = visit_panels(matrix, matrices.layout, kernels, [&](const float *panel) {
-      return find_steps(panel, rows, kernels.columns, steps.data());
+    const bool fits = visit_panels(matrix, matrices.layout, kernels, [&](const float *panel, int64_t row) {
+      const int64_t line = step_line(row, kernels);
+      return find_steps(panel, rows * row / line, line, steps.data());
     });
     if (!fits) return false;
   }
@@ -80,8 +84,8 @@ Tiling tiling_for_conversion(const Tiling &tiling, const Setup &setup, int64_t m
 
 void pack_float16(const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   uint16_t *packed) {
-  const int64_t numbers = numbers_of_panel(layout, kernels);
-  visit_panels(weights, layout, kernels, [&](const float *panel) {
+  visit_panels(weights, layout, kernels, [&](const float *panel, int64_t row) {
+    const int64_t numbers = layout.taps * layout.depth * row;
     kernels.float32_to_half[kFloat16](panel, packed, numbers);
     packed += numbers;
     return true;
@@ -89,14 +93,15 @@ void pack_float16(const float *weights, const WeightLayout &layout, const Kernel
 }
 
 void pack_steps(const float *weights, const WeightLayout &layout, const Kernels &kernels, std::byte *packed) {
-  const int64_t width = kernels.columns;
   const int64_t rows = layout.taps * layout.depth;
-  visit_panels(weights, layout, kernels, [&](const float *panel) {
+  visit_panels(weights, layout, kernels, [&](const float *panel, int64_t row) {
+    const int64_t line = step_line(row, kernels);
+    const int64_t lines = rows * row / line;
     auto *steps = reinterpret_cast<float *>(packed);
-    find_steps(panel, rows, width, steps);
-    auto *bytes = reinterpret_cast<int8_t *>(steps + width);
-    for (int64_t i = 0; i < rows; ++i) put_in_steps(panel + i * width, steps, width, bytes + i * width);
-    packed += panel_step_bytes(rows, kernels);
+    find_steps(panel, lines, line, steps);
+    auto *bytes = reinterpret_cast<int8_t *>(steps + line);
+    for (int64_t i = 0; i < lines; ++i) put_in_steps(panel + i * line, steps, line, bytes + i * line);
+    packed += panel_step_bytes(rows, row, kernels);
     return true;
   });
 }
@@ -121,9 +126,9 @@ bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, co
 }
 
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels) {
-  WeightLayout even = layout;
-  even.depth = packed_depth(layout.depth, static_cast<const Bfloat16 *>(nullptr));
-  return packed_bytes(even, kernels) / sizeof(float) * sizeof(Bfloat16);
+  const int64_t depth = packed_depth(layout.depth, static_cast<const Bfloat16 *>(nullptr));
+  const int64_t columns = ratio_up(layout.columns, kernels.columns) * kernels.columns;
+  return static_cast<size_t>(columns * layout.taps * depth) * sizeof(Bfloat16);
 }
 
 /* Some k's of a tap at a time are packed as floats, from which pairs are made while these are in the nearest cache. */
@@ -141,9 +146,11 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
         const WeightLayout piece{1, 0, depth, layout.depth_stride, width, layout.column_stride};
         pack_weights(weights + t * layout.tap_stride + k * layout.depth_stride + first * layout.column_stride, piece,
                      kernels, rows);
-        if (depth % 2 != 0) std::fill_n(rows + depth * panel_width, panel_width, 0.0f);
+        const int64_t row = panel_row(piece, 0, kernels, rows);
+        if (depth % 2 != 0) std::fill_n(rows + depth * row, row, 0.0f);
         for (int64_t i = 0; i < depth; i += 2, pairs += panel_width) {
-          kernels.pair_bfloat16(rows + i * panel_width, rows + (i + 1) * panel_width, pairs, panel_width);
+          kernels.pair_bfloat16(rows + i * row, rows + (i + 1) * row, pairs, row);
+          std::fill(pairs + row, pairs + panel_width, 0);
         }
       }
     }
@@ -190,12 +197,18 @@ std::string recipe_of(PanelStorage panels) {
 
 namespace {
 
+size_t step_bytes(const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t rows = layout.taps * layout.depth;
+  const int64_t whole = layout.columns / kernels.columns;
+  const int64_t row = panel_row(layout, whole * kernels.columns, kernels, static_cast<const float *>(nullptr));
+  const int64_t last = layout.columns % kernels.columns == 0 ? 0 : panel_step_bytes(rows, row, kernels);
+  return static_cast<size_t>(whole * panel_step_bytes(rows, kernels.columns, kernels) + last);
+}
+
 size_t exact_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
   switch (panels) {
     case PanelStorage::float16: return packed_bytes(layout, kernels) / sizeof(float) * sizeof(uint16_t);
-    case PanelStorage::steps:
-      return static_cast<size_t>(ratio_up(layout.columns, kernels.columns) *
-                                 panel_step_bytes(layout.taps * layout.depth, kernels));
+    case PanelStorage::steps: return step_bytes(layout, kernels);
     case PanelStorage::bfloat16: return packed_bfloat16_bytes(layout, kernels);
     default: return packed_bytes(layout, kernels);
   }

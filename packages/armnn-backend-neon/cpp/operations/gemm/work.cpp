@@ -58,14 +58,16 @@ void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, c
   }
   if (p.weights == WeightPlace::near) return;
   const bool is_wide = panel.registers > 1.0;
-  const double steps = count * panel.count * static_cast<double>(p.taps * p.depth);
+  /* Two rows of pairs that are alone are side by side. */
+  const double rows_together = p.has_paired_tail && panel.registers < 1.0 ? 2.0 : 1.0;
+  const double steps = count * panel.count * static_cast<double>(p.taps * p.depth) / rows_together;
   const double wide_steps = is_wide ? steps : 0.5 * steps;
   if (p.weights == WeightPlace::repeated) {
     work.add(costs::repeated_step, wide_steps);
     return;
   }
   work.add(is_wide ? costs::cold_step : costs::cold_narrow_step, steps)
-      .add(costs::awaited_step, wide_steps / static_cast<double>(p.rows));
+      .add(costs::awaited_step, wide_steps * std::max(0.0, 1.0 - static_cast<double>(p.rows) / costs::kHidingRows));
 }
 
 }  // namespace

@@ -192,8 +192,8 @@ class Winograd1dConvolution final : public WithEpilogue {
     setup.pool.run(ratio_up(layout_.columns, width), panel_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t panel = begin; panel < end; ++panel) {
         const int64_t first = panel * width;
-        pack_panel(matrix, weights + first * layout_.column_stride, std::min(width, layout_.columns - first), width,
-                   packed + panel * numbers);
+        pack_panel(matrix, weights + first * layout_.column_stride, std::min(width, layout_.columns - first),
+                   panel_row(layout_, first, setup.kernels, packed), packed + panel * numbers);
       }
     });
   }
@@ -239,7 +239,7 @@ class Winograd1dConvolution final : public WithEpilogue {
   /* One panel of columns: sums[point][line and tile][column]. */
   void multiply(const Kernels &kernels, const Block &block, const float *planes, int64_t column, float *sums) const {
     const int64_t count = block.lines * block.tiles;
-    const int64_t weights = axes_.taps * layout_.depth * kernels.columns;
+    const int64_t depth = axes_.taps * layout_.depth;
     GemmRows tile{};
     tile.count = count;
     tile.step = line_;
@@ -250,13 +250,15 @@ class Winograd1dConvolution final : public WithEpilogue {
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
     const auto *packed = static_cast<const float *>(packed_.get());
-    const float *const end = packed + ratio_up(layout_.columns, kernels.columns) * points_ * weights;
-    tile.b = packed + column / kernels.columns * points_ * weights;
-    for (int64_t p = 0; p < points_; ++p, tile.b += weights) {
+    const int64_t row = panel_row(layout_, column, kernels, packed);
+    const bool is_last = column + kernels.columns >= layout_.columns;
+    const int64_t next_row = is_last ? 0 : panel_row(layout_, column + kernels.columns, kernels, packed);
+    tile.b = packed + column * points_ * depth;
+    for (int64_t p = 0; p < points_; ++p, tile.b += depth * row) {
       tile.a = planes + p * plane_;
       tile.c = sums + p * count * kernels.columns;
-      const float *behind = tile.b + weights; /* the next point's, or those of the next columns */
-      const NextPanel<float> next(behind == end ? nullptr : behind, axes_.taps * layout_.depth, kernels);
+      const bool ends = p + 1 == points_; /* then the first of the next columns are behind */
+      const NextPanel<float> next(ends && is_last ? nullptr : tile.b + depth * row, depth, ends ? next_row : row);
       tile.ahead = next.all();
       tile.ahead_bytes = next.bytes();
       kernels.gemm_rows(tile);

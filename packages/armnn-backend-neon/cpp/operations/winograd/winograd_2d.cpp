@@ -176,13 +176,15 @@ class Winograd2dConvolution final : public WithEpilogue {
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
     const auto *packed = static_cast<const float *>(packed_.get());
-    const float *const end = packed + ratio_up(layout_.columns, kernels.columns) * kernels.columns * points_ * depth;
+    const int64_t row = panel_row(layout_, column, kernels, packed);
+    const bool is_last = column + kernels.columns >= layout_.columns;
+    const int64_t next_row = is_last ? 0 : panel_row(layout_, column + kernels.columns, kernels, packed);
     for (int64_t p = 0; p < points_; ++p) {
       tile.a = transformed + p * plane_;
-      tile.b = packed + (column * points_ + p * kernels.columns) * depth;
+      tile.b = packed + (column * points_ + p * row) * depth;
       tile.c = sums + p * sums_plane_;
-      const float *behind = tile.b + depth * kernels.columns; /* the next point's, or those of the next columns */
-      const NextPanel<float> next(behind == end ? nullptr : behind, depth, kernels);
+      const bool ends = p + 1 == points_; /* then the first of the next columns are behind */
+      const NextPanel<float> next(ends && is_last ? nullptr : tile.b + depth * row, depth, ends ? next_row : row);
       tile.ahead = next.all();
       tile.ahead_bytes = next.bytes();
       kernels.gemm_rows(tile);
