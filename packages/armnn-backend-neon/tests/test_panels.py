@@ -208,6 +208,28 @@ def test_weights_in_steps_take_a_quarter_of_the_memory(name: str) -> None:
     assert expected <= small <= expected + 64 * math.ceil(columns / 8)
 
 
+def floats_in_a_register(level: str) -> int:
+    return next(size for name, size in (("avx512", 16), ("avx", 8), ("", 4)) if name in level)
+
+
+@pytest.mark.parametrize("depth", [44, 45])
+def test_few_columns_are_packed_in_rows_of_a_register(depth: int, level: str) -> None:
+    """Two rows share one of more than four numbers, if a half holds the columns."""
+    floats = floats_in_a_register(level)
+    are_shared = floats > 4 and depth % 2 == 0
+    expected = {
+        floats // 2: floats // 2 if are_shared else floats,
+        floats // 2 + 1: floats,
+        floats: floats,
+    }
+    rng = np.random.default_rng(5)
+    for columns, row in expected.items():
+        network = fully_connected(rng.standard_normal((columns, depth), np.float32))
+        _, found, _ = run(network, input_of(network))
+        bias = 4 * columns
+        assert 0 <= found - bias - 4 * row * depth < 64
+
+
 @pytest.mark.usefixtures("level")
 def test_few_numbers_per_column_are_not_stored_in_steps() -> None:
     _, small, _ = run(fully_connected(steps(COLUMNS, 7)), np.ones((ROWS, 7), np.float32))
