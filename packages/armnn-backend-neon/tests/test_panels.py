@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
 from armnn.profiling import Recorder
 from armnn.storage.container import SUFFIX
+from armnn_backend_neon.tuning import lanes
 
 Array: TypeAlias = NDArray[Any]
 Build: TypeAlias = Callable[[Array], Network]
@@ -208,14 +209,11 @@ def test_weights_in_steps_take_a_quarter_of_the_memory(name: str) -> None:
     assert expected <= small <= expected + 64 * math.ceil(columns / 8)
 
 
-def floats_in_a_register(level: str) -> int:
-    return next(size for name, size in (("avx512", 16), ("avx", 8), ("", 4)) if name in level)
-
-
 @pytest.mark.parametrize("depth", [44, 45])
-def test_few_columns_are_packed_in_rows_of_a_register(depth: int, level: str) -> None:
-    """Two rows share one of more than four numbers, if a half holds the columns."""
-    floats = floats_in_a_register(level)
+@pytest.mark.usefixtures("level")
+def test_few_columns_are_packed_in_rows_of_a_register(depth: int) -> None:
+    """Two rows share one whose half has all columns."""
+    floats = lanes()
     are_shared = floats > 4 and depth % 2 == 0
     expected = {
         floats // 2: floats // 2 if are_shared else floats,

@@ -82,7 +82,7 @@ constexpr double kFloatsPerLine = 16.0;
 constexpr int64_t kLeastFetchedRows = 32;
 constexpr int64_t kLeastFetchedFours = 64; /* of bytes: each has as many as a row has floats */
 
-/* Rows that hide all of what reading weights takes: by more rows of Zen 5 nothing is gained, by fewer about as much less. */
+/* Rows of an image whose products hide the time in which weights are read; fewer hide a part of it (Zen 5). */
 constexpr double kHidingRows = 10.0;
 
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */

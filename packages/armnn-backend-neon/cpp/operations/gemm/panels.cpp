@@ -20,9 +20,7 @@ int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
   return layout.taps * layout.depth * panel_row(layout, 0, kernels, static_cast<const float *>(nullptr));
 }
 
-/* Calls visit(panel, its row) for the panels of a matrix, each packed in float32 in the same memory, until one returns
- * false.
- */
+/* Calls visit(panel, its row) for each panel of a matrix, packed in float32 in the same memory, until one returns false. */
 template <typename Visit>
 bool visit_panels(const float *weights, const WeightLayout &layout, const Kernels &kernels, const Visit &visit) {
   std::vector<float> panel(static_cast<size_t>(numbers_of_panel(layout, kernels)));
