@@ -222,9 +222,7 @@ void point_rows(const Tiling::Range &range, int64_t, int64_t, const Number **poi
   for (int64_t i = 0; i < count; ++i) pointers[i] = first + i * rows.step;
 }
 
-/* The next panel of weights, which the first tiles of a panel fetch: where weights come from memory, the first tile
- * that reads a panel would wait for them longer than it computes.
- */
+/* The next panel of weights, which the first tiles of one fetch: else the first tile that reads it waits for memory. */
 template <typename Number>
 class NextPanel {
  public:
