@@ -27,6 +27,7 @@ LEVEL_OF = {
 }
 """Zen 3, Zen 4, Zen 5, Emerald Rapids: the best level of each."""
 FEW_OUTPUTS = 8
+"""Of layers that are left out of recorded ones."""
 MOST_RECORDED = 1.3
 """Times the fastest kernel of a layer: slower ones are in no file of costs."""
 

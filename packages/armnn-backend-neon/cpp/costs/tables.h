@@ -259,6 +259,7 @@ constexpr const char *kTables[] = {
     ,
     "armnn CpuAcc costs 1\n"
     "# measured on 2026-11-29\n"
+    "# 16 lanes: layers of random_shapes(850, seed=1001), and in bfloat16 of random_shapes(150, seed=1002), 8 and 4 lanes: of random_shapes(120, seed=1001), medians of three passes at real-time priority on one CPU, the other one idle; in the widest registers the layers of armnn tune and the times that no layer tells are medians of four passes minutes later; kernels that were at most 1.3 times slower than the fastest one.\n"
     "cpu AMD EPYC, family 26, model 2\n"
     "lanes 16\n"
     "first_cache 49152\n"
