@@ -24,7 +24,7 @@ def documentation(table: Any) -> str:
     specs = list(table.LAYERS.values())
     own = sum(spec.number >= 1000 for spec in specs)
     introduction = (
-        "After reading this page you can look up each layer type: inputs, parameters and outputs. "
+        "Each layer type with its inputs, parameters and outputs. "
         f"{len(specs) - own} are Arm NN's, with its names and numbers; {own} more have numbers "
         "from 1000. A network gets a layer by `Network.add_<layer>()`. "
         "Inputs and parameters in *italics* may be left out; an input that *fills* a parameter is "

