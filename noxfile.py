@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -78,6 +79,8 @@ def lint(session: nox.Session) -> None:
     install_wheels(session, "armnn-core[onnx,tflite]", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    sources = os.pathsep.join(str(path.absolute()) for path in Path("packages").glob("*/src"))
+    session.run("lint-imports", "--no-cache", env={"PYTHONPATH": sources})
     for script in SCRIPTS:
         if script.name.startswith("generate_"):
             _run(session, script, "--check")

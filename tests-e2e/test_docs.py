@@ -26,11 +26,6 @@ DOCUMENTS = [
     *REPOSITORY.glob("packages/*/README.md"),
 ]
 PROJECTS = list(REPOSITORY.glob("packages/*/pyproject.toml"))
-FRONTS = [
-    *(REPOSITORY / "docs" / name for name in ("../README.md", "README.md", "speed.md", "arm.md")),
-    *(path.with_name("README.md") for path in PROJECTS),
-]
-
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
     *("armnn-files", "exporting", "memory", "optimizer-options", "parts", "writing-a-backend"),
@@ -64,20 +59,6 @@ def code_blocks(path: Path, language: str) -> list[str]:
 def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
-
-
-@pytest.mark.parametrize("path", FRONTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_a_front_page_begins_with_whom_it_is_not_affiliated_with(path: Path) -> None:
-    title, first, *_ = path.read_text().split("\n\n")
-    assert title.startswith("# ")
-    assert first.startswith("Not affiliated with Arm")
-
-
-def test_the_readme_begins_with_what_is_unmeasured_and_the_demo() -> None:
-    text = (REPOSITORY / "README.md").read_text()
-    assert "the speed on Arm is unmeasured" in text.split("\n\n")[1]
-    places = [text.index(part) for part in ("./nox -s demo", "ends like this", "**Speed of")]
-    assert places == sorted(places)
 
 
 def test_the_figures_of_the_readme_are_true() -> None:
@@ -204,6 +185,19 @@ def test_the_commands_of_dynamic_backends_work(
         run = subprocess.run([program, *arguments], cwd=data, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert "AcmeNpu" in run.stdout
+
+
+def test_the_commands_of_the_tour_work(data: Path) -> None:
+    (data / "page.png").symlink_to(REPOSITORY / "examples" / "page_turned_90.png")
+    _, _, tour = (REPOSITORY / "README.md").read_text().partition("\n## A minute's tour\n")
+    commands = re.findall(r"^    armnn (.*?) +# ", tour, re.MULTILINE)
+    assert len(commands) == 6
+    program = Path(sys.prefix) / "bin/armnn"
+    for command in commands:
+        short = ["--duration", "0.1"] if command.startswith("bench") else []
+        arguments = [*command.split(), *short]
+        run = subprocess.run([program, *arguments], cwd=data, capture_output=True, text=True)
+        assert run.returncode == 0, f"{command}\n{run.stdout}\n{run.stderr}"
 
 
 @pytest.mark.parametrize("page", ["quick-start", "writing-a-backend"])

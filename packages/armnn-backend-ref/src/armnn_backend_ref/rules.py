@@ -244,6 +244,7 @@ def _spatial_axes(layout: DataLayout, rank: int) -> range:
 
 
 def local_brightness(layer: Layer) -> str:
+    """Return the reason against a normalization that is not of local brightness, or ""."""
     from armnn.layers.normalization import NormalizationDescriptor  # late, as above
 
     d = layer.descriptor
@@ -256,12 +257,14 @@ def local_brightness(layer: Layer) -> str:
 
 
 def activates(layer: Layer) -> str:
+    """Return the reason against the types of an activation, or ""."""
     d = layer.descriptor
     exact = isinstance(d, ActivationDescriptor) and d.function in INTEGER_ACTIVATIONS
     return _taken_for(layer, "function", NUMBERS if exact else REAL)
 
 
 def unary(layer: Layer) -> str:
+    """Return the reason against the types of an elementwise function, or ""."""
     d = layer.descriptor
     if not isinstance(d, ElementwiseUnaryDescriptor):
         return ""

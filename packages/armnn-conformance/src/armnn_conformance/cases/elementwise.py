@@ -411,6 +411,7 @@ def where(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def choice(truth: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """Return the elements of x where truth is, else those of y, all three broadcast."""
     parts = [part.reshape(-1).tolist() for part in np.broadcast_arrays(truth, x, y)]
     chosen = [a if t else b for t, a, b in zip(*parts, strict=True)]
     return np.array(chosen, x.dtype).reshape(np.broadcast_shapes(truth.shape, x.shape, y.shape))

@@ -66,6 +66,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the logistic function of each element."""
     result: NDArray[Any] = 1 / (1 + np.exp(-x))
     return result
 

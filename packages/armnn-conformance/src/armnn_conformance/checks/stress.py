@@ -210,6 +210,7 @@ def _check_same(
 
 @contextmanager
 def frequent_switches() -> Iterator[None]:
+    """Let Python switch between threads as often as it can."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:

@@ -133,16 +133,19 @@ def whole_before_backends(model: Network, inputs: Arrays, plan: OptimizedNetwork
 
 
 def network_of(request: Mapping[str, Any]) -> Network:
+    """Return the network of the model file that a request names."""
     from armnn.parsing import parse
 
     return parse(request["model"], parser_options=request["parser_options"])
 
 
 def creation_of(request: Mapping[str, Any]) -> CreationOptions:
+    """Return the options of the runtime that a request holds."""
     return CreationOptions(**request["creation_options"])
 
 
 def options_of(request: Mapping[str, Any]) -> OptimizerOptions:
+    """Return the options of the optimizer that a request holds."""
     return OptimizerOptions(**request["options"])
 
 
