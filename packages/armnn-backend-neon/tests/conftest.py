@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 import re
@@ -18,6 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 import armnn
+from armnn_backend_neon.backend import CpuAccBackend
 
 Array: TypeAlias = NDArray[Any]
 
@@ -48,9 +50,24 @@ def pytest_configure() -> None:
 
 
 def levels() -> list[str]:
-    """Return the levels, best first, or the environment's one."""
+    """Return this CPU's levels that the library has, best first, or the environment's one."""
     named = os.environ.get("ARMNN_CPUACC_ISA")
-    return [named] if named else levels_of_cpu()
+    return [named] if named else [name for name in levels_of_cpu() if name in compiled_levels()]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Compile what a test compiles per level for the library's levels only."""
+    if "compiled_level" in metafunc.fixturenames:
+        every = BUILD["levels_of"](platform.machine())
+        here = [level for level in every if level.name in compiled_levels()]
+        metafunc.parametrize("compiled_level", here, ids=lambda level: level.name)
+
+
+@functools.cache
+def compiled_levels() -> list[str]:
+    """Return the library's levels for this CPU: a build may be for its best one alone."""
+    (cpu,) = CpuAccBackend().devices()
+    return str(cpu.info["ARMNN_CPUACC_ISA may be"]).split(", ")
 
 
 def levels_of_cpu() -> list[str]:
@@ -99,6 +116,16 @@ def computes_in_float16(level: str) -> bool:
     own = by_name[level]
     whole = by_name[own.adds_to or level]
     return "pointwise_float16" in own.sources or whole.adds_if_there in levels_of_cpu()
+
+
+@pytest.fixture
+def multiplies_bfloat16(level: str) -> bool:
+    """Return whether the level has products of bfloat16, its own or of the level it adds to."""
+    by_name = {each.name: each for each in BUILD["levels_of"](platform.machine())}
+    own: Any = by_name[level]
+    while own and "gemm_bfloat16" not in own.sources:
+        own = by_name.get(own.adds_to)
+    return own is not None
 
 
 @pytest.fixture

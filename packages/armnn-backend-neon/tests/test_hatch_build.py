@@ -57,9 +57,11 @@ def symbols(path: Path) -> list[tuple[str, str, bool]]:
         ]
 
 
-@pytest.mark.parametrize("level", levels_of(MACHINE), ids=lambda level: level.name)
-def test_the_linker_finds_nothing_to_merge_between_levels(level: Any, tmp_path: Path) -> None:
-    # Without optimisation nothing is inlined, so whatever has linkage shows.
+def test_the_linker_finds_nothing_to_merge_between_levels(
+    compiled_level: Any, tmp_path: Path
+) -> None:
+    level = compiled_level
+    # Without optimization nothing is inlined, so whatever has linkage shows.
     own = f"_ZN6cpuacc{len(level.name)}{level.name}"
     units = [unit for unit in build.units(tmp_path, [level], "0") if level.name in unit.object.name]
     assert len(units) == len({source.rpartition("/")[0] for source in level.sources})
