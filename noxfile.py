@@ -145,7 +145,7 @@ def compat_environment(session: nox.Session, group: str) -> None:
 def compat(session: nox.Session, core: str, backend: str, door: str) -> None:
     """Run one cell of the compatibility matrix."""
     cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
-    session.run(_shared_python(session, "test"), *cell, external=True)
+    session.run(_python_of(session, "compat_environment-test"), *cell, external=True)
 
 
 @nox.session(requires=["compat_environment(openvino)"], venv_backend="none", default=False)
@@ -153,13 +153,19 @@ def compat(session: nox.Session, core: str, backend: str, door: str) -> None:
 def compat_openvino(session: nox.Session, core: str, backend: str, door: str) -> None:
     """Run a matrix cell with released OpenVino (downloads 59 MB)."""
     cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
-    session.run(_shared_python(session, "openvino"), *cell, external=True)
+    session.run(_python_of(session, "compat_environment-openvino"), *cell, external=True)
 
 
 @nox.session(requires=["compat_environment(test)"], venv_backend="none")
 def compat_rules(session: nox.Session) -> None:
     """Run pip on the matrix's wheels; broken rules must fail."""
-    command = [_shared_python(session, "test"), "-m", "pytest", "tests-e2e/compat", *WORKERS]
+    command = [
+        _python_of(session, "compat_environment-test"),
+        "-m",
+        "pytest",
+        "tests-e2e/compat",
+        *WORKERS,
+    ]
     session.run(*command, *session.posargs, env=ONE_THREAD_EACH, external=True)
 
 
@@ -466,6 +472,26 @@ def release(session: nox.Session, package: str) -> None:
     _run(session, "tools/release/release.py", package, *session.posargs)
 
 
+@nox.session(default=False)
+def sbom_tool(session: nox.Session) -> None:
+    """Install what lists an environment from outside of it."""
+    session.install(*nox.project.dependency_groups(PROJECT, "sbom"))
+
+
+@nox.session(requires=["build", "sbom_tool"], default=False, reuse_venv=False)
+@nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
+def sbom(session: nox.Session, package: str) -> None:
+    """Write the bill of materials of a distribution to dist/release/."""
+    install_wheels(session, package)
+    python = Path(session.virtualenv.location).absolute() / "bin" / "python"
+    session.run("pip", "uninstall", "--quiet", "--yes", "pip")  # it is no part of the distribution
+    bill = DIST / "release" / f"{package}.cdx.json"
+    bill.parent.mkdir(parents=True, exist_ok=True)
+    about = ("--pyproject", f"packages/{package}/pyproject.toml", "--mc-type", "library")
+    listed = ("environment", python, *about, "--output-reproducible", "-o", bill)
+    session.run(_python_of(session, "sbom_tool"), "-m", "cyclonedx_py", *listed, external=True)
+
+
 @nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
     """Read a photograph; share a network with a dropped backend."""
@@ -488,10 +514,9 @@ def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **opt
     return session.run("python", *how, *arguments, **options)
 
 
-def _shared_python(session: nox.Session, environment: str) -> str:
-    """Return the Python that the matrix's cells share."""
-    name = f"compat_environment-{environment}"
-    return str(Path(session.cache_dir).parent.absolute() / name / "bin" / "python")
+def _python_of(session: nox.Session, other: str) -> str:
+    """Return the Python of another session's environment."""
+    return str(Path(session.cache_dir).parent.absolute() / other / "bin" / "python")
 
 
 def _install_programs(session: nox.Session, group: str) -> None:

@@ -40,9 +40,9 @@ BY_NAME = frozenset(
     }
 )
 """Files of a package whose suffix others have that do not belong there."""
-IN_SOURCES = IN_A_PACKAGE - {".so"} | {".armnn", ".cpp", ".map", ".md", ".svg"}
+IN_SOURCES = IN_A_PACKAGE - {".so"} | {".armnn", ".cpp", ".map", ".md"}
 REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})
-BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml", "sbom.cdx.json"}
+BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml"}
 
 
 def wheel_problems(path: Path) -> list[str]:
