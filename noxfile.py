@@ -59,6 +59,7 @@ MORE = [
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2", "--dist=loadgroup"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+FAKES = str(Path("tests-e2e/support").absolute())
 COMPAT = nox.project.load_toml("compat.toml")
 
 
@@ -92,7 +93,7 @@ def types(session: nox.Session) -> None:
     """Check the types of all sources, in strict mode."""
     install_wheels(session, EVERYTHING, *MORE, group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
-    session.run("mypy", "noxfile.py", "nox", "conftest.py", *SCRIPTS)
+    session.run("mypy", "noxfile.py", "nox", "conftest.py", "tests-e2e/support/fakes", *SCRIPTS)
 
 
 @nox.session
@@ -205,17 +206,10 @@ def clients(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def kit_mutants(session: nox.Session) -> None:
-    """Check that the kit notices each recorded mutant of CpuRef."""
-    install_wheels(session, "armnn-core[ref]", "armnn-conformance", group="test")
-    _run(session, "packages/armnn-backend-ref/tools/kit_mutants.py", *session.posargs)
-
-
-@nox.session(requires=["build"], default=False)
-def kit_mutants_native(session: nox.Session) -> None:
-    """Check that the kit notices planted faults of C backends."""
-    install_wheels(session, "armnn-core[dynamic]", "armnn-conformance", group="test")
+    """Check that the kit notices each recorded fault of CpuRef, C backends and CpuAcc."""
+    install_wheels(session, "armnn-core[dynamic,ref]", "armnn-conformance", group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    _run(session, "packages/armnn-conformance/tools/native_mutants.py", *session.posargs)
+    _run(session, "tools/mutants/check.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
@@ -379,7 +373,8 @@ def wrong_layers(session: nox.Session) -> None:
 def reduce_faults(session: nox.Session) -> None:
     """Reduce planted faults and crashes in networks of 40 layers."""
     install_wheels(session, "armnn-core[onnx,ref]", "armnn-conformance", group="test")
-    _run(session, "packages/armnn-core/tools/reduce_faults.py", *session.posargs)
+    script = "packages/armnn-core/tools/reduce_faults.py"
+    _run(session, script, *session.posargs, env={"PYTHONPATH": FAKES})
 
 
 @nox.session(requires=["build"], default=False)
@@ -406,7 +401,8 @@ def bench(session: nox.Session) -> None:
     resnet50, page, text = str(fetch).splitlines()[-len(names) :]
     models = ["--resnet50", resnet50, page, f"{text}@1x3x48x192"]
     arguments = [*models, "--output", ".cache/benchmarks.json", *session.posargs]
-    _run(session, "benchmarks/budgets.py", *arguments, env=ONE_THREAD_EACH)
+    environment = {**ONE_THREAD_EACH, "PYTHONPATH": FAKES}
+    _run(session, "benchmarks/budgets.py", *arguments, env=environment)
 
 
 @nox.session(requires=["build"], default=False, allow_parallel=False)

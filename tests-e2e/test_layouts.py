@@ -22,8 +22,8 @@ from armnn.single_layer import in_layout
 from armnn_backend_api import get_include
 from armnn_backend_ref.backend import RefBackend
 from armnn_conformance.cases import all_cases
-from armnn_conformance.fakes import OneLayoutBackend
 from armnn_conformance.running import layer_of
+from fakes import OneLayoutBackend
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

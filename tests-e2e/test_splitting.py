@@ -22,7 +22,7 @@ from armnn import ActivationFunction, Network, Runtime, TensorInfo
 from armnn.backends import ModelContext, TensorHandleFactories
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn_backend_ref.backend import RefBackend
-from armnn_conformance import DeviceBackend, SelectiveBackend
+from fakes import DeviceBackend, SelectiveBackend
 
 SHAPE = (2, 3)
 

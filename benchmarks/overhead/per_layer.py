@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from armnn import Network, Runtime, TensorInfo
-from armnn_conformance import backend_plugin, installed
 from benchmarks.overhead import command
+from fakes import backend_plugin, installed
 
 ROUNDS = 2000
 

@@ -41,7 +41,7 @@ from armnn.placement import Trial, Verdict, tune, write_verdict
 from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.auto import choose
 from armnn.verdicts.transfer import following, transferable, transferable_optimizer
-from armnn_conformance.fakes.plugin_dirs import Plugin, installed
+from fakes.plugins import Plugin, installed
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
 

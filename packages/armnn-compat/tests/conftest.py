@@ -18,8 +18,8 @@ from armnn.backends import ModelContext, OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn.runtime import default_runtime
 from armnn_compat import onnxruntime as ort
-from armnn_conformance.fakes.misbehaving import SmallBackend
-from armnn_conformance.fakes.plugin_dirs import Plugin, backend_plugin, installed
+from fakes.misbehaving import SmallBackend
+from fakes.plugins import Plugin, backend_plugin, installed
 
 PARSER = """\
 import onnx

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from armnn_backend_api import get_include
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
 from armnn_conformance.subject import Subject
+from fakes.plugins import backend_plugin, installed
 
 if TYPE_CHECKING:
     from armnn.backends import Backend

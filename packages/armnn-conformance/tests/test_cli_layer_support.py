@@ -12,8 +12,8 @@ import armnn
 from armnn.cli.main import main
 from armnn.types import DataType
 from armnn_conformance.card import make_card, write_card
-from armnn_conformance.fakes import misbehaving
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes import misbehaving
+from fakes.plugins import backend_plugin, installed
 
 Install = Callable[[type], str]
 CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}

@@ -12,7 +12,7 @@ import pytest
 
 from armnn import _metadata
 from armnn_conformance.cases import covered_layers
-from armnn_conformance.fakes import misbehaving
+from fakes import misbehaving
 
 pytest_plugins = ["pytester"]
 

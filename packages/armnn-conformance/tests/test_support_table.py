@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import fakes
 from armnn.types import DataType
-from armnn_conformance import fakes
 from armnn_conformance.cases import cases_of, samples_of
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.subject import Subject
 from armnn_conformance.support_table import layers_with_kernels, legend, support_rows, table
+from fakes import misbehaving
 
 MakeSubject = Callable[[type], Subject]
 

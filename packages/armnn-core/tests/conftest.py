@@ -42,7 +42,7 @@ from armnn.types import (
     PoolingAlgorithm,
     UnaryOperation,
 )
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 sys.path.insert(0, str(Path(__file__).parent))  # storage and native backends share the mock
 

@@ -22,7 +22,7 @@ from armnn import CreationOptions, Runtime
 from armnn.backends import Backend, BackendSource, ModelContext, SourceRecord
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn_backend_api import get_include
-from armnn_conformance.fakes.plugin_dirs import Plugin, installed
+from fakes.plugins import Plugin, installed
 
 SOURCES = Path(__file__).parent / "backends" / "native"
 STRICT = ("-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -14,11 +14,10 @@ from types import ModuleType
 
 import pytest
 
-import armnn_conformance
 from armnn._companions import FORMER, import_companion
 from armnn.cli.main import main
 from armnn.errors import NotInstalledError
-from armnn_conformance.fakes import misbehaving
+from armnn_conformance import comparison
 
 
 def run(code: str, *arguments: str, folder: Path | None = None) -> str:
@@ -70,13 +69,11 @@ def test_an_old_name_is_the_new_package() -> None:
 
 
 def test_modules_below_an_old_name_are_those_of_the_new_one() -> None:
-    from armnn.testing import NullBackend
-    from armnn.testing.fakes import misbehaving as former
+    from armnn.testing import comparison as former
 
-    assert NullBackend is armnn_conformance.NullBackend
-    assert former is misbehaving
-    assert misbehaving.__spec__ is not None
-    assert misbehaving.__spec__.name == "armnn_conformance.fakes.misbehaving"
+    assert former is comparison
+    assert comparison.__spec__ is not None
+    assert comparison.__spec__.name == "armnn_conformance.comparison"
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'armnn\.testing\.nosuch'"):
         import_companion("armnn.testing", "nosuch", "a test")
 

@@ -12,7 +12,7 @@ import pytest
 
 from armnn import _distributions
 from armnn._distributions import distributions, parsed_entry_points
-from armnn_conformance import Plugin, write_plugin
+from fakes import Plugin, write_plugin
 
 FILES = ("METADATA", "PKG-INFO", "entry_points.txt", "RECORD", "no_such_file")
 

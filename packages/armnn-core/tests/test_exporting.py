@@ -10,7 +10,7 @@ import pytest
 from armnn.errors import ModelFileError, NotInstalledError
 from armnn.graph import Network
 from armnn.parsing.exporting import export, installed_exporters
-from armnn_conformance import Plugin, installed
+from fakes import Plugin, installed
 
 
 def exporter(source: str, suffix: str = "acme") -> Plugin:

@@ -10,7 +10,7 @@ import pytest
 
 import armnn_backend_api
 from armnn import _metadata
-from armnn_conformance import Plugin, installed, write_plugin
+from fakes import Plugin, installed, write_plugin
 
 GROUP = "armnn.backends"
 

@@ -17,7 +17,7 @@ from armnn.errors import (
 from armnn.graph import Network
 from armnn.parsing import installed_parsers, parse, survey
 from armnn.runtime import load_model
-from armnn_conformance import Plugin, installed
+from fakes import Plugin, installed
 
 SOURCE = """\
 from armnn.errors import ParseError

@@ -13,7 +13,7 @@ from armnn.layers import LAYERS
 from armnn.layers.elementwise_unary import FloorDescriptor
 from armnn.single_layer import foreign_layer, optimized_types, prepare, supports
 from armnn.tensor import TensorInfo
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 
 
 def reshaping(sizes: object) -> Network:

@@ -25,8 +25,8 @@ from armnn.debugging.reducing.result import shows
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
 from armnn.tensor import TensorInfo
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
-from armnn_conformance.faults import FAULTS, Fault, planted_network
+from fakes.faults import FAULTS, Fault, planted_network
+from fakes.plugins import backend_plugin, installed
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -44,7 +44,7 @@ import os
 import signal
 import time
 
-from armnn_conformance.faults import FAULTS, Fault, FaultyBackend
+from fakes.faults import FAULTS, Fault, FaultyBackend
 
 
 def crash(call):

@@ -15,8 +15,8 @@ import pytest
 from armnn.backends import CreationOptions
 from armnn.backends.sources import SearchedFolder
 from armnn_backend_api import trust
-from armnn_conformance import Plugin, installed
 from armnn_dynamic_loader.folders import search_path, warn_of
+from fakes import Plugin, installed
 
 VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 

@@ -31,9 +31,9 @@ from armnn.errors import (
     InvalidArgumentError,
     UnknownBackendError,
 )
-from armnn_conformance import backend_plugin, installed
 from armnn_dynamic_loader import probe, source
 from armnn_dynamic_loader.source import DynamicBackends
+from fakes import backend_plugin, installed
 
 Build = Callable[..., Path]
 NAME = "Mock_Add_backend.so"

@@ -15,11 +15,11 @@ from onnx import TensorProto, helper
 import armnn
 from armnn.debugging import compare, reduce
 from armnn.errors import InvalidArgumentError
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 SOURCE = """
 import numpy as np
-from armnn_conformance.faults import Fault, FaultyBackend
+from fakes.faults import Fault, FaultyBackend
 
 wrong = Fault("", "", "Softmax", lambda call: [call.right()[0] * np.float32(1.01)])
 backend = FaultyBackend.around("CpuRef", wrong)

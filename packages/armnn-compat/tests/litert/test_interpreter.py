@@ -26,7 +26,7 @@ from armnn.errors import (
 )
 from armnn_compat import litert
 from armnn_compat.litert.delegates import Delegate
-from armnn_conformance.fakes.plugin_dirs import Plugin
+from fakes.plugins import Plugin
 
 if TYPE_CHECKING:
     from armnn.backends import OptionValue

@@ -14,7 +14,7 @@ from armnn.errors import ClosedError
 from armnn.runtime import default_runtime
 from armnn_compat import onnxruntime as ort
 from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
-from armnn_conformance.fakes.plugin_dirs import installed
+from fakes.plugins import installed
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)

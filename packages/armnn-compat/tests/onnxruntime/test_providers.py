@@ -13,8 +13,8 @@ import pytest
 from armnn.backends import refresh
 from armnn_compat import onnxruntime as ort
 from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
-from armnn_conformance.fakes import NullBackend
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, write_plugin
+from fakes import NullBackend
+from fakes.plugins import backend_plugin, write_plugin
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)

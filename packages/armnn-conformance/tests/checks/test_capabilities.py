@@ -18,23 +18,25 @@ from armnn.backends import (
 )
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
-from armnn_conformance.fakes import claiming, misbehaving
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
+from fakes import misbehaving
 
 MakeSubject = Callable[[type], Subject]
 
 
-@pytest.mark.parametrize("name", claiming.HONEST)
+@pytest.mark.parametrize("name", misbehaving.HONEST)
 def test_what_holds_passes(make_subject: MakeSubject, name: str) -> None:
-    check_capability(make_subject(claiming.CapableBackend), name)
+    check_capability(make_subject(misbehaving.CapableBackend), name)
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), claiming.LIARS.items(), ids=[kind.__name__ for kind in claiming.LIARS]
+    ("kind", "message"),
+    misbehaving.LIARS.items(),
+    ids=[kind.__name__ for kind in misbehaving.LIARS],
 )
 def test_each_liar_is_caught(
-    make_subject: MakeSubject, kind: type[claiming.CapableBackend], message: str
+    make_subject: MakeSubject, kind: type[misbehaving.CapableBackend], message: str
 ) -> None:
     subject = make_subject(kind)
     (name,) = subject.backend.capabilities
@@ -43,7 +45,7 @@ def test_each_liar_is_caught(
 
 
 def test_there_is_a_liar_for_each_capability() -> None:
-    names = {name for kind in claiming.LIARS for name in kind().capabilities}
+    names = {name for kind in misbehaving.LIARS for name in kind().capabilities}
     assert names == {each.value for each in Capability}
 
 
@@ -57,13 +59,13 @@ def test_what_is_not_stated_is_not_checked(make_subject: MakeSubject, name: str)
 
 
 def test_a_backend_without_layers_shows_nothing(make_subject: MakeSubject) -> None:
-    empty = type("Empty", (claiming.CapableBackend,), {"functions": {}})
+    empty = type("Empty", (misbehaving.CapableBackend,), {"functions": {}})
     for name in ("ExternallyManagedMemory", "ConstantTensorsAsInputs", "PropagatesNaN"):
         with pytest.raises(NothingToCheckError, match="the backend claims no "):
             check_capability(make_subject(empty), name)
 
 
-class ProtectedBackend(claiming.CapableBackend):
+class ProtectedBackend(misbehaving.CapableBackend):
     """Takes memory of any source."""
 
     stated = ("ProtectedContentAllocation",)
@@ -87,7 +89,7 @@ class _Eager(AsyncExecution, Task):
     def close(self) -> None: ...
 
 
-class EagerBackend(claiming.CapableBackend):
+class EagerBackend(misbehaving.CapableBackend):
     """Runs a submitted step at once."""
 
     stated = ("AsyncExecution",)

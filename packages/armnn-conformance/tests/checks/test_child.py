@@ -18,13 +18,12 @@ import pytest
 from armnn.backends import crashes
 from armnn.cli.main import main
 from armnn.types import DataType
-from armnn_conformance import backend_plugin, installed
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError, last_words
 from armnn_conformance.checks.correctness import Verdict
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
+from fakes import backend_plugin, installed, misbehaving
 
 pytest_plugins = ["pytester"]
 

@@ -13,10 +13,10 @@ from armnn.layers.elementwise import AdditionDescriptor
 from armnn.types import DataType
 from armnn_conformance.cases import case
 from armnn_conformance.checks import contract
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.operands import values
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
+from fakes import misbehaving
 
 MakeSubject = Callable[[type], Subject]
 Check = Callable[[Subject], None]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import fakes
 from armnn.backends import ModelContext, Support
 from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
 from armnn.layers.selecting import TopKDescriptor
 from armnn.types import DataLayout, DataType
-from armnn_conformance import DeviceBackend, fakes
 from armnn_conformance.cases import LayerCase, case, cases_of
 from armnn_conformance.checks.by_name import Checks
 from armnn_conformance.checks.correctness import (
@@ -26,10 +26,10 @@ from armnn_conformance.checks.correctness import (
     claimed_case,
     compare,
 )
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.operands import values
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
+from fakes import DeviceBackend, misbehaving
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

@@ -11,10 +11,10 @@ import pytest
 from armnn.backends import ArrayHandle, Step, SubgraphView, TensorHandle, Workload
 from armnn.errors import BackendError
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.graphs.families import ALL_FAMILIES, ANY_BATCH
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
+from fakes import misbehaving
 
 MakeSubject = Callable[[type], Subject]
 LAYERS = ["Addition", "Softmax", "Transpose"]

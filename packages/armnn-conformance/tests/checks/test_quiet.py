@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from armnn_conformance.checks.quiet import check_quiet
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.running import NonconformityError
+from fakes import misbehaving
 
 Install = Callable[[type], str]
 

@@ -10,7 +10,6 @@ import pytest
 
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of
-from armnn_conformance.fakes import misbehaving
 from armnn_conformance.graphs import FAMILIES, Draw, Graph, candidates_of, drawn_layers, graphs_of
 from armnn_conformance.graphs.claims import SHAPES, Claims
 from armnn_conformance.graphs.families import (
@@ -20,6 +19,7 @@ from armnn_conformance.graphs.families import (
     large_graphs,
 )
 from armnn_conformance.subject import Subject
+from fakes import misbehaving
 
 MakeSubject = Callable[[type], Subject]
 LAYERS = ("Addition", "Softmax", "Transpose", "Convolution2d")

@@ -9,7 +9,7 @@ import pytest
 
 from armnn.backends import Capability
 from armnn.errors import InvalidArgumentError, UnknownNameError
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 
 ARM_NN = (
     "NonConstWeights AsyncExecution ProtectedContentAllocation ConstantTensorsAsInputs "

@@ -18,7 +18,7 @@ from armnn.backends import (
     refresh,
 )
 from armnn.backends.discovery import static_backends
-from armnn_conformance import backend_plugin, installed, write_plugin
+from fakes import backend_plugin, installed, write_plugin
 
 NEVER_IMPORTED = "raise AssertionError('imported')\n"
 

@@ -11,13 +11,13 @@ import pytest
 from armnn.backends import BackendRegistry, CreationOptions
 from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 ACME = backend_plugin("Acme")
 NEVER = backend_plugin(
     "Never",
     distribution="never",
-    source="from armnn_conformance import NullBackend\nclass backend(NullBackend):\n"
+    source="from fakes import NullBackend\nclass backend(NullBackend):\n"
     "    id = 'Never'\n    def score(self): return 0\n",
 )
 BROKEN = backend_plugin("Broken", distribution="broken", source="raise OSError('no libacme')\n")

@@ -14,9 +14,9 @@ import pytest
 from armnn.backends import BACKEND_API_VERSION, BackendRegistry, BackendState
 from armnn.backends.loading import LOAD_EVENT
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
-HEAD = "from armnn.backends import BackendVersion\nfrom armnn_conformance import NullBackend\n"
+HEAD = "from armnn.backends import BackendVersion\nfrom fakes import NullBackend\n"
 ABSTRACT = (
     "from armnn.backends import BACKEND_API_VERSION, Backend\nclass backend(Backend):\n"
     "    id = 'Acme'\n    api_version = BACKEND_API_VERSION\n"

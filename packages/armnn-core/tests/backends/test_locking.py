@@ -18,7 +18,7 @@ from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.locking import Lock, default_lock_file, sha256_of
 from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 ACME = backend_plugin("Acme")
 LOADER = Plugin(
@@ -30,7 +30,7 @@ LOADER = Plugin(
         "fake_loader": """\
 from pathlib import Path
 from armnn.backends import BackendSource, SourceRecord
-from armnn_conformance import NullBackend
+from fakes import NullBackend
 
 class Source(BackendSource):
     def scan(self, options):

@@ -14,7 +14,7 @@ import armnn
 from armnn.backends import BackendRegistry, CreationOptions, Support
 from armnn.backends.selection import SkippedBackend, preferences
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
 BROKEN = "raise ImportError('libacme.so is missing')\n"
 X = np.arange(4, dtype=np.float32)

@@ -26,8 +26,7 @@ from armnn.errors import (
     UnknownBackendError,
     UnknownNameError,
 )
-from armnn_conformance import backend_plugin, installed
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend, backend_plugin, installed
 
 X = np.arange(4, dtype=np.float32)
 THIS = "test_registration"

@@ -15,7 +15,7 @@ import pytest
 
 from armnn.backends import BackendRegistry, BackendState
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 BROKEN = "raise ImportError('libacme.so is missing')\n"
 
@@ -26,7 +26,7 @@ def scored(backend_id: str, score: int | str) -> Plugin:
     It may be an expression that computes the score.
     """
     source = (
-        "from armnn_conformance import NullBackend\nclass backend(NullBackend):\n"
+        "from fakes import NullBackend\nclass backend(NullBackend):\n"
         f"    id = {backend_id!r}\n    def score(self): return {score}\n"
     )
     return backend_plugin(backend_id, distribution=f"dist-{backend_id.lower()}", source=source)
@@ -80,7 +80,7 @@ def test_what_cannot_be_loaded_at_all_shadows_nothing(tmp_path: Path, requires: 
 
 
 COUNTING = """import builtins
-from armnn_conformance import NullBackend
+from fakes import NullBackend
 builtins.imports = getattr(builtins, "imports", 0) + 1
 class Counted(NullBackend):
     id = "Acme"

@@ -13,7 +13,7 @@ import pytest
 
 from armnn.backends import BackendRegistry, BackendState, CreationOptions, selection
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn_conformance import backend_plugin, installed, write_plugin
+from fakes import backend_plugin, installed, write_plugin
 
 PLUGINS = (backend_plugin("Acme"), backend_plugin("Zeta", distribution="zeta"))
 

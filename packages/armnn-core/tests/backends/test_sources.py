@@ -29,14 +29,14 @@ from armnn.errors import (
     InvalidArgumentError,
     UnknownBackendError,
 )
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 PATH = CreationOptions(dynamic_backends_path="/opt/acme")
 
 SOURCE = """\
 from armnn.backends import BackendSource, BackendVersion, SourceRecord
-from armnn_conformance import NullBackend
+from fakes import NullBackend
 
 class Source(BackendSource):
     def scan(self, options):

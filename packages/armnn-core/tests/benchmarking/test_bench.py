@@ -13,7 +13,7 @@ from armnn import Network
 from armnn.benchmarking import Measurement, bench, peers
 from armnn.benchmarking.plot import write_plot
 from armnn.errors import ArmnnError, InvalidArgumentError
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 _WITH_THREADS = """
 from armnn_backend_ref import backend as reference

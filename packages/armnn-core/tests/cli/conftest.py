@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from armnn.cli.main import main
-from armnn_conformance import Plugin, installed
+from fakes import Plugin, installed
 
 # A .toy file maps the names of inputs to shape and type; for each, out_<name> is 2 * x + 1, in
 # two layers. Toy runs both; Half runs the doubling only and says why.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from armnn.cli.main import main, parser
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from armnn.cli.main import main
 from armnn_backend_api import BACKEND_API_VERSION
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
 if TYPE_CHECKING:
     import pytest
@@ -38,7 +38,7 @@ def test_without_backends_it_says_what_to_install(
         assert json.loads(capsys.readouterr().out) == []
 
 
-CAPABLE = """from armnn_conformance import NullBackend
+CAPABLE = """from fakes import NullBackend
 class backend(NullBackend):
     id = "Able"
     capabilities = {"AcmeTiles": 4, "HasFp16": True, "NonConstWeights": False}

@@ -16,7 +16,7 @@ from armnn import CreationOptions, Network, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.cli.main import main
 from armnn.optimizer import rewrite
-from armnn_conformance.faults import FAULTS, FaultyBackend, planted_network
+from fakes.faults import FAULTS, FaultyBackend, planted_network
 
 LEAKY = next(fault for fault in FAULTS if fault.name == "alpha x 1.01")
 

@@ -13,7 +13,7 @@ from armnn._installing import install_command
 from armnn.backends import BACKEND_API_VERSION, BackendEntry, BackendState, BackendVersion
 from armnn.cli.compatibility import advice, matrix
 from armnn.cli.main import main
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
 RECORDED = {
     "cores": [

@@ -17,7 +17,7 @@ from armnn.__about__ import __version__
 from armnn.cli.main import main
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api import __version__ as api_version
-from armnn_conformance import Plugin, backend_plugin, installed, write_plugin
+from fakes import Plugin, backend_plugin, installed, write_plugin
 
 GOOD = backend_plugin("Acme", distribution="a-good")
 BROKEN = backend_plugin("Broken", distribution="b-broken", source="raise SystemExit(4)\n")
@@ -349,7 +349,7 @@ DESCRIBED = backend_plugin(
     distribution="a-good",
     source="""\
 from armnn.backends import BackendContext
-from armnn_conformance import NullBackend
+from fakes import NullBackend
 
 closed = []
 
@@ -404,8 +404,7 @@ def test_a_backend_whose_hardware_is_not_there_is_a_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str, reason: str
 ) -> None:
     source = (
-        "from armnn_conformance import NullBackend\nclass backend(NullBackend):\n"
-        f"    id = 'Acme'\n    {body}\n"
+        f"from fakes import NullBackend\nclass backend(NullBackend):\n    id = 'Acme'\n    {body}\n"
     )
     with installed(tmp_path, backend_plugin("Acme", source=source), alone=True):
         document = examine(capsys, "--backends", "Acme", code=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn.cli.main import main
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
 if TYPE_CHECKING:
     import pytest

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from armnn.cli.main import main
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 # [n,4] * [4,3] plus a bias, and two activations.
 SOURCE = """\
@@ -46,7 +46,7 @@ from armnn.graph import Operator
 from armnn.backends import SUPPORTED, OptimizationViews, Substitution, Support
 from armnn.layers.convolution import Convolution2dDescriptor
 from armnn.layers.reshaping_blocks import SpaceToDepthDescriptor
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 from armnn.types import DataLayout
 
 def parse(path, *, survey=None):

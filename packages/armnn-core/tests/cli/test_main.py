@@ -19,7 +19,7 @@ from armnn.cli import main as module
 from armnn.cli.main import main, parser
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
-from armnn_conformance import backend_plugin, installed, write_plugin
+from fakes import backend_plugin, installed, write_plugin
 
 COMMANDS = ["run", "inspect", "backends", "doctor"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from armnn.cli.main import main
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 # A model is a list of operators: "Add" becomes one layer, "Swish" two, "Odd" none at all.
 PARSER_SOURCE = """\
@@ -47,7 +47,7 @@ def parse(path, *, survey=None):
 """
 BACKEND_SOURCE = """\
 from armnn.backends import SUPPORTED, Support
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 
 class backend(NullBackend):
     id = "{id}"

@@ -14,10 +14,10 @@ import armnn
 from armnn import Network, TensorInfo
 from armnn.cli.main import main
 from armnn.debugging.reducing import result
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 SOURCE = """
-from armnn_conformance.faults import FAULTS, FaultyBackend
+from fakes.faults import FAULTS, FaultyBackend
 
 leaky = next(each for each in FAULTS if each.name == "alpha x 1.01")
 backend = FaultyBackend.around("CpuRef", leaky)

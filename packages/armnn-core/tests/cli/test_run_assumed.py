@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from armnn.cli.main import main
-from armnn_conformance import Plugin, backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 # The number in the file is what height and width must be multiples of, in both inputs alike.
 SOURCE = """\

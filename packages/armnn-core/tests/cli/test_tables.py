@@ -10,7 +10,7 @@ import pytest
 
 from armnn.cli.main import main
 from armnn.cli.tables import cell_width, table_lines, wrapped
-from armnn_conformance import backend_plugin, installed
+from fakes import backend_plugin, installed
 
 WIDTHS = [40, 60, 80, 120, 200]
 COLUMNS = ["layer", "type", "multiply-adds", "why"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from armnn.cli.main import main
-from armnn_conformance import Plugin, installed
+from fakes import Plugin, installed
 
 SOURCE = """
 import os

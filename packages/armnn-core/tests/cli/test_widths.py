@@ -16,8 +16,8 @@ import pytest
 from armnn.cli import tune, varying
 from armnn.cli.main import main
 from armnn.verdicts import Trial, Verdict
-from armnn_conformance import Plugin, installed
 from armnn_conformance.card import make_card, write_card
+from fakes import Plugin, installed
 
 # Long names everywhere. Maker compiles the convolutions, Fussy refuses them at length.
 SOURCE = """\
@@ -27,7 +27,7 @@ from armnn.backends import SUPPORTED, OptimizationViews, Substitution, Support, 
 from armnn.backends.cache import Footprint
 from armnn.graph import Operator
 from armnn.layers.convolution import Convolution2dDescriptor
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 from armnn.types import DataLayout
 
 def parse(path, *, survey=None):

@@ -14,7 +14,7 @@ import armnn
 from armnn import CreationOptions, DataType, Network, OptimizerOptions, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.debugging import CompareOptions, Findings, compare
-from armnn_conformance.faults import Call, Fault, FaultyBackend
+from fakes.faults import Call, Fault, FaultyBackend
 
 CHANNELS, OUTPUTS = 16, 24
 SIGNS = np.repeat([1, -1], CHANNELS // 2)

@@ -24,8 +24,8 @@ from armnn.debugging import (
     compare,
 )
 from armnn.errors import BackendError, InvalidArgumentError, UnknownBackendError
-from armnn_conformance.fakes import SelectiveBackend
-from armnn_conformance.faults import (
+from fakes import SelectiveBackend
+from fakes.faults import (
     FAULTS,
     PAIRS,
     Call,

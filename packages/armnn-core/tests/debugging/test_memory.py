@@ -12,7 +12,7 @@ import pytest
 
 import armnn
 from armnn.debugging import CompareOptions, compare
-from armnn_conformance.faults import FAULTS, FaultyBackend
+from fakes.faults import FAULTS, FaultyBackend
 
 SIZE, LAYERS, ROWS = 384, 24, 64
 

@@ -13,12 +13,12 @@ from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.layers.convolution import Convolution2dDescriptor
 from armnn.layers.reshaping_padding import PadDescriptor
 from armnn.types import ActivationFunction
-from armnn_conformance import Plugin, installed
+from fakes import Plugin, installed
 
 # Only does Additions; Rest does all.
 SOURCE = """\
 from armnn.backends import SUPPORTED, Support
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 
 class Adder(NullBackend):
     id = "Adder"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 _SLOW = """
 from armnn_backend_ref import backend as reference
@@ -43,7 +43,7 @@ class backend(reference.RefBackend):
 
 _CRASH = """
 import os, signal
-from armnn_conformance.fakes import NullBackend
+from fakes import NullBackend
 
 from armnn.backends import Workload as Base
 

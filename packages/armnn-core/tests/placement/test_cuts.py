@@ -19,7 +19,7 @@ from armnn.placement import Trial, tune, write_verdict
 from armnn.placement.cuts import MOST_SEGMENTS, Stretch, cheapest, cut, cut_trial
 from armnn.tensor import TensorInfo
 from armnn.verdicts.files import Verdict, read_verdicts
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 _MOODY = """
 import time

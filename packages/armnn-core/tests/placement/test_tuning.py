@@ -30,7 +30,7 @@ from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn.verdicts.files import verdict_of
 from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from fakes.plugins import backend_plugin, installed
 
 
 def test_the_fastest_right_choice_wins(

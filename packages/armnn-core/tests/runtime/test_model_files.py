@@ -32,7 +32,7 @@ def parse(path):
 
 @pytest.fixture
 def model_file(tmp_path, make_backend, make_runtime):
-    from armnn_conformance.fakes.plugin_dirs import Plugin, installed
+    from fakes.plugins import Plugin, installed
 
     make_runtime(make_backend("Fake"))
     plugin = Plugin(

@@ -18,12 +18,15 @@ import numpy as np
 
 from armnn.errors import OptimizationError
 from armnn.runtime import Runtime
-from armnn.single_layer import optimized_types
 from armnn_conformance.checks.stress import frequent_switches
-from armnn_conformance.fakes import NullBackend
 from armnn_conformance.graphs._graph import Graph, GraphValue, output_name
 from armnn_conformance.operands import decode, tensor
-from armnn_conformance.running import SHARED, NonconformityError, without_advice
+from armnn_conformance.running import (
+    SHARED,
+    NonconformityError,
+    types_after_rewriting,
+    without_advice,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,7 +177,7 @@ def _loaded(
     try:
         optimized = runtime.optimize(network, backends=[backend_id], **how)
     except OptimizationError as error:
-        types = optimized_types(network, NullBackend())
+        types = types_after_rewriting(network)
         if all(node.layer in types for node in graph.nodes):
             raise NonconformityError(
                 f"{graph}: each layer alone is claimed, but not all of them together: "

@@ -21,13 +21,13 @@ from armnn.debugging.reducing.candidate import Candidate
 from armnn.debugging.reducing.judge import Judge
 from armnn.debugging.reducing.worker import Job
 from armnn.errors import BackendError, InvalidArgumentError
-from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
-from armnn_conformance.faults import FaultyBackend
+from fakes.faults import FaultyBackend
+from fakes.plugins import backend_plugin, installed
 
 SOURCE = """
 import os
 import numpy as np
-from armnn_conformance.faults import Fault, FaultyBackend
+from fakes.faults import Fault, FaultyBackend
 
 
 def rows_above_one(call):

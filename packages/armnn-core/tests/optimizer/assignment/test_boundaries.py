@@ -8,7 +8,7 @@ import numpy as np
 from armnn import Network, TensorInfo
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
 from armnn.types import MemorySource
-from armnn_conformance.fakes.device import DeviceFactory, DeviceMemory
+from fakes.backends import DeviceFactory, DeviceMemory
 
 if TYPE_CHECKING:
     import pytest

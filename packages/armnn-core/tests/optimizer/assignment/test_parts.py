@@ -12,7 +12,7 @@ import pytest
 from armnn import Network, TensorInfo
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
 from armnn.optimizer import Border, OptimizedNetwork, OptimizerOptions, Part, Report
-from armnn_conformance.fakes.device import DeviceFactory, DeviceMemory
+from fakes.backends import DeviceFactory, DeviceMemory
 
 if TYPE_CHECKING:
     from pathlib import Path

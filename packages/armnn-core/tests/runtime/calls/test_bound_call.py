@@ -13,7 +13,7 @@ from armnn import Network, TensorInfo
 from armnn.backends import SUPPORTED, Allocator, BackendContext, HostAllocator, Step, Workload
 from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError
 from armnn.graph import Aliases
-from armnn_conformance.fakes.device import DeviceBackend
+from fakes.backends import DeviceBackend
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 INFO = TensorInfo((2, 3))

@@ -21,7 +21,7 @@ from armnn.profiling import Recorder
 from armnn.runtime import FileMemory, NetworkProperties
 from armnn.types import MemorySource
 from armnn_backend_ref.backend import RefBackend
-from armnn_conformance.fakes.device import DeviceBackend
+from fakes.backends import DeviceBackend
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

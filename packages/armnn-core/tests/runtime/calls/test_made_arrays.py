@@ -10,7 +10,7 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.errors import InvalidArgumentError
-from armnn_conformance.fakes.device import DeviceBackend
+from fakes.backends import DeviceBackend
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -12,7 +12,7 @@ import pytest
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.errors import InvalidArgumentError
 from armnn.runtime import Block, Layout, MemoryValidationError, StrategyValidator
-from armnn_conformance.fakes.plugin_dirs import Plugin, backend_plugin, installed
+from fakes.plugins import Plugin, backend_plugin, installed
 
 X = np.array([1, -2, 3, 5], np.float32)
 TENSOR = 64

@@ -15,7 +15,7 @@ from armnn import DataType, Network, OptimizerOptions, TensorInfo
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.optimizer.observe import insert_debug
-from armnn_conformance.fakes.device import DeviceFactory, DeviceMemory
+from fakes.backends import DeviceFactory, DeviceMemory
 
 X = {"x": np.float32([[1, -2, 3], [-4, 5, -6]])}
 

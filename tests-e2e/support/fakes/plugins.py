@@ -62,14 +62,14 @@ def backend_plugin(
         requires: Its requirements.
         module: The module's name; made from the distribution's name if left out.
         source: The module's text, which must define ``backend``; by default a
-            :class:`~armnn_conformance.fakes.NullBackend` of that id.
+            :class:`~fakes.NullBackend` of that id.
         api_version: The Backend API version that the default text declares.
     """
     module = distribution.replace("-", "_").lower() if module is None else module
     if source is None:
         source = (
             "from armnn.backends import BackendVersion\n"
-            "from armnn_conformance.fakes import NullBackend\n"
+            "from fakes import NullBackend\n"
             "class backend(NullBackend):\n"
             f"    id = {backend_id!r}\n"
             f"    api_version = BackendVersion({api_version.major}, {api_version.minor})\n"
@@ -87,7 +87,7 @@ def write_plugin(folder: Path, plugin: Plugin) -> None:
     """Write a plug-in's modules and ``.dist-info``, as pip would."""
     stem = plugin.distribution.replace("-", "_")
     info = folder / f"{stem}-{plugin.version}.dist-info"
-    texts = {info / "METADATA": _metadata_text(plugin), info / "INSTALLER": "armnn-conformance\n"}
+    texts = {info / "METADATA": _metadata_text(plugin), info / "INSTALLER": "fakes\n"}
     texts[info / "entry_points.txt"] = _entry_points_text(plugin)
     for name, source in plugin.modules.items():
         parts = name.split(".")

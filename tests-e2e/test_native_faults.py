@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +12,10 @@ import pytest
 from armnn import CreationOptions, Network, OptimizerOptions, TensorInfo
 from armnn.debugging import CompareOptions, Findings, compare
 from armnn_backend_api import get_include
+from tools.mutants import check
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 FLAGS = ("-std=c11", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,defs")
-MUTANTS = {
-    row["what"]: row
-    for row in tomllib.loads((TOOLS / "native_mutants.toml").read_text())["mutated.c"]["mutants"]
-}
-_OWN_HEADER = re.compile(r'^#include "(mutated_\w+\.h)"\n', re.MULTILINE)
+MUTANTS = {m.what: m for m in check.read_mutants() if m.source == "mutated.c"}
 ALONE = {
     "beta is ignored": "Softmax",
     "NHWC is read as NCHW": "Pooling2d",
@@ -50,18 +43,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compiled(folder: Path, what: str) -> Path:
-    """Return a folder with the backend, faulty or right."""
-    # A fault may be in a header beside it.
-    source = _OWN_HEADER.sub(
-        lambda line: (TOOLS / line[1]).read_text(), (TOOLS / "mutated.c").read_text()
-    )
-    row: dict[str, Any] = MUTANTS.get(what, {})
-    for old, new in ((row["old"], row["new"]), *row.get("also", ())) if row else ():
-        assert source.count(old) == 1
-        source = source.replace(old, new)
+    """Return a folder with the backend, with a fault or, for "", without."""
     target = folder / str(len(list(folder.iterdir())))
     target.mkdir()
-    (target / "mutated.c").write_text(source)
+    (target / "mutated.c").write_text(
+        MUTANTS[what].applied() if what else check.SOURCES["mutated.c"].read_text()
+    )
     library = target / "Acme_MutatedNpu_backend.so"
     command = ["gcc", *FLAGS, f"-I{get_include()}", "-o", str(library), "mutated.c", "-lm"]
     subprocess.run(command, cwd=target, check=True)
