@@ -5,6 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import fakes
+from armnn.backends import ModelContext, Support
+from armnn.errors import BackendError
+from armnn.graph import Layer
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of, samples_of
 from armnn_conformance.subject import Subject
@@ -25,9 +28,9 @@ def test_the_rows_are_the_answers_of_the_backend(make_subject: MakeSubject) -> N
 
 
 def test_a_backend_that_fails_to_answer_does_not_end_the_table(make_subject: MakeSubject) -> None:
-    class FailingBackend(fakes.FailingBackend):
-        def __init__(self) -> None:
-            super().__init__(stage="supports")
+    class FailingBackend(fakes.NullBackend):
+        def supports(self, layer: Layer, model: ModelContext) -> Support:
+            raise BackendError("told to fail in supports")
 
     rows = support_rows(make_subject(FailingBackend), ["Softmax"])
     reasons = list(rows["Softmax"]["Float32"]["not_supported"].values())

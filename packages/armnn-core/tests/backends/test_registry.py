@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import logging
 import subprocess
 import sys
@@ -268,7 +269,7 @@ def test_the_order_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         outputs = [
             subprocess.run(
                 [sys.executable, "-c", code],
-                env={"PYTHONHASHSEED": seed},
+                env={"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdout=subprocess.PIPE,
                 check=True,
             ).stdout
