@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,9 @@ from armnn_conformance.subject import Subject
 from fakes.plugins import backend_plugin, installed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from armnn.backends import Backend
 
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +10,9 @@ from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 from armnn_conformance.card import cell_document, make_card, read_card, write_card
 from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PASSED = Outcome(Verdict.PASSED)
 BACKEND = {"id": "Acme", "api_version": "1.0", "distribution": "acme", "version": "2.1"}

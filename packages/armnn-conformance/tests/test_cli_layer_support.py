@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +14,9 @@ from armnn.types import DataType
 from armnn_conformance.card import make_card, write_card
 from fakes import misbehaving
 from fakes.plugins import backend_plugin, installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Install = Callable[[type], str]
 CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}

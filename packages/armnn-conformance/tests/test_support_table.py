@@ -2,17 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fakes
-from armnn.backends import ModelContext, Support
 from armnn.errors import BackendError
-from armnn.graph import Layer
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of, samples_of
 from armnn_conformance.subject import Subject
 from armnn_conformance.support_table import layers_with_kernels, legend, support_rows, table
 from fakes import misbehaving
+
+if TYPE_CHECKING:
+    from armnn.backends import ModelContext, Support
+    from armnn.graph import Layer
 
 MakeSubject = Callable[[type], Subject]
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +16,9 @@ from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS, Descriptor
 from armnn.types import ArmnnEnum
 from armnn_conformance.cases import cases_of, covered_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NOT_READ = "kept from Arm NN, the layer does not read it"
 _INTERMEDIATE = (

@@ -10,8 +10,7 @@ import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +23,9 @@ from armnn_conformance.checks.correctness import Verdict
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 from fakes import backend_plugin, installed, misbehaving
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytest_plugins = ["pytester"]
 

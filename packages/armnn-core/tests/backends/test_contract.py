@@ -10,14 +10,16 @@ import json
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import generate_contract as tool
 import pytest
 
 import armnn.backends
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 PAGE = (REPOSITORY / "docs" / "backend-api.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +19,9 @@ from armnn.backends import (
 )
 from armnn.backends.discovery import static_backends
 from fakes import backend_plugin, installed, write_plugin
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NEVER_IMPORTED = "raise AssertionError('imported')\n"
 

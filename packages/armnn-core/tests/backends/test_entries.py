@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +12,9 @@ from armnn.backends import BackendRegistry, CreationOptions
 from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
 from fakes import Plugin, backend_plugin, installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ACME = backend_plugin("Acme")
 NEVER = backend_plugin(

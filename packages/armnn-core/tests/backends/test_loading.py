@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +13,10 @@ from armnn.backends import BACKEND_API_VERSION, BackendRegistry, BackendState
 from armnn.backends.loading import LOAD_EVENT
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError
 from fakes import backend_plugin, installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 HEAD = "from armnn.backends import BackendVersion\nfrom fakes import NullBackend\n"
 ABSTRACT = (

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,9 @@ from armnn.backends import BackendRegistry, CreationOptions, Support
 from armnn.backends.selection import SkippedBackend, preferences
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from fakes import backend_plugin, installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BROKEN = "raise ImportError('libacme.so is missing')\n"
 X = np.arange(4, dtype=np.float32)

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
@@ -27,6 +25,10 @@ from armnn.errors import (
     UnknownNameError,
 )
 from fakes import NullBackend, backend_plugin, installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 X = np.arange(4, dtype=np.float32)
 THIS = "test_registration"

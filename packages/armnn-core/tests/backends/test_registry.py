@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import logging
+import os
 import subprocess
 import sys
 import weakref
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from armnn.backends import BackendRegistry, BackendState
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from fakes import Plugin, backend_plugin, installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BROKEN = "raise ImportError('libacme.so is missing')\n"
 

@@ -7,13 +7,16 @@ import os
 import struct
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from armnn.backends import BackendRegistry, BackendState, CreationOptions, selection
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from fakes import backend_plugin, installed, write_plugin
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PLUGINS = (backend_plugin("Acme"), backend_plugin("Zeta", distribution="zeta"))
 

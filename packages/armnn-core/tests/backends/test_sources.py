@@ -9,7 +9,7 @@ import re
 import sys
 import weakref
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,6 +30,9 @@ from armnn.errors import (
     UnknownBackendError,
 )
 from fakes import Plugin, backend_plugin, installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 PATH = CreationOptions(dynamic_backends_path="/opt/acme")

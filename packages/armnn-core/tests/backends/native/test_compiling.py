@@ -3,9 +3,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +15,10 @@ from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.backends.native.programs import graph
 from armnn.errors import BackendError
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)
 WEIGHTS = np.array([2, 2, 4, 8], np.float32)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +13,10 @@ from armnn.backends.native import NativeLibrary
 from armnn.errors import BackendError
 from armnn.optimizer.template import Template
 from armnn.runtime.plans.layer_contexts import LayerContexts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 Made = tuple[Any, NativeLibrary]
 

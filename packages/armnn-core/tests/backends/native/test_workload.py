@@ -7,9 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -29,6 +28,9 @@ from armnn.errors import (
     ResourceExhaustedError,
 )
 from armnn.profiling import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 INFO = TensorInfo((4,))
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)

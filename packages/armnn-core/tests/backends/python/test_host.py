@@ -4,10 +4,9 @@ from __future__ import annotations
 import dataclasses
 import gc
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +16,9 @@ from armnn.backends import ArrayHandle, ModelContext, Support
 from armnn.backends.ffi.constants import constants
 from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
 from armnn.errors import BackendError, ExecutionError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 X = np.array([[1.0, -2.0], [3.5, 0.25]], np.float32)
 INFO = TensorInfo((2, 2))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import gc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,8 @@ from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.errors import BackendError, OptimizationError, ResourceExhaustedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from armnn.optimizer import OptimizedNetwork
 
 INFO = TensorInfo((4,))

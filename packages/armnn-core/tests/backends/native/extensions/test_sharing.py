@@ -10,8 +10,8 @@ import ctypes
 import gc
 import mmap
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,6 +20,9 @@ from armnn import Network, TensorInfo
 from armnn.backends import SHARED_MEMORY, ArrayHandle, ModelContext, SharedBuffer, SharedMemory
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.errors import ClosedError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 PAGE = mmap.PAGESIZE
 INFO = TensorInfo((4,))

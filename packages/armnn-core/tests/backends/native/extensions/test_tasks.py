@@ -10,9 +10,7 @@ import ctypes
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -34,6 +32,10 @@ from armnn.errors import (
     ExecutionError,
     InvalidArgumentError,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 X, Y = np.array([1.5, -2.0], np.float32), np.array([0.25, 4.0], np.float32)
 SUM = [1.75, 2.0]

@@ -6,9 +6,8 @@ import json
 import logging
 import pickle
 import struct
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -22,6 +21,9 @@ from armnn.profiling import Recorder
 from armnn.storage.container import pack, unpack
 from armnn.storage.file_block import FileBlock
 from armnn.storage.folder import SUFFIX, CacheFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)
 INFO = TensorInfo((4,))
