@@ -15,12 +15,11 @@ from packaging.requirements import Requirement
 
 sys.path.insert(0, str(Path(__file__).parent))  # the command nox looks for no modules here
 from tools.release.session_wheels import (
-    DEMO_ONLY,
+    ALL_LEVELS,
     DIST,
     PACKAGES,
     PROJECT,
     build_changed,
-    folder_for_demo,
     install_wheels,
     ours,
 )
@@ -31,7 +30,6 @@ nox.options.sessions = [
     "lint",
     "types",
     "docs",
-    "neon_emulated(sample)",
     "e2e",
     "tests",
     "compat",
@@ -58,6 +56,7 @@ MORE = [
 ]
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2", "--dist=loadgroup"]
+NATIVE = {"ARMNN_CPUACC_LEVELS": "native"}
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FAKES = str(Path("tests-e2e/support").absolute())
 COMPAT = nox.project.load_toml("compat.toml")
@@ -230,11 +229,25 @@ def cpuacc_sanitized(session: nox.Session) -> None:
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build_all_levels"], default=False)
+def cpuacc_levels(session: nox.Session) -> None:
+    """Run CpuAcc's tests at every level of this processor."""
+    named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
+    install_wheels(session, "armnn-backend-neon", *named, group="test", all_levels=True)
+    tests = ("packages/armnn-backend-neon/tests", *WORKERS)
+    session.run("pytest", *tests, *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build_all_levels"], default=False)
 def cpuacc_kit(session: nox.Session) -> None:
     """Run the kit on CpuAcc's levels with 1-3 threads."""
     install_wheels(
-        session, "armnn-backend-neon", "armnn-backend-ref", "armnn-conformance", group="test"
+        session,
+        "armnn-backend-neon",
+        "armnn-backend-ref",
+        "armnn-conformance",
+        group="test",
+        all_levels=True,
     )
     script = "packages/armnn-backend-neon/tools/cpuacc_kit.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -251,23 +264,29 @@ def cpuacc_emulated(session: nox.Session, level: str) -> None:
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build_all_levels"], default=False)
 def cpuacc_models(session: nox.Session) -> None:
     """Compare CpuAcc with CpuRef on the public models."""
-    install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="models")
+    install_wheels(
+        session,
+        "armnn-core[onnx,ref,tflite]",
+        "armnn-backend-neon",
+        group="models",
+        all_levels=True,
+    )
     script = "tools/models/backend_agreement.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build_all_levels"], default=False)
 def cpuacc_random(session: nox.Session) -> None:
     """Compare CpuAcc's levels with CpuRef on random networks."""
-    install_wheels(session, "armnn-backend-neon", "armnn-backend-ref")
+    install_wheels(session, "armnn-backend-neon", "armnn-backend-ref", all_levels=True)
     script = "packages/armnn-backend-neon/tools/cpuacc_random.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"])
+@nox.session(requires=["build"], default=False)
 @nox.parametrize("part", [nox.param(part, id=part) for part in ("sample", "kernels", "kit")])
 def neon_emulated(session: nox.Session, part: str) -> None:
     """Run CpuAcc's tests or the kit on an emulated Arm."""
@@ -360,10 +379,10 @@ def models(session: nox.Session) -> None:
     _run(session, "tools/models/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build_all_levels"], default=False)
 def wrong_layers(session: nox.Session) -> None:
     """Compare every layer of the public models with CpuRef."""
-    install_wheels(session, EVERYTHING, "armnn-backend-openvino", group="models")
+    install_wheels(session, EVERYTHING, "armnn-backend-openvino", group="models", all_levels=True)
     for backends in (["CpuAcc,CpuRef"], ["CpuAcc,CpuRef", "--fast-math"], ["OpenVino,CpuRef"]):
         script = "tools/models/wrong_layers.py"
         _run(session, script, "--backends", *backends, *session.posargs, env=ONE_THREAD_EACH)
@@ -391,10 +410,10 @@ def published_bugs(session: nox.Session) -> None:
     _run(session, "tools/faults/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
-@nox.session(requires=["build"], default=False, allow_parallel=False)
+@nox.session(requires=["build_all_levels"], default=False, allow_parallel=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the budgets."""
-    install_wheels(session, EVERYTHING, "armnn-conformance")
+    install_wheels(session, EVERYTHING, "armnn-conformance", all_levels=True)
     session.install("onnxruntime")
     names = ("resnet50", "page_orientation", "text_direction")
     fetch = _run(session, "tools/models/fetch.py", *names, silent=True)
@@ -405,10 +424,12 @@ def bench(session: nox.Session) -> None:
     _run(session, "benchmarks/budgets.py", *arguments, env=environment)
 
 
-@nox.session(requires=["build"], default=False, allow_parallel=False)
+@nox.session(requires=["build_all_levels"], default=False, allow_parallel=False)
 def speed(session: nox.Session) -> None:
     """Measure CpuAcc beside its peers; write this CPU's speed page."""
-    install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
+    install_wheels(
+        session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed", all_levels=True
+    )
     _run(session, "benchmarks/models/speed.py", *session.posargs)
     if not session.posargs:  # which renew a part, or name the CPU otherwise
         _run(session, "benchmarks/models/busy.py")
@@ -416,15 +437,20 @@ def speed(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
-    """Build the distributions whose files have changed into dist/."""
-    build_changed(session, PACKAGES, DIST, env={"CXXFLAGS": "-Werror"})  # users' g++ may warn
+    """Build the distributions that changed, with CpuAcc for this processor."""
+    build_changed(session, PACKAGES, env={**NATIVE, "CXXFLAGS": "-Werror"})  # users' g++ may warn
+
+
+@nox.session(requires=["build"], default=False)
+def build_all_levels(session: nox.Session) -> None:
+    """Build CpuAcc for every processor of this machine's kind."""
+    build_changed(session, ["armnn-backend-neon"], ALL_LEVELS, archives=False)
 
 
 @nox.session(default=False)
 def build_for_demo(session: nox.Session) -> None:
-    """Build the demo's wheels, with CpuAcc for this processor alone."""
-    packages = [each for each in ours(*FOR_DEMO) if folder_for_demo(each) == DEMO_ONLY]
-    build_changed(session, packages, DEMO_ONLY, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"})
+    """Build the demo's wheels."""
+    build_changed(session, ours(*FOR_DEMO), archives=False, env=NATIVE)
 
 
 @nox.session(default=False)
@@ -453,7 +479,7 @@ def reproducible(session: nox.Session) -> None:
     _run(session, "tools/release/reproduce.py", *session.posargs)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build_all_levels"], default=False)
 def wheelhouse(session: nox.Session) -> None:
     """Put all wheels for x86-64 and aarch64 into dist/wheelhouse."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
@@ -494,7 +520,7 @@ def demo(session: nox.Session) -> None:
     # Most of what is installed is never imported, so compiling it in advance takes longer. A false
     # value says so: pip's manual, "Configuration", on options that begin with no.
     session.env["PIP_NO_COMPILE"] = "0"
-    install_wheels(session, *FOR_DEMO, group="demo", folder_of=folder_for_demo)
+    install_wheels(session, *FOR_DEMO, group="demo")
     _install_programs(session, "rapidocr")
     session.run("python", "examples/read_photograph.py", "examples/receipt.jpg")
     fetch = _run(session, "tools/models/fetch.py", "page_orientation", silent=True)

@@ -132,9 +132,7 @@ def test_an_incomplete_wheel_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_wheel_for_some_processors_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_wheel(tmp_path, GOOD_WHEEL, "1.0+avx2")
-    (problem,) = check_distributions.wheel_problems(path)
-    assert problem == f"{path.name} has kernels for avx2 only, expected a wheel for all processors."
+    write_wheel(tmp_path, GOOD_WHEEL, "1.0+avx2")
     monkeypatch.setattr(wheelhouse, "DIST", tmp_path)
     monkeypatch.setattr(wheelhouse, "PACKAGES", tmp_path / "packages")
     (tmp_path / "packages/toy").mkdir(parents=True)

@@ -12,8 +12,6 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from packaging.utils import parse_wheel_filename
-
 PYTEST_PLUGIN = PurePosixPath("armnn_conformance_options.py")
 """The one module beside a package: pytest imports it at every start, so it must not import ours."""
 
@@ -57,18 +55,7 @@ def wheel_problems(path: Path) -> list[str]:
     if len(packages) != 1:
         problems.append(f"holds {packages!r}, expected one package")
     problems += _missing(names, {"py.typed", "__about__.py", "LICENSE", "METADATA"})
-    if levels := levels_of_wheel(path):
-        problems.append(f"has kernels for {levels} only, expected a wheel for all processors")
     return [f"{path.name} {problem}." for problem in problems]
-
-
-def levels_of_wheel(path: Path) -> str | None:
-    """Return a partial wheel's levels, from its local version.
-
-    They are instruction-set levels.
-    """
-    _, version, _, _ = parse_wheel_filename(path.name)
-    return version.local
 
 
 def sdist_problems(path: Path) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import nox
@@ -16,8 +16,11 @@ PACKAGES = {
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
 DIST = Path("dist")
-# Wheels without source distributions, CpuAcc's for one instruction-set level.
-DEMO_ONLY = DIST / "demo"
+"""All distributions, CpuAcc's wheel for the best level of this processor."""
+ALL_LEVELS = DIST / "all-levels"
+"""CpuAcc's wheel for every processor of this machine's kind."""
+SUFFIXES = {"--wheel": ".whl", "--sdist": ".tar.gz"}
+"""The kinds of file, by the option of build that makes each."""
 # What building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 
@@ -25,34 +28,40 @@ NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 def build_changed(
     session: nox.Session,
     packages: Iterable[str],
-    folder: Path,
-    *options: str,
+    folder: Path = DIST,
+    *,
+    archives: bool = True,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Build the changed distributions into a folder."""
-    changed = [package for package in packages if not _is_built(package, folder)]
-    if not changed:
+    """Build wheels, and source archives if wanted, of the distributions that changed."""
+    missing = {package: _missing(package, folder, archives=archives) for package in packages}
+    if not any(missing.values()):
         session.log(f"All distributions in {folder}/ are up to date.")
         return
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    for package in changed:
-        for old in folder.glob(f"{_file_stem(package)}-*"):
-            old.unlink()
+    for package, kinds in missing.items():
+        if not kinds:
+            continue
+        for kind in kinds:
+            for old in folder.glob(f"{_file_stem(package)}-*{SUFFIXES[kind]}"):
+                old.unlink()
+        # Asked for neither kind, build makes the wheel from the archive.
+        options = kinds if len(kinds) == 1 else []
         arguments = ("--no-isolation", *options, "--outdir", str(folder))
         session.run("python", "-m", "build", *arguments, f"packages/{package}", env=env)
-        _stamp(package, folder).write_text(_digest(package))
+        for kind in kinds:
+            _stamp(package, folder, kind).write_text(_digest(package))
 
 
 def install_wheels(
     session: nox.Session,
     *requirements: str,
     group: str | None = None,
-    folder_of: Callable[[str], Path] | None = None,
+    all_levels: bool = False,
 ) -> None:
     """Install requirements: ours from dist/, others from the index."""
     named = ours(*requirements)
-    folders = {package: folder_of(package) if folder_of else DIST for package in named}
-    wheels = [wheel for package, folder in folders.items() for wheel in _wheels(package, folder)]
+    wheels = [wheel for package in named for wheel in _wheels(package, all_levels=all_levels)]
     paths = [str(wheel) for wheel in wheels]
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     if any(_is_installed(session, package) for package in named):
@@ -66,11 +75,6 @@ def _is_installed(session: nox.Session, package: str) -> bool:
     """Return whether a session's environment has a distribution."""
     site_packages = f"lib/python*/site-packages/{_file_stem(package)}-*.dist-info"
     return any(Path(session.virtualenv.location).glob(site_packages))
-
-
-def folder_for_demo(package: str) -> Path:
-    """Return the folder of the wheel that the demo installs."""
-    return DIST if _is_built(package, DIST) else DEMO_ONLY
 
 
 def ours(*requirements: str) -> list[str]:
@@ -93,20 +97,26 @@ def _file_stem(package: str) -> str:
     return package.replace("-", "_")
 
 
-def _wheels(package: str, folder: Path) -> list[Path]:
-    return list(folder.glob(f"{_file_stem(package)}-*.whl"))
+def _wheels(package: str, *, all_levels: bool) -> list[Path]:
+    pattern = f"{_file_stem(package)}-*{SUFFIXES['--wheel']}"
+    return [*(ALL_LEVELS.glob(pattern) if all_levels else ())] or [*DIST.glob(pattern)]
 
 
-def _stamp(package: str, folder: Path) -> Path:
-    """Return the file with the built sources' digest."""
-    return folder / f"{package}.sha256"
+def _stamp(package: str, folder: Path, kind: str) -> Path:
+    """Return the file with the digest of the sources that were built."""
+    return folder / f"{package}{kind}.sha256"
 
 
-def _is_built(package: str, folder: Path) -> bool:
-    """Return whether a folder has a distribution's current wheel."""
-    stamp = _stamp(package, folder)
-    has_wheel = stamp.exists() and _wheels(package, folder)
-    return bool(has_wheel) and stamp.read_text() == _digest(package)
+def _missing(package: str, folder: Path, *, archives: bool) -> list[str]:
+    """Return the options of build for the kinds of file that are not there or not current."""
+    wanted = [*(["--sdist"] if archives else []), "--wheel"]
+    return [kind for kind in wanted if not _is_built(package, folder, kind)]
+
+
+def _is_built(package: str, folder: Path, kind: str) -> bool:
+    stamp = _stamp(package, folder, kind)
+    is_there = any(folder.glob(f"{_file_stem(package)}-*{SUFFIXES[kind]}"))
+    return is_there and stamp.exists() and stamp.read_text() == _digest(package)
 
 
 def _digest(package: str) -> str:

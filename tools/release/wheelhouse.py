@@ -5,9 +5,11 @@ pip installs from it without a compiler and an index.
 
     python -m tools.release.wheelhouse [--folder dist/wheelhouse] [--this-machine-only]
 
-The wheels are those of dist/, which nox builds, and that of CpuAcc for aarch64, which Debian's
-cross-compiler makes; ``--this-machine-only`` leaves it out. What they need of others is named in a
-file of requirements: pip takes these from an index, and ours never.
+The wheels are those of dist/, which nox builds, that of CpuAcc for all x86-64 processors in
+dist/all-levels/, and that for aarch64, which Debian's cross-compiler makes. With
+``--this-machine-only`` CpuAcc's wheel is that of dist/, which may be for this processor alone.
+What they need of others is named in a file of requirements: pip takes these from an index, and ours
+never.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import parse_wheel_filename
 
 from tools import ROOT
-from tools.release.check_distributions import levels_of_wheel
 
 DIST = ROOT / "dist"
 FOLDER = DIST / "wheelhouse"
@@ -37,7 +39,9 @@ EXTRAS = ("cpu", "dynamic", "image")
 """What the requirements are for: all that the core can ask for, but a test runner."""
 
 
-def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
+def fill(
+    folder: Path, more_wheels: Iterable[Path] = (), *, this_machine_only: bool = False
+) -> None:
     """Make the folder anew, of dist/'s wheels and more.
 
     Raises:
@@ -46,14 +50,16 @@ def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
     """
     for project in sorted(PACKAGES.glob("*/pyproject.toml")):
         name = project.parent.name
-        wheels = list(DIST.glob(f"{name.replace('-', '_')}-*.whl"))
+        pattern = f"{name.replace('-', '_')}-*.whl"
+        all_levels = [] if this_machine_only else list((DIST / "all-levels").glob(pattern))
+        wheels = all_levels or list(DIST.glob(pattern))
         if not wheels:
             raise FileNotFoundError(f"{DIST} has no wheel of {name}: run ./nox -s build")
         for wheel in wheels:
-            if levels := levels_of_wheel(wheel):
+            if not this_machine_only and (levels := levels_of_wheel(wheel)):
                 raise ValueError(
                     f"{wheel} has kernels for {levels} only, expected a wheel for all processors: "
-                    "remove it and run ./nox -s build"
+                    "run ./nox -s build_all_levels"
                 )
         more_wheels = [*wheels, *more_wheels]
     shutil.rmtree(folder, ignore_errors=True)
@@ -62,6 +68,15 @@ def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
         shutil.copy2(wheel, folder)
     requirements = sorted(set(others_needed("armnn-core", EXTRAS)))
     folder.joinpath("requirements.txt").write_text("\n".join(requirements) + "\n")
+
+
+def levels_of_wheel(path: Path) -> str | None:
+    """Return a partial wheel's levels, from its local version.
+
+    They are instruction-set levels.
+    """
+    _, version, _, _ = parse_wheel_filename(path.name)
+    return version.local
 
 
 def others_needed(name: str, extras: Iterable[str] = ()) -> Iterator[str]:
@@ -102,7 +117,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if platform.machine() == "x86_64" and not arguments.this_machine_only:
             subprocess.run([sys.executable, ARM_WHEEL, folder], check=True)
-        fill(arguments.folder, Path(folder).glob("*.whl"))
+        more = Path(folder).glob("*.whl")
+        fill(arguments.folder, more, this_machine_only=arguments.this_machine_only)
     for path in sorted(arguments.folder.iterdir()):
         print(path.name)
     print("\nInstall from it on a machine without a compiler:\n")
