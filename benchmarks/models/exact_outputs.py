@@ -18,7 +18,7 @@ from armnn import DataType, Network, TensorInfo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.graph import Layer, LayerGraph, Value
+    from armnn.graph import Layer, Value
 
 
 def exact_outputs(path: Path, feed: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]] | None:
@@ -48,7 +48,7 @@ def exact_outputs(path: Path, feed: Mapping[str, NDArray[Any]]) -> list[NDArray[
         return list(model.run(wide).values())
 
 
-def in_float64(network: LayerGraph) -> Network:
+def in_float64(network: Network) -> Network:
     """Return a copy whose floats have 64 bits."""
     copy = Network(network.name, network.metadata)
     copies: dict[Value, Value] = {}

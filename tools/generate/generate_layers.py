@@ -55,10 +55,8 @@ def _up_to_date(path: Path, text: str, check: bool) -> bool:
 def generated_files() -> Iterator[tuple[Path, str]]:
     """Yield each generated file with its text."""
     table = load_table()
-    yield CORE / "layers" / "_modules.py", layer_modules(table.LAYERS.values())
     yield CORE / "layers" / "_types.py", layer_types(table.LAYERS.values())
-    for name, text in layer_builders.builders(table.LAYERS.values()).items():
-        yield CORE / "graph" / "_builders" / f"{name}.py", HEADER + text
+    yield CORE / "graph" / "_builders.py", HEADER + layer_builders.builders(table.LAYERS.values())
     yield ROOT / "docs" / "layers.md", layers_page.documentation(table)
     taken = re.findall(r"\bARMNN_\w+", (INCLUDE / "backend.h").read_text(encoding="utf-8"))
     yield INCLUDE / "layers.h", layers_header.header(table.LAYERS.values(), documented, taken)
@@ -72,26 +70,11 @@ def load_table() -> Any:
     types_file = CORE / "layers" / "_types.py"
     if not types_file.exists():
         types_file.write_text("class LayerType: pass\n", encoding="utf-8")
-    modules_file = CORE / "layers" / "_modules.py"
-    if not modules_file.exists():
-        modules_file.write_text("MODULE_OF = {}\n", encoding="utf-8")
     if "armnn" not in sys.modules:
         package = types.ModuleType("armnn")
         package.__path__ = [str(CORE)]
         sys.modules["armnn"] = package
-    table = importlib.import_module("armnn.layers")
-    for path in sorted((CORE / "layers").glob("[a-z]*.py")):  # _modules.py may lack some
-        importlib.import_module(f"armnn.layers.{path.stem}")
-    return table
-
-
-def layer_modules(specs: Iterable[Any]) -> str:
-    """Return the module of the layer types' modules."""
-    rows = "\n".join(f'    "{spec.name}": "{layer_builders.module_of(spec)}",' for spec in specs)
-    return (
-        f'{HEADER}"""The module that declares each layer type."""\n\n'
-        f"from __future__ import annotations\n\nMODULE_OF = {{\n{rows}\n}}\n"
-    )
+    return importlib.import_module("armnn.layers")
 
 
 def layer_types(specs: Iterable[Any]) -> str:

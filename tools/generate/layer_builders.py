@@ -8,7 +8,7 @@ import json
 import re
 import textwrap
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from tools.generate import layers_header
@@ -18,7 +18,26 @@ WIDTH = 100
 HAND_WRITTEN = ("Input", "Output", "Constant")
 """Layers whose builders take something else than inputs and parameters."""
 
-DOCSTRING = '''\
+HEAD = '''\
+"""One typed method per layer type; Network inherits them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+{imports}
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph.layer import Layer, Value
+    from armnn.layers import Descriptor, LayerType, RequestedLike
+
+Operand: TypeAlias = "Value | NDArray[Any]"
+
+
+class LayerBuilders:
     """The ``add_<layer>`` methods of a network.
 
     Inputs are values of the network, or arrays, which become constants. An input named
@@ -27,76 +46,35 @@ DOCSTRING = '''\
     parameter is of another kind or outside of its range, or the name is taken. A member
     of an enumeration may be given by its name or number.
     """
+
+    @abstractmethod
+    def add(
+        self,
+        layer_type: LayerType | str | int,
+        inputs: Sequence[Operand | None] = ...,
+        descriptor: Descriptor | None = ...,
+        *,
+        name: str | None = ...,
+        outputs: Sequence[RequestedLike] | None = ...,
+    ) -> Layer:
+        """Add a layer of any type."""
+
 '''
 
 VOWEL_SOUND = re.compile(r"[AEIO]|Un(?!i)|L(?:2|stm)")
 """Names of layers that one speaks with "an"."""
 
 
-def builders(specs: Iterable[Any]) -> dict[str, str]:
-    """Return the mixin's modules, one per module of layers.
-
-    ``__init__`` has the mixin, which imports one of them when one of its methods is first used.
-    """
-    parts: dict[str, list[Any]] = {}
-    for spec in specs:
-        if spec.name not in HAND_WRITTEN:
-            parts.setdefault(module_of(spec), []).append(spec)
-    modules = {part: _part(part, specs) for part, specs in parts.items()}
-    return {"__init__": _mixin(parts), **modules}
-
-
-def module_of(spec: Any) -> str:
-    """Return the module that declares a layer type, without package."""
-    return str(spec.descriptor.__module__.rpartition(".")[2])
-
-
-def _mixin(parts: Mapping[str, list[Any]]) -> str:
-    imports = "".join(
-        f"    from armnn.graph._builders import {part} as _{part}\n" for part in sorted(parts)
-    )
-    bases = "".join(f"        _{part}.LayerBuilders,\n" for part in parts)
-    methods = "".join(
-        f'        {method_name(spec.name)} = MethodOnDemand("{spec.descriptor.__module__}")\n'
-        for specs in parts.values()
-        for spec in specs
-    ).replace("armnn.layers.", "armnn.graph._builders.")
-    docstring = textwrap.indent(textwrap.dedent(DOCSTRING), "        ")
-    return (
-        '"""One typed method per layer type; Network inherits them."""\n\n'
-        "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
-        "from armnn.graph._on_demand import MethodOnDemand\n\n"
-        f"if TYPE_CHECKING:\n{imports}\n"
-        f"    class LayerBuilders(\n{bases}    ):\n{docstring}\n"
-        f"else:\n\n    class LayerBuilders:\n{docstring}\n{methods}"
-    )
-
-
-def _part(part: str, specs: list[Any]) -> str:
-    body = "\n".join(_builder(spec) for spec in specs)
-    modules: dict[str, set[str]] = {}
-    if any(spec.is_variadic for spec in specs):
-        modules["armnn.graph._operands"] = {"operands"}
+def builders(specs: Iterable[Any]) -> str:
+    """Return the module of the mixin with one method per layer type."""
+    specs = [spec for spec in specs if spec.name not in HAND_WRITTEN]
+    modules: dict[str, set[str]] = {"armnn.graph._operands": {"operands"}}
     for spec in specs:
         for kind in (spec.descriptor, *_enumerations(spec.descriptor)):
             modules.setdefault(kind.__module__, set()).add(kind.__name__)
-    imports = [_import(module, sorted(modules[module])) for module in sorted(modules)]
-    abstract = "    from collections.abc import Sequence\n" if "Sequence[" in body else ""
-    return (
-        f'"""The builders of the layers in {part!r}."""\n\n'
-        "from __future__ import annotations\n\n"
-        "from typing import TYPE_CHECKING, Any\n\n"
-        + "".join(imports)
-        + f"\nif TYPE_CHECKING:\n{abstract}    from typing import TypeAlias\n\n"
-        "    from numpy.typing import NDArray\n\n"
-        "    from armnn.graph._adding import Adding\n"
-        "    from armnn.graph.layer import Value\n"
-        "    from armnn.layers import RequestedLike\n\n"
-        "    Operand: TypeAlias = Value | NDArray[Any]\n"
-        "else:\n    Adding = object\n\n\n"
-        "class LayerBuilders(Adding):\n"
-        f'    """The ``add_<layer>`` methods of these layers."""\n\n{body}'
-    )
+    imports = "".join(_import(module, sorted(modules[module])) for module in sorted(modules))
+    methods = "\n".join(map(_builder, specs))
+    return HEAD.replace("{imports}", imports) + methods
 
 
 def _import(module: str, names: list[str]) -> str:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import operator
-import pickle
 import subprocess
 import sys
 from importlib.metadata import requires, version
@@ -129,37 +127,6 @@ def test_the_distribution_needs_nothing_but_python() -> None:
     assert run.stdout.strip() == "{'armnn_backend_api'}"
 
 
-@dataclasses.dataclass(frozen=True, order=True, slots=True)
-class Standard:
-    """A version as ``dataclasses`` would make it."""
-
-    major: int
-    minor: int
-
-
-@given(NUMBERS, NUMBERS, st.integers(0, 1), st.integers(0, 1))
-def test_a_version_behaves_as_a_frozen_data_class(
-    major: int, minor: int, more: int, further: int
-) -> None:
-    def seen(kind: type[Any]) -> list[Any]:
-        one, other = kind(major, minor=minor), kind(min(major + more, 7), minor + further)
-        return [
-            repr(one).partition("(")[2],
-            (one == other, one != other, one < other, one <= other, one > other, one >= other),
-            (one == (major, minor), hash(one), one in {one}),
-            dataclasses.astuple(one),
-            dataclasses.asdict(other),
-            dataclasses.asdict(dataclasses.replace(one, minor=3)),
-            [(each.name, each.type, each.init) for each in dataclasses.fields(kind)],
-            kind.__dataclass_params__.frozen,
-            (kind.__match_args__, kind.__slots__),
-            [dataclasses.astuple(pickle.loads(pickle.dumps(one, n))) for n in range(2, 6)],
-            dataclasses.astuple(copy.deepcopy(other)),
-        ]
-
-    assert seen(BackendVersion) == seen(Standard)
-
-
 def test_a_version_is_compared_with_versions_only() -> None:
     version: Any = BackendVersion(1, 2)
     for compare in (operator.lt, operator.le, operator.gt, operator.ge):
@@ -167,8 +134,3 @@ def test_a_version_is_compared_with_versions_only() -> None:
             compare(version, (1, 2))
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'minor'"):
         del version.minor
-
-
-def test_the_version_does_not_import_dataclasses() -> None:
-    code = "import sys, armnn_backend_api; assert 'dataclasses' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,7 +17,7 @@ from armnn.graph import Network
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo, info_of
 from armnn_backend_ref.backend import RefBackend
-from armnn_backend_ref.ops import operation_of
+from armnn_backend_ref.ops import OPS
 
 if TYPE_CHECKING:
     from armnn.layers import Descriptor, Requested
@@ -80,7 +80,7 @@ def run_layer() -> RunLayer:
 def _compute(descriptor: Descriptor, *inputs: Any, outputs: tuple[TensorInfo, ...] = ()) -> Any:
     """Call a descriptor's operation on real values, as workloads do."""
     name = next(name for name, spec in LAYERS.items() if spec.descriptor is type(descriptor))
-    op = operation_of(name)
+    op = OPS[name]
     first = (descriptor, outputs) if op.typed else (descriptor,)
     with np.errstate(all="ignore"):
         return op.function(*first, *inputs)

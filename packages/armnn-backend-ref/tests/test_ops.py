@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from armnn.layers import LAYERS, infer_outputs
 from armnn.tensor import info_of
 from armnn.types import GridPadding, ResizeMethod, SequenceDirection
-from armnn_backend_ref.ops import operation_of
+from armnn_backend_ref.ops import OPS
 
 Array = NDArray[Any]
 Case = tuple[list[Array | None], dict[str, Any]]
@@ -277,9 +277,9 @@ def test_a_result_has_the_shape_that_is_inferred(name: str, data: st.DataObject)
     given_values = list(operands)
     if not spec.is_variadic:
         given_values += [None] * (sum(s.fills is None for s in spec.inputs) - len(operands))
-    first = (descriptor, outputs) if operation_of(name).typed else (descriptor,)
+    first = (descriptor, outputs) if OPS[name].typed else (descriptor,)
     with np.errstate(all="ignore"):
-        results = operation_of(name).function(*first, *given_values)
+        results = OPS[name].function(*first, *given_values)
     results = results if isinstance(results, tuple) else (results,)
     for result, info in zip(results, outputs, strict=True):
         assert info.shape is not None

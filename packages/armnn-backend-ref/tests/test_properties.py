@@ -21,7 +21,7 @@ from armnn.layers.reshaping import (
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_backend_ref.ops import operation_of
+from armnn_backend_ref.ops import OPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,9 +36,9 @@ def numbered(shape: list[int]) -> NDArray[Any]:
 @given(SIZES, st.permutations(range(3)))
 def test_a_transpose_is_undone_by_its_inverse(shape: list[int], order: list[int]) -> None:
     x = numbered(shape)
-    turned = operation_of("Transpose").function(TransposeDescriptor(dim_mappings=tuple(order)), x)
+    turned = OPS["Transpose"].function(TransposeDescriptor(dim_mappings=tuple(order)), x)
     inverse = TransposeDescriptor(dim_mappings=tuple(map(order.index, range(3))))
-    np.testing.assert_array_equal(operation_of("Transpose").function(inverse, turned), x)
+    np.testing.assert_array_equal(OPS["Transpose"].function(inverse, turned), x)
 
 
 @given(SIZES, st.integers(1, 3), st.integers(1, 3))
@@ -48,17 +48,17 @@ def test_space_moved_into_the_batch_comes_back(shape: list[int], rows: int, colu
     pads = ((1, -(h + 1) % rows), (0, -w % columns))
     there = SpaceToBatchNdDescriptor(block_shape=(rows, columns), pad_list=pads)
     back = BatchToSpaceNdDescriptor(block_shape=(rows, columns), crops=pads)
-    batch = operation_of("SpaceToBatchNd").function(there, x)
-    np.testing.assert_array_equal(operation_of("BatchToSpaceNd").function(back, batch), x)
+    batch = OPS["SpaceToBatchNd"].function(there, x)
+    np.testing.assert_array_equal(OPS["BatchToSpaceNd"].function(back, batch), x)
 
 
 @given(SIZES, st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=3))
 def test_a_slice_takes_back_what_a_pad_added(shape: list[int], pads: list[tuple[int, int]]) -> None:
     x = numbered(shape)
-    padded = operation_of("Pad").function(PadDescriptor(pad_list=tuple(pads), pad_value=-1.0), x)
+    padded = OPS["Pad"].function(PadDescriptor(pad_list=tuple(pads), pad_value=-1.0), x)
     begin = tuple(before for before, _ in pads)
     back = SliceDescriptor(begin=begin, size=tuple(shape))
-    np.testing.assert_array_equal(operation_of("Slice").function(back, padded), x)
+    np.testing.assert_array_equal(OPS["Slice"].function(back, padded), x)
 
 
 @given(SIZES, st.integers(-3, 2), st.data())
@@ -68,18 +68,16 @@ def test_joining_the_parts_of_a_split_gives_the_whole(
     x = numbered(shape)
     first = data.draw(st.integers(0, shape[axis]))
     sizes = (first, shape[axis] - first)
-    parts = operation_of("Splitter").function(SplitterDescriptor(axis=axis, sizes=sizes), x)
-    np.testing.assert_array_equal(
-        operation_of("Concat").function(ConcatDescriptor(axis=axis), *parts), x
-    )
+    parts = OPS["Splitter"].function(SplitterDescriptor(axis=axis, sizes=sizes), x)
+    np.testing.assert_array_equal(OPS["Concat"].function(ConcatDescriptor(axis=axis), *parts), x)
 
 
 @given(SIZES, st.permutations(range(3)))
 def test_a_permutation_is_the_transpose_by_its_inverse(shape: list[int], order: list[int]) -> None:
     x = numbered(shape)
-    moved = operation_of("Permute").function(PermuteDescriptor(dim_mappings=tuple(order)), x)
+    moved = OPS["Permute"].function(PermuteDescriptor(dim_mappings=tuple(order)), x)
     inverse = TransposeDescriptor(dim_mappings=tuple(map(order.index, range(3))))
-    np.testing.assert_array_equal(moved, operation_of("Transpose").function(inverse, x))
+    np.testing.assert_array_equal(moved, OPS["Transpose"].function(inverse, x))
 
 
 QUANTIZED = [DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16]

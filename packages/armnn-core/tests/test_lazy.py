@@ -17,7 +17,6 @@ LAZY = [
     "armnn.backends",
     "armnn.backends.native",
     "armnn.graph",
-    "armnn.layers",
     "armnn.optimizer",
     "armnn.parsing.flatbuffers",
     "armnn.processes",
@@ -57,7 +56,7 @@ def test_the_names_are_those_that_type_checkers_see(package: str) -> None:
 @pytest.mark.parametrize("package", LAZY)
 def test_every_public_name_is_there_and_listed(package: str) -> None:
     module = import_module(package)
-    assert set(module.__all__) - {"FAMILIES"} <= set(dir(module))
+    assert set(module.__all__) <= set(dir(module))
     assert all(hasattr(module, name) for name in module.__all__)
 
 
@@ -82,10 +81,3 @@ def test_importing_armnn_imports_little_and_not_numpy() -> None:
 
 def test_a_module_is_found_without_an_import_of_its_own() -> None:
     assert "armnn.layers.pooling" in loaded_by("import armnn; armnn.layers.pooling")
-
-
-def test_a_layer_type_imports_its_family_only() -> None:
-    code = "from armnn.layers import LAYERS; assert LAYERS['Softmax'].number == 52"
-    families = {name for name in loaded_by(code) if name.startswith("armnn.layers.")}
-    assert "armnn.layers.activation" in families or "armnn.layers.normalization" in families
-    assert len([name for name in families if "._" not in name]) <= 3

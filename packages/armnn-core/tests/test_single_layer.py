@@ -10,7 +10,7 @@ from armnn.backends import BackendVersion, ModelContext
 from armnn.errors import ShapeError
 from armnn.graph import Network
 from armnn.layers import LAYERS
-from armnn.layers.elementwise_unary import FloorDescriptor
+from armnn.layers.elementwise import FloorDescriptor
 from armnn.single_layer import foreign_layer, optimized_types, prepare, supports
 from armnn.tensor import TensorInfo
 from fakes import NullBackend

@@ -16,7 +16,7 @@ from onnx import TensorProto, numpy_helper
 
 import armnn
 from armnn.errors import ParseError
-from armnn_parser_onnx._registry import operator_names
+from armnn_parser_onnx.operators import operator_names
 from armnn_parser_onnx.parser import parse
 
 

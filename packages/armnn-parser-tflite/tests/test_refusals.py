@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 import tflite
 
-from armnn_parser_tflite._registry import find_converter
+from armnn_parser_tflite.operators import find_converter
 from armnn_parser_tflite.refusals import _REASONS, reason
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import tflite
 
-from armnn_parser_tflite._registry import find_converter, operator_names
+from armnn_parser_tflite.operators import find_converter, operator_names
 
 
 def test_every_name_is_one_of_the_schema_or_custom() -> None:

@@ -3,33 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 from armnn_backend_api.__about__ import __version__
 
 _LARGEST_NUMBER = 2**32 - 1  # both numbers cross the C ABI as uint32_t
 
 
-class _StandardFields:
-    """Attributes for ``dataclasses``, made at their first use."""
-
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type[Any]) -> Any:
-        import dataclasses
-
-        fields = [("major", "int"), ("minor", "int")]
-        made = dataclasses.make_dataclass(owner.__name__, fields, frozen=True, order=True)
-        return getattr(made, self._name)
-
-
+@dataclass(frozen=True, order=True, slots=True)
 class BackendVersion:
     """A Backend API version, ordered by ``major``, then ``minor``.
 
     A new minor only adds; a new major may change or remove. Counterpart of Arm NN's
-    ``BackendVersion``. It is a frozen data class, written out: ``dataclasses`` would take a
-    millisecond of each process to import and to compile its methods.
+    ``BackendVersion``.
 
     Attributes:
         major: from 0 to 2**32 - 1.
@@ -40,66 +27,13 @@ class BackendVersion:
         ValueError: if a number is out of range.
     """
 
-    __slots__ = ("major", "minor")
-    __match_args__ = ("major", "minor")
-    __dataclass_fields__ = _StandardFields()
-    __dataclass_params__ = _StandardFields()
-
     major: int
     minor: int
 
-    def __init__(self, major: int, minor: int) -> None:
-        _check_number("major", major)
-        _check_number("minor", minor)
-        self.__setstate__([major, minor])
-
-    def __setattr__(self, name: str, value: object) -> None:
-        from dataclasses import FrozenInstanceError
-
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        from dataclasses import FrozenInstanceError
-
-        raise FrozenInstanceError(f"cannot delete field {name!r}")
-
-    def __getstate__(self) -> list[int]:
-        return [self.major, self.minor]
-
-    def __setstate__(self, state: list[int]) -> None:
-        for name, number in zip(self.__slots__, state, strict=True):
-            object.__setattr__(self, name, number)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BackendVersion) or type(other) is not type(self):
-            return NotImplemented
-        return (self.major, self.minor) == (other.major, other.minor)
-
-    def __lt__(self, other: Self) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self.major, self.minor) < (other.major, other.minor)
-
-    def __le__(self, other: Self) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self.major, self.minor) <= (other.major, other.minor)
-
-    def __gt__(self, other: Self) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self.major, self.minor) > (other.major, other.minor)
-
-    def __ge__(self, other: Self) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self.major, self.minor) >= (other.major, other.minor)
-
-    def __hash__(self) -> int:
-        return hash((self.major, self.minor))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__qualname__}(major={self.major!r}, minor={self.minor!r})"
+    def __post_init__(self) -> None:
+        """Check both numbers."""
+        _check_number("major", self.major)
+        _check_number("minor", self.minor)
 
     @classmethod
     def parse(cls, text: str) -> Self:

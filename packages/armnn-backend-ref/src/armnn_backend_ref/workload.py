@@ -16,7 +16,7 @@ from armnn.backends import ALIGNMENT, ModelContext, Step, TensorHandle, Workload
 from armnn.layers import LAYERS
 from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
-from armnn_backend_ref.ops import Array, operation_of
+from armnn_backend_ref.ops import OPS, Array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class RefWorkload(Workload):
     __slots__ = ("_arguments", "_decoded", "_encoders", "_function", "_scratch_bytes")
 
     def __init__(self, layer: Layer, model: ModelContext) -> None:
-        op = operation_of(layer.type)
+        op = OPS[layer.type]
         typed = (layer.output_infos,) if op.typed else ()
         seen = (layer.input_infos,) if op.sees_inputs else ()
         function = partial(op.function, layer.descriptor, *typed, *seen)

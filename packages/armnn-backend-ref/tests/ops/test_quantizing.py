@@ -14,7 +14,7 @@ from armnn.layers.quantizing import (
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_backend_ref.ops import operation_of
+from armnn_backend_ref.ops import OPS
 
 NAN, INF = math.nan, math.inf
 
@@ -216,7 +216,7 @@ def test_a_cast_reaches_types_that_are_only_stored(run_layer):
 def test_a_type_with_a_byte_order_of_its_own_is_still_numpy_s_own() -> None:
     values = np.array([200, 255], np.dtype(np.uint8).newbyteorder("<"))
     info = TensorInfo((2,), DataType.FLOAT32)
-    assert operation_of("Cast").function(CastDescriptor(), (info,), values).tolist() == [200, 255]
+    assert OPS["Cast"].function(CastDescriptor(), (info,), values).tolist() == [200, 255]
 
 
 @pytest.mark.parametrize(

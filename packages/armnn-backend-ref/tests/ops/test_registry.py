@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 
 from armnn.layers import LAYERS
-from armnn_backend_ref.ops import Array, op, operation_of
-from armnn_backend_ref.ops._registry import OPS
+from armnn_backend_ref.ops import OPS, Array, op
 
 
 def test_every_layer_with_a_kernel_has_an_operation_and_no_other() -> None:
     computed = {spec.name for spec in LAYERS.values() if not spec.no_kernel}
-    assert {operation_of(name).layer for name in computed} == computed
+    assert {OPS[name].layer for name in computed} == computed
     assert set(OPS) == computed
 
 
 @pytest.mark.parametrize("name", [s.name for s in LAYERS.values() if not s.no_kernel])
 def test_an_operation_stands_in_the_module_of_its_layers_family(name: str) -> None:
-    module = operation_of(name).function.__module__.rpartition(".")[2]
+    module = OPS[name].function.__module__.rpartition(".")[2]
     assert module == LAYERS[name].family
 
 
@@ -28,21 +27,8 @@ def test_a_layer_has_one_operation() -> None:
     def again(_d: Any, x: Array) -> Array:
         return x
 
-    operation_of("Softmax")
     with pytest.raises(ValueError, match="'Softmax' has two operations: keep one of them"):
         op("Softmax")(again)
-
-
-def test_a_layer_imports_its_family_and_no_other() -> None:
-    script = (
-        "import sys\n"
-        "from armnn_backend_ref.ops import operation_of\n"
-        "operation_of('Softmax')\n"
-        "print(*(name for name in sys.modules if name.startswith('armnn_backend_ref.ops.')))\n"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    families = [name for name in run.stdout.split() if "._" not in name]
-    assert families == ["armnn_backend_ref.ops.normalization"]
 
 
 def test_plain_types_need_no_other_library() -> None:

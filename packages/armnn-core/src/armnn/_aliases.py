@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
-
-from armnn._dataclasses import dataclass, field
 
 _Item = TypeVar("_Item")
 

@@ -24,11 +24,12 @@ import os
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import fields
-from armnn._lazy import np
+import numpy as np
+
 from armnn.errors import InvalidArgumentError, UnknownNameError
 
 if TYPE_CHECKING:

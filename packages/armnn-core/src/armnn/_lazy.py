@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names of a package, and NumPy, imported when first used.
+"""Names of a package, imported when first used.
 
 A process that loads a prepared model uses few modules, and importing all of them would take longer
 than loading it.
@@ -10,27 +10,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn._load_times import IMPORT, stage
-
-if TYPE_CHECKING:
-    import numpy as np
-
-__all__ = ["np", "on_demand"]
-
-
-class _NumPy:
-    """Has NumPy's names; importing it doubles a command's time."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module("numpy"), name)
-        setattr(self, name, found)
-        return found
-
-
-if not TYPE_CHECKING:
-    np = _NumPy()
 
 
 def on_demand(

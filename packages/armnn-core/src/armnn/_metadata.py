@@ -13,9 +13,9 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn._distributions import distributions, library, parsed_entry_points
 from armnn._load_times import IMPORT, stage
 

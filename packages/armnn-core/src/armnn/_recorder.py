@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from armnn._arguments import flag, integer, mapping, text
-from armnn._dataclasses import dataclass, field
 from armnn.backends import OptionValue, ProfilingSink
 
 EVENT_LIMIT = 1_000_000

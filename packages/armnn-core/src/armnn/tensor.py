@@ -6,12 +6,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from armnn._arguments import instance, integer, items, real, refused, shown
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 

@@ -9,38 +9,95 @@ version that introduced it. Wherever a member is expected, ``ArmnnEnum.of`` says
 from __future__ import annotations
 
 import functools
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from armnn._arguments import shown
-from armnn._enumeration import ArmnnEnum
-from armnn._lazy import np
+import numpy as np
+
+from armnn._arguments import refused, shown
+from armnn._spelling import closest
 from armnn.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from armnn._functions import (
-        ActivationFunction,
-        ArgMinMaxFunction,
-        BinaryOperation,
-        ComparisonOperation,
-        DataLayout,
-        FusedKernelType,
-        GridPadding,
-        LogicalBinaryOperation,
-        NormalizationAlgorithmChannel,
-        NormalizationAlgorithmMethod,
-        OutputShapeRounding,
-        PaddingMethod,
-        PaddingMode,
-        PoolingAlgorithm,
-        ReduceOperation,
-        ResizeMethod,
-        ResizeRounding,
-        ScatterNdFunction,
-        SequenceDirection,
-        UnaryOperation,
-    )
+_MOST_LISTED = 12  # members: of more, a message that knows which one was meant lists none
+
+
+class ArmnnEnum(IntEnum):
+    """An integer enumeration whose members carry Arm NN's spelling."""
+
+    arm_name: str
+    since: tuple[int, int]
+
+    def __new__(cls, value: int, arm_name: str, since: tuple[int, int] = (1, 0)) -> Self:
+        """Make a member with its Arm NN spelling and version."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.arm_name = arm_name
+        member.since = since
+        return member
+
+    @classmethod
+    def from_arm_name(cls, arm_name: str) -> Self:
+        """Return the member that Arm NN spells ``arm_name``.
+
+        Raises:
+            UnknownNameError: There is none; it is a KeyError.
+        """
+        for member in cls:
+            if member.arm_name == arm_name:
+                return member
+        raise UnknownNameError(f"there is no {cls.__name__} {arm_name!r}{cls._hint(arm_name)}")
+
+    @classmethod
+    def of(cls, value: object, what: str = "") -> Self:
+        """Return the member of a member, a name or number.
+
+        A name is ``arm_name`` or Python's, exactly: "Max" or "MAX". A number is an ``int`` or a
+        NumPy integer, not ``True``, and not a member of another enumeration.
+
+        Args:
+            value: The member, its name or its number.
+            what: What the message calls it.
+
+        Raises:
+            InvalidArgumentError: None is meant; the message lists the names.
+        """
+        found = value if isinstance(value, cls) else cls._meant_by(value)
+        if found is None:
+            hint, names = cls._hint(value), cls._listed()
+            if hint and len(cls) > _MOST_LISTED:
+                names = f"a member of {cls.__name__}"
+            raise refused(what or f"the {cls.__name__}", value, f"{names}{hint}")
+        return found
+
+    @classmethod
+    def _meant_by(cls, value: object) -> Self | None:
+        if isinstance(value, str):
+            return next((each for each in cls if value in (each.arm_name, each.name)), None)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, IntEnum)):
+            return next((each for each in cls if each.value == value), None)
+        return None
+
+    @classmethod
+    def _listed(cls) -> str:
+        return f"one of {', '.join(each.arm_name for each in cls)}"
+
+    @classmethod
+    def _hint(cls, value: object) -> str:
+        """Return a message's rest: the name probably meant."""
+        if not isinstance(value, str):
+            return ""
+        names = {name: each.arm_name for each in cls for name in (each.name, each.arm_name)}
+        close = closest(value, names, 0.6)
+        return f"; did you mean {names[close]!r}?" if close else ""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        """Let the enumeration be called with what :meth:`of` takes."""
+        return cls.of(value)
+
 
 DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
 """What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
@@ -214,19 +271,236 @@ class MemorySource(ArmnnEnum):
     MEMFD = 1024, "Memfd", (1, 2)
 
 
-def __getattr__(name: str) -> Any:
-    """Import the enumerations of layers' parameters."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from armnn import _functions  # late: making them is the dearest part of importing types
+class ActivationFunction(ArmnnEnum):
+    """The function of an Activation layer, with a and b."""
 
-    found = globals()[name] = getattr(_functions, name)
-    return found
+    SIGMOID = 0, "Sigmoid"
+    TANH = 1, "TanH"
+    LINEAR = 2, "Linear"
+    RELU = 3, "ReLu"
+    BOUNDED_RELU = 4, "BoundedReLu"
+    SOFT_RELU = 5, "SoftReLu"
+    LEAKY_RELU = 6, "LeakyReLu"
+    ABS = 7, "Abs"
+    SQRT = 8, "Sqrt"
+    SQUARE = 9, "Square"
+    ELU = 10, "Elu"
+    HARD_SWISH = 11, "HardSwish"
+    GELU = 12, "Gelu"
+    SOFT_SIGN = 1000, "SoftSign"
+    MISH = 1001, "Mish"
+    SELU = 1002, "Selu"
+    CELU = 1003, "Celu"
+    HARD_SIGMOID = 1004, "HardSigmoid"
+    THRESHOLDED_RELU = 1005, "ThresholdedReLu"
+    SHRINK = 1006, "Shrink"
+    SWISH = 1007, "Swish"
+    GELU_TANH = 1008, "GeluTanH"
 
 
-def __dir__() -> list[str]:
-    """Return the names that are there, imported or not."""
-    return sorted({*globals(), *__all__})
+class ArgMinMaxFunction(ArmnnEnum):
+    """Which element ArgMinMax looks for."""
+
+    MIN = 0, "Min"
+    MAX = 1, "Max"
+
+
+class ComparisonOperation(ArmnnEnum):
+    """What a Comparison layer asks of each pair."""
+
+    EQUAL = 0, "Equal"
+    GREATER = 1, "Greater"
+    GREATER_OR_EQUAL = 2, "GreaterOrEqual"
+    LESS = 3, "Less"
+    LESS_OR_EQUAL = 4, "LessOrEqual"
+    NOT_EQUAL = 5, "NotEqual"
+
+
+class DataLayout(ArmnnEnum):
+    """The axes of batch, channels and space in a tensor."""
+
+    NCHW = 1, "NCHW"
+    NHWC = 2, "NHWC"
+    NDHWC = 3, "NDHWC"
+    NCDHW = 4, "NCDHW"
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels."""
+        return 1 if self in (DataLayout.NCHW, DataLayout.NCDHW) else len(self.name) - 1
+
+    @property
+    def spatial_axes(self) -> tuple[int, ...]:
+        """The axes of depth (if any), height and width."""
+        return _spatial_axes(self.name)
+
+
+@functools.cache
+def _spatial_axes(layout: str) -> tuple[int, ...]:
+    return tuple(layout.index(axis) for axis in layout if axis in "DHW")
+
+
+class LogicalBinaryOperation(ArmnnEnum):
+    """What a LogicalBinary layer computes."""
+
+    LOGICAL_AND = 0, "LogicalAnd"
+    LOGICAL_OR = 1, "LogicalOr"
+    LOGICAL_XOR = 1000, "LogicalXor"
+
+
+class UnaryOperation(ArmnnEnum):
+    """What an ElementwiseUnary layer computes."""
+
+    ABS = 0, "Abs"
+    EXP = 1, "Exp"
+    SQRT = 2, "Sqrt"
+    RSQRT = 3, "Rsqrt"
+    NEG = 4, "Neg"
+    LOGICAL_NOT = 5, "LogicalNot"
+    LOG = 6, "Log"
+    SIN = 7, "Sin"
+    CEIL = 8, "Ceil"
+    ERF = 1000, "Erf"
+    ROUND = 1001, "Round"
+    SIGN = 1002, "Sign"
+    COS = 1003, "Cos"
+    TAN = 1004, "Tan"
+    ASIN = 1005, "Asin"
+    ACOS = 1006, "Acos"
+    ATAN = 1007, "Atan"
+    SINH = 1008, "Sinh"
+    COSH = 1009, "Cosh"
+    ASINH = 1010, "Asinh"
+    ACOSH = 1011, "Acosh"
+    ATANH = 1012, "Atanh"
+    RECIPROCAL = 1013, "Reciprocal"
+    BITWISE_NOT = 1014, "BitwiseNot"
+
+
+class BinaryOperation(ArmnnEnum):
+    """What an ElementwiseBinary layer computes."""
+
+    ADD = 0, "Add"
+    DIV = 1, "Div"
+    MAXIMUM = 2, "Maximum"
+    MINIMUM = 3, "Minimum"
+    MUL = 4, "Mul"
+    SUB = 5, "Sub"
+    SQ_DIFF = 6, "SqDiff"
+    POWER = 7, "Power"
+    MOD = 1000, "Mod"
+    FMOD = 1001, "Fmod"
+    FLOOR_DIV = 1002, "FloorDiv"
+    BITWISE_AND = 1003, "BitwiseAnd"
+    BITWISE_OR = 1004, "BitwiseOr"
+    BITWISE_XOR = 1005, "BitwiseXor"
+    SHIFT_LEFT = 1006, "ShiftLeft"
+    SHIFT_RIGHT = 1007, "ShiftRight"
+
+
+class PoolingAlgorithm(ArmnnEnum):
+    """How a pooling layer sums up its window."""
+
+    MAX = 0, "Max"
+    AVERAGE = 1, "Average"
+    L2 = 2, "L2"
+
+
+class ReduceOperation(ArmnnEnum):
+    """How a Reduce layer sums up its axes."""
+
+    SUM = 0, "Sum"
+    MAX = 1, "Max"
+    MEAN = 2, "Mean"
+    MIN = 3, "Min"
+    PROD = 4, "Prod"
+
+
+class ResizeMethod(ArmnnEnum):
+    """How a Resize layer finds the value between two samples."""
+
+    BILINEAR = 0, "Bilinear"
+    NEAREST_NEIGHBOR = 1, "NearestNeighbor"
+    CUBIC = 1000, "Cubic"
+
+
+class ResizeRounding(ArmnnEnum):
+    """The rule for the nearest sample; Arm NN knows TensorFlow's."""
+
+    TENSORFLOW = 1000, "TensorFlow"
+    ROUND_PREFER_FLOOR = 1001, "RoundPreferFloor"
+    ROUND_PREFER_CEIL = 1002, "RoundPreferCeil"
+    FLOOR = 1003, "Floor"
+    CEIL = 1004, "Ceil"
+
+
+class GridPadding(ArmnnEnum):
+    """GridSample's values outside its input; Arm NN lacks the layer."""
+
+    ZEROS = 1000, "Zeros"
+    BORDER = 1001, "Border"
+    REFLECTION = 1002, "Reflection"
+
+
+class PaddingMethod(ArmnnEnum):
+    """Whether padding counts in an average's divisor, never its values."""
+
+    IGNORE_VALUE = 0, "IgnoreValue"
+    EXCLUDE = 1, "Exclude"
+
+
+class PaddingMode(ArmnnEnum):
+    """What a Pad layer writes outside of its input."""
+
+    CONSTANT = 0, "Constant"
+    REFLECT = 1, "Reflect"
+    SYMMETRIC = 2, "Symmetric"
+
+
+class NormalizationAlgorithmChannel(ArmnnEnum):
+    """Along which axis a Normalization layer looks for neighbours."""
+
+    ACROSS = 0, "Across"
+    WITHIN = 1, "Within"
+
+
+class NormalizationAlgorithmMethod(ArmnnEnum):
+    """Krichevsky 2012 (local brightness) or Jarret 2009 (local contrast)."""
+
+    LOCAL_BRIGHTNESS = 0, "LocalBrightness"
+    LOCAL_CONTRAST = 1, "LocalContrast"
+
+
+class OutputShapeRounding(ArmnnEnum):
+    """How a pooling layer rounds its output size."""
+
+    FLOOR = 0, "Floor"
+    CEILING = 1, "Ceiling"
+
+
+class FusedKernelType(ArmnnEnum):
+    """What a Fused layer computes."""
+
+    ADD_MUL_ADD = 0, "AddMulAdd"
+
+
+class ScatterNdFunction(ArmnnEnum):
+    """How ScatterNd combines an update with what is there."""
+
+    UPDATE = 0, "Update"
+    ADD = 1, "Add"
+    SUB = 2, "Sub"
+    MAX = 3, "Max"
+    MIN = 4, "Min"
+    MUL = 5, "Mul"
+
+
+class SequenceDirection(ArmnnEnum):
+    """The direction of a recurrent layer; Arm NN knows forward."""
+
+    FORWARD = 1000, "Forward"
+    REVERSE = 1001, "Reverse"
+    BIDIRECTIONAL = 1002, "Bidirectional"
 
 
 __all__ = [

@@ -45,7 +45,7 @@ from armnn import Network, TensorInfo
 from armnn.graph import Operator
 from armnn.backends import SUPPORTED, OptimizationViews, Substitution, Support
 from armnn.layers.convolution import Convolution2dDescriptor
-from armnn.layers.reshaping_blocks import SpaceToDepthDescriptor
+from armnn.layers.reshaping import SpaceToDepthDescriptor
 from fakes import NullBackend
 from armnn.types import DataLayout
 

@@ -228,25 +228,6 @@ def test_the_help_imports_neither_rich_nor_metadata() -> None:
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("command", "names"),
-    [
-        ("--version", ["logging", "json", "numpy", "pathlib"]),
-        ("backends", ["json", "numpy", "pathlib", "rich"]),
-    ],
-)
-def test_short_commands_import_little(command: str, names: list[str]) -> None:
-    code = (
-        "import atexit, sys; before = set(sys.modules); from armnn.cli.main import main;"
-        f"atexit.register(lambda: print({set(names)} & (sys.modules.keys() - before)));"
-        f"main([{command!r}])"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    assert run.stdout.splitlines()[-1] == "set()"
-
-
 def test_each_command_says_what_handles_it() -> None:
     for command, arguments in [("backends", []), ("doctor", []), ("inspect", ["m.onnx"])]:
         options = parser().parse_args([command, *arguments])

@@ -16,7 +16,7 @@ from fakes import Plugin, backend_plugin, installed
 # The number in the file is what height and width must be multiples of, in both inputs alike.
 SOURCE = """\
 from armnn import Network, TensorInfo
-from armnn.layers.reshaping_blocks import SpaceToDepthDescriptor
+from armnn.layers.reshaping import SpaceToDepthDescriptor
 
 def parse(path):
     size, *imgsz = path.read_text().split()

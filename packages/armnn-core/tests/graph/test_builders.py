@@ -4,8 +4,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -40,32 +38,6 @@ def network() -> Network:
 
 def _input(network: Network, *shape: int | str | None) -> Value:
     return network.add_input("x", TensorInfo(shape))
-
-
-def test_a_builder_imports_its_family_only() -> None:
-    code = (
-        "import sys; from armnn import Network; network = Network();"
-        'network.add_activation(__import__("numpy").ones(2)); print(*sys.modules)'
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    package = "armnn.graph._builders."
-    families = [each for each in done.stdout.split() if each.startswith(package)]
-    assert families == [f"{package}activation"]
-
-
-def test_a_builder_on_demand_is_the_method_of_a_subclass_and_of_its_base() -> None:
-    class Counting(Network):
-        calls = 0
-
-        def add_is_nan(self, *arguments: Any, **named: Any) -> Value:
-            self.calls += 1
-            return super().add_is_nan(*arguments, **named)
-
-    network = Counting("net")
-    network.add_is_nan(np.ones(2, np.float32))
-    assert network.calls == 1
-    assert Network.add_is_inf is LayerBuilders.add_is_inf
-    assert Network.add_is_inf.__qualname__ == "LayerBuilders.add_is_inf"
 
 
 def test_every_layer_has_a_builder() -> None:

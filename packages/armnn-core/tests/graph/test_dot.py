@@ -86,7 +86,7 @@ def test_a_constant_that_is_an_output_has_a_node_of_its_own() -> None:
 def test_long_parameters_are_shortened() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1,) * 8, DataType.FLOAT32))
-    from armnn.layers.reshaping_padding import PadDescriptor
+    from armnn.layers.reshaping import PadDescriptor
 
     pads = PadDescriptor(pad_list=((1000, 1000),) * 8)
     network.add_output("y", network.add("Pad", [x], pads).output)

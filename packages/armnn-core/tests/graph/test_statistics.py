@@ -20,8 +20,7 @@ from armnn.layers.convolution import (
     DepthwiseConvolution2dDescriptor,
     TransposeConvolution2dDescriptor,
 )
-from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
-from armnn.layers.matmul_einsum import EinsumDescriptor
+from armnn.layers.matmul import BatchMatMulDescriptor, EinsumDescriptor, FullyConnectedDescriptor
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.layers.sequence import RnnDescriptor

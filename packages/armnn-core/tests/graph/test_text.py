@@ -11,7 +11,7 @@ import pytest
 
 from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.layers.convolution import Convolution2dDescriptor
-from armnn.layers.reshaping_padding import PadDescriptor
+from armnn.layers.reshaping import PadDescriptor
 from armnn.types import ActivationFunction
 from fakes import Plugin, installed
 

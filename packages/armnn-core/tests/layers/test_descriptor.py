@@ -13,9 +13,7 @@ from armnn.layers import LAYERS
 from armnn.layers.convolution import Convolution2dDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor
 from armnn.layers.reduction import MeanDescriptor
-from armnn.layers.reshaping import ReshapeDescriptor
-from armnn.layers.reshaping_blocks import SpaceToBatchNdDescriptor
-from armnn.layers.reshaping_padding import PadDescriptor
+from armnn.layers.reshaping import PadDescriptor, ReshapeDescriptor, SpaceToBatchNdDescriptor
 from armnn.types import DataLayout
 
 

@@ -290,9 +290,10 @@ WITHOUT_KERNEL = {
 @pytest.fixture
 def table() -> Iterator[None]:
     """Take back what a test enters into the table."""
-    before = dict(LAYERS.imported)
+    before = dict(LAYERS)
     yield
-    LAYERS.imported = before
+    LAYERS.clear()
+    LAYERS.update(before)
 
 
 @pytest.mark.parametrize("name", [*LAYERS])

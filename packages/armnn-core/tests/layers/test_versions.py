@@ -20,7 +20,7 @@ class Mode(ArmnnEnum):
 
 @pytest.fixture(autouse=True)
 def young_layer() -> Iterator[None]:
-    before = dict(LAYERS.imported)
+    before = dict(LAYERS)
 
     @layer(5000, inputs=[slot("input")], since=(1, 2))
     class YoungDescriptor(Descriptor):
@@ -33,7 +33,8 @@ def young_layer() -> Iterator[None]:
         bias: float = parameter(0.5, since=(1, 3))
 
     yield
-    LAYERS.imported = before
+    LAYERS.clear()
+    LAYERS.update(before)
 
 
 def young(**parameters: object) -> Descriptor:

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from armnn.errors import ParseError
-from armnn_parser_onnx._modules import MODULES
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -73,31 +70,14 @@ def operator(
 
 
 def find_converter(name: str, opset: int, domain: str = "") -> Converter | None:
-    """Return an operator's converter at an opset, None without one.
-
-    The module that has it is imported with the first of its operators.
-    """
-    module = MODULES.get(domain, {}).get(name)
-    if module is not None:
-        _import(module)
+    """Return an operator's converter at an opset, None without one."""
     known = [entry for entry in _CONVERTERS.get((domain, name), ()) if entry.since <= opset]
     return max(known, key=lambda entry: entry.since) if known else None
 
 
-@functools.cache
-def _import(module: str) -> None:
-    """Import a module of converters, kept for all nodes."""
-    import_module(f"armnn_parser_onnx.{module}")
-
-
-def entered() -> set[tuple[str, str, str]]:
-    """Return domain, operator and module of the imported converters."""
-    return {(*key, entry.convert.__module__) for key, rows in _CONVERTERS.items() for entry in rows}
-
-
-def operator_names() -> tuple[str, ...]:
-    """Return ONNX's own operators that have converters, sorted."""
-    return tuple(sorted(MODULES[""]))
+def operator_names(domain: str = "") -> tuple[str, ...]:
+    """Return the operators of a domain, ONNX's own by default, that have converters, sorted."""
+    return tuple(sorted(name for owner, name in _CONVERTERS if owner == domain))
 
 
 def check_opset(opset: int) -> None:

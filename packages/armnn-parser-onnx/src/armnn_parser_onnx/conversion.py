@@ -15,7 +15,6 @@ from armnn.parsing.conversion import (
     values_of,
 )
 from armnn.tensor import TensorInfo
-from armnn_parser_onnx._registry import Converter, find_converter
 from armnn_parser_onnx.body import (
     bodies_of,
     body_key,
@@ -27,6 +26,7 @@ from armnn_parser_onnx.body import (
 )
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operators import find_converter
 from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_input_types
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Network, Survey, Value
     from armnn.types import DataType
+    from armnn_parser_onnx._registry import Converter
     from armnn_parser_onnx.body import Bodies
     from armnn_parser_onnx.standard.schema import Schema
 

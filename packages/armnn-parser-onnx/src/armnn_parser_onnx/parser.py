@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import Network
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
+from armnn_parser_onnx import control_flow, scan  # noqa: F401 # they enter their converters
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
 from armnn_parser_onnx.declared import dimensions_of, element_type_of

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.parsing.conversion import RefusedError
-from armnn_parser_onnx._registry import find_converter
 from armnn_parser_onnx.domains import DEFAULT_DOMAINS, MICROSOFT, PREVIEW
+from armnn_parser_onnx.operators import find_converter
 from armnn_parser_onnx.standard import table
 
 if TYPE_CHECKING:

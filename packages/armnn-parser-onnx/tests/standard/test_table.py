@@ -9,10 +9,11 @@ import onnx
 import pytest
 from onnx import defs, helper
 
-from armnn_parser_onnx._registry import NEWEST_OPSET, OLDEST_OPSET, find_converter
+from armnn_parser_onnx._registry import NEWEST_OPSET, OLDEST_OPSET
 from armnn_parser_onnx.context import CONTEXT_OPERATORS
 from armnn_parser_onnx.domains import PREVIEW
 from armnn_parser_onnx.functions import has_body
+from armnn_parser_onnx.operators import find_converter
 from armnn_parser_onnx.standard import table
 from armnn_parser_onnx.wire.kinds import KIND_NAMES
 from tools.fuzz.onnx_reader import difference

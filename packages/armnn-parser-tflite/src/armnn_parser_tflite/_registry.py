@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
-
-from armnn_parser_tflite._modules import MODULES
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -73,24 +70,13 @@ def operator(
 
 
 def find_converter(name: str, *, custom: bool) -> Converter | None:
-    """Return an operator's converter, None without one.
-
-    The module that has it is imported with the first of its operators.
-    """
-    module = MODULES[_domain(custom)].get(name)
-    if module is not None:
-        import_module(f"armnn_parser_tflite.{module}")
+    """Return an operator's converter, None without one."""
     return _CONVERTERS.get((_domain(custom), name))
-
-
-def entered() -> set[tuple[str, str, str]]:
-    """Return domain, operator and module of the imported converters."""
-    return {(*key, entry.convert.__module__) for key, entry in _CONVERTERS.items()}
 
 
 def operator_names() -> tuple[str, ...]:
     """Return the operators with converters, custom ones included, sorted."""
-    return tuple(sorted(name for operators in MODULES.values() for name in operators))
+    return tuple(sorted(name for _, name in _CONVERTERS))
 
 
 def _domain(custom: bool) -> str:

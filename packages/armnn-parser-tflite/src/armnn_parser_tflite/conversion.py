@@ -15,10 +15,11 @@ from armnn.parsing.conversion import (
     values_of,
 )
 from armnn_parser_tflite._bindings import BuiltinOperator
-from armnn_parser_tflite._registry import Converter, find_converter
+from armnn_parser_tflite._registry import Converter
 from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
 from armnn_parser_tflite.operation import Operation, operator_type
+from armnn_parser_tflite.operators import find_converter
 from armnn_parser_tflite.schema import ABSENT, OperatorRecord, read_subgraph
 from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
 from armnn_parser_tflite.variables import Variables

@@ -22,11 +22,13 @@ from armnn_conformance.operands import REAL, CaseTensor, bias_tensor, tensor, va
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
 SUMS = {
     DataType.FLOAT32: Tolerance("sums of products in float32", rtol=1e-4, atol=2e-5),
     DataType.FLOAT16: Tolerance("sums of products in float16", rtol=1e-2, atol=2e-2),
     DataType.BFLOAT16: Tolerance("sums of products in bfloat16", rtol=3e-2, atol=1e-1),
 }
+
 
 NHWC, NCHW = DataLayout.NHWC, DataLayout.NCHW
 
@@ -73,6 +75,7 @@ _ROWS: dict[str, dict[str, Any]] = {
     "dilated": {"dilation_x": 2, "dilation_y": 1, "pad_top": 1, "pad_bottom": 1},
     "dilated rows": {"dilation_y": 2, "pad_right": 2},
 }
+
 
 _POINTWISE: dict[str, dict[str, Any]] = {
     "with strides": {"stride_x": 2, "stride_y": 3},
@@ -318,3 +321,47 @@ def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
         expected = np.moveaxis(y, 1, -1).astype(np.int64)
         outputs = [DataType.SIGNED32]
         yield case(data_type, f"NHWC {name}", d, [x, w], expected, outputs=outputs)
+
+
+LAYOUTS = (DataLayout.NHWC, DataLayout.NCHW)
+
+
+_PADS = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+
+
+@cases(Convolution2dDescriptor, types=REAL)
+def convolution2d_of_equal_sizes(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover each layout with three rows, columns, channels and kernels."""
+    x = values(data_type, (1, 3, 3, 3), seed=1)
+    w = values(data_type, (3, 3, 3, 3), -1, 1, seed=2, constant=True)
+    b = bias_tensor([0.5, -1.0, 2.0], x, w)
+    for layout in LAYOUTS:
+        channel = layout.channel_axis
+        plain = correlate(
+            np.moveaxis(x.real, channel, 1),
+            np.moveaxis(w.real, channel, 1),
+            (1, 1),
+            (1, 1),
+            [(1, 1), (1, 1)],
+        )
+        expected = np.moveaxis(plain + b.real.reshape(1, -1, 1, 1), 1, channel)
+        d = Convolution2dDescriptor(data_layout=layout, **_PADS)
+        title = f"equal sizes {layout.arm_name}"
+        yield case(data_type, title, d, [x, w, b], expected, tolerance=SUMS.get(data_type))
+
+
+@cases(DepthwiseConvolution2dDescriptor, types=REAL)
+def depthwise_convolution2d_of_equal_sizes(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover each layout with three rows, columns and channels."""
+    x = values(data_type, (1, 3, 3, 3), seed=1)
+    w = values(data_type, (1, 3, 3, 3), -1, 1, seed=2, constant=True)
+    b = bias_tensor([0.5, -1.0, 2.0], x, w)
+    kernel = w.real[0].transpose(2, 0, 1)[:, None]
+    for layout in LAYOUTS:
+        channel = layout.channel_axis
+        pads = [(1, 1), (1, 1)]
+        plain = correlate(np.moveaxis(x.real, channel, 1), kernel, (1, 1), (1, 1), pads)
+        expected = np.moveaxis(plain + b.real.reshape(1, -1, 1, 1), 1, channel)
+        d = DepthwiseConvolution2dDescriptor(data_layout=layout, **_PADS)
+        title = f"equal sizes {layout.arm_name}"
+        yield case(data_type, title, d, [x, w, b], expected, tolerance=SUMS.get(data_type))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,9 @@ from armnn_conformance.operands import (
     QUANTIZED,
     REAL,
     SIGNED,
+    UNSIGNED,
     CaseTensor,
+    high_ranks,
     stored_tensor,
     tensor,
     values,
@@ -55,7 +58,9 @@ if TYPE_CHECKING:
 
     from armnn.layers import Descriptor
 
+
 Pair = Callable[[Any, Any], Any]
+
 
 _LOOSE = {
     DataType.FLOAT32: Tolerance("quotients and powers in float32", rtol=5e-5, atol=5e-6),
@@ -82,6 +87,8 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 _B = BinaryOperation
+
+
 BINARY: dict[BinaryOperation, Pair] = {
     _B.ADD: lambda x, y: x + y,
     _B.DIV: _divide,
@@ -100,7 +107,11 @@ BINARY: dict[BinaryOperation, Pair] = {
     _B.SHIFT_LEFT: lambda x, y: x << y,
     _B.SHIFT_RIGHT: lambda x, y: x >> y,
 }
+
+
 _BITS = (_B.BITWISE_AND, _B.BITWISE_OR, _B.BITWISE_XOR, _B.SHIFT_LEFT, _B.SHIFT_RIGHT)
+
+
 SIMPLE: dict[type[Descriptor], BinaryOperation] = {
     AdditionDescriptor: _B.ADD,
     SubtractionDescriptor: _B.SUB,
@@ -214,6 +225,8 @@ def elementwise_binary(data_type: DataType) -> Iterator[LayerCase]:
 
 
 _U = UnaryOperation
+
+
 _UNARY: dict[UnaryOperation, tuple[Callable[[float], float], float, float]] = {
     _U.ABS: (abs, -4, 4),
     _U.EXP: (math.exp, -3, 2),
@@ -434,3 +447,80 @@ def strange_numbers(data_type: DataType) -> Iterator[LayerCase]:
         expected = [negative, False, False, False, positive]
         name = f"positive {positive}, negative {negative}"
         yield case(data_type, name, d, [x], expected, outputs=truth, edge=True)
+
+
+_OF_RANK_5 = ((2, 1, 3, 2, 2), (2, 3, 1, 2))
+"""The second operand is broadcast along the first axis and another one."""
+
+
+@cases(*SIMPLE, ElementwiseBinaryDescriptor, types=NUMBERS)
+def arithmetic_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover one scalar, two scalars, and high ranks."""
+    shapes = {name: (shape, shape) for name, shape in high_ranks(data_type).items()}
+    rows = {"scalars": ((), ()), "beside a scalar": ((2, 3), ()), **shapes, "rank 5": _OF_RANK_5}
+    for name, both in rows.items():
+        x, y = operands(data_type, both)
+        if data_type in UNSIGNED:
+            x = tensor(data_type, x.real + 6)  # no difference is below zero
+        for kind, operation in SIMPLE.items():
+            expected = pairwise(BINARY[operation], x.real, y.real).astype(x.real.dtype)
+            yield case(data_type, name, kind(), [x, y], expected, edge=True)
+        if name == "rank 5":
+            expected = pairwise(operator.add, x.real, y.real).astype(x.real.dtype)
+            yield case(data_type, name, ElementwiseBinaryDescriptor(), [x, y], expected, edge=True)
+
+
+@cases(ElementwiseUnaryDescriptor, FloorDescriptor, types=NUMBERS)
+def functions_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover a scalar and high ranks."""
+    for name, shape in {"a scalar": (), **high_ranks(data_type)}.items():
+        x = values(data_type, shape, -4, 4, seed=1)
+        d = ElementwiseUnaryDescriptor(operation=UnaryOperation.ABS)
+        yield case(data_type, name, d, [x], np.abs(x.real), edge=True)
+        yield case(data_type, name, FloorDescriptor(), [x], np.floor(x.real), edge=True)
+
+
+@cases(ComparisonDescriptor, WhereDescriptor, types=ANY)
+def truth_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover Booleans in scalars and high ranks."""
+    shapes = {name: (shape, shape) for name, shape in high_ranks(data_type).items()}
+    truth = [DataType.BOOLEAN]
+    for name, both in {"scalars": ((), ()), **shapes, "rank 5": _OF_RANK_5}.items():
+        x, y = (values(data_type, shape, 0, 3, seed=n) for n, shape in enumerate(both))
+        chosen = values(DataType.BOOLEAN, both[1], seed=4)
+        d = ComparisonDescriptor(operation=ComparisonOperation.GREATER_OR_EQUAL)
+        expected = pairwise(operator.ge, x.real, y.real)
+        yield case(data_type, name, d, [x, y], expected, outputs=truth, edge=True)
+        expected = choice(chosen.real, x.real, y.real)
+        yield case(data_type, name, WhereDescriptor(), [chosen, x, y], expected, edge=True)
+
+
+@cases(LogicalBinaryDescriptor, types=BOOLEANS)
+def logic_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover scalars and high ranks."""
+    for name, shape in {"scalars": (), **high_ranks(data_type)}.items():
+        x, y = (values(data_type, shape, seed=n) for n in range(2))
+        expected = pairwise(operator.and_, x.real, y.real)
+        yield case(data_type, name, LogicalBinaryDescriptor(), [x, y], expected, edge=True)
+
+
+@cases(IsNaNDescriptor, IsInfDescriptor, types=FLOATS)
+def strange_numbers_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover a scalar and high ranks without NaN and infinity."""
+    for name, shape in {"a scalar": (), **high_ranks(data_type)}.items():
+        x, truth = values(data_type, shape, seed=1), [DataType.BOOLEAN]
+        for d in (IsNaNDescriptor(), IsInfDescriptor()):
+            expected = np.zeros(shape, bool)
+            yield case(data_type, name, d, [x], expected, outputs=truth, edge=True)
+
+
+@cases(FusedDescriptor, types=REAL)
+def fused_of_any_rank(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover high ranks with a row of parameters."""
+    for name, shape in high_ranks(data_type).items():
+        x, y = values(data_type, shape, seed=1), values(data_type, shape, seed=2)
+        factor, offset = (values(data_type, shape[-1:], 0.5, 2, seed=n) for n in (3, 4))
+        expected = (x.real + y.real) * factor.real + offset.real
+        inputs = [x, y, factor, offset]
+        d = FusedDescriptor(num_output_slots=1)
+        yield case(data_type, name, d, inputs, expected, edge=True)

@@ -13,13 +13,13 @@ import contextlib
 import faulthandler
 import itertools
 import json
+import logging
 import os
 import re
 import threading
 from pathlib import Path
 from typing import IO, Final
 
-from armnn._logging import Logger
 from armnn.backends import journal
 from armnn.backends.named_frames import Frames
 
@@ -28,7 +28,7 @@ _BACKEND: Final = re.compile(r"<backend (?P<id>[^>]+)>")
 _SUFFIX: Final = ".use"
 _LONGEST_NOTE: Final = 1 << 20
 _numbers: Final = itertools.count()
-_log: Final = Logger(__name__)
+_log: Final = logging.getLogger(__name__)
 
 
 class _Note:

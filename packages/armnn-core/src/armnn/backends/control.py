@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from typing import Protocol

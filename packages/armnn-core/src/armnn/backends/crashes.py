@@ -8,13 +8,12 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._companions import CONFORMANCE
-from armnn._dataclasses import dataclass
-from armnn._whole_files import write_whole
+from armnn._files import write_whole
 from armnn.backends.selection import environment, is_elevated
 from armnn.layers import LAYERS
 from armnn_backend_api.files import who_else_may_write

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import functools
+import logging
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
-from armnn._dataclasses import replace
 from armnn._installing import reinstall_command
-from armnn._logging import Logger
 from armnn._metadata import only
 from armnn.backends.entries import GROUP, UNREMARKABLE_STAGES, BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend, describe_error, incompatibility
@@ -31,7 +31,7 @@ __all__ = ["CONTRACT", "GROUP", "dynamic_backends", "only", "refresh", "static_b
 CONTRACT = "armnn-backend-api"
 """The distribution whose version is the Backend API version; backends depend on a range of it."""
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 _found: dict[tuple[_metadata.EntryPoint, BackendVersion], FoundBackend] = {}
 _lock = threading.Lock()
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn._installing import BACKENDS, USUAL, install_command
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
 

@@ -15,12 +15,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from armnn._dataclasses import dataclass
-from armnn._digest import sha256
 from armnn.backends.crashes import crash_file
 from armnn_backend_api.files import FileState, who_else_may_write
 

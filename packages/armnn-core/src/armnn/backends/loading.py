@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from armnn._dataclasses import replace
 from armnn._load_times import IMPORT, stage
-from armnn._logging import Logger
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.named_frames import blamed
@@ -29,7 +29,7 @@ the path of its file, or its entry point; and the file's sha256 or None.
 """
 
 _BackendOrClass: TypeAlias = "Backend | type[Backend]"
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class FoundBackend:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn import _metadata
+from armnn._files import file_sha256
 from armnn._installing import reinstall_command
 from armnn.backends.entries import GROUP
 from armnn.backends.selection import environment, home_folder
@@ -193,8 +194,7 @@ def _command_for(path: Path) -> str:
 
 def sha256_of(path: str) -> str:
     """Return the sha256 of a file in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)
 
 
 def _sha256(content: bytes) -> str:

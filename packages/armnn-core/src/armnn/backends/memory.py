@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from armnn._arguments import shown
-from armnn._lazy import np
 from armnn.errors import BackendError, ExecutionError
 from armnn.types import MemorySource
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import (
@@ -18,7 +19,6 @@ from armnn._arguments import (
     texts,
     with_known_names,
 )
-from armnn._dataclasses import dataclass, field
 from armnn.backends.memory import Allocator
 
 if TYPE_CHECKING:

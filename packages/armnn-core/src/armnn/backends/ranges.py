@@ -9,9 +9,9 @@ compared here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from armnn import _metadata
-from armnn._dataclasses import dataclass
 
 _OPERATORS = (">=", "<=", ">", "<")
 

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn._arguments import text, texts
-from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
-from armnn._logging import Logger
 from armnn.backends.discovery import dynamic_backends, static_backends, static_backends_of
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MORE_IN_DOCTOR = "'armnn doctor' says more"
 """The remedy for a backend that was loaded and cannot be used after all."""
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class BackendRegistry:

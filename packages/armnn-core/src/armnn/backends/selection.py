@@ -11,10 +11,10 @@ import os
 import struct
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from armnn import _metadata
-from armnn._dataclasses import dataclass
 from armnn._installing import FAST, REFERENCE
 from armnn.backends.places import own_id
 from armnn.errors import BackendUnavailableError, InvalidArgumentError

@@ -8,14 +8,14 @@ imported only when there is something for it to do.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
-from armnn._dataclasses import dataclass
 from armnn._installing import LOADER, install_command
-from armnn._logging import Logger
 from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.selection import (
     PATH_VARIABLE,
@@ -55,7 +55,7 @@ LONGEST_PROBE_SECONDS = 3600.0
 
 DYNAMIC = "dynamic"
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

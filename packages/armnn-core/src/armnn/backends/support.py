@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from armnn._dataclasses import dataclass, field
 from armnn_backend_api.memory import printable
 
 if TYPE_CHECKING:

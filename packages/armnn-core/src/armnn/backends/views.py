@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass, field
 from armnn.errors import GraphError
 
 if TYPE_CHECKING:

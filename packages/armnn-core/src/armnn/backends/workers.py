@@ -7,10 +7,10 @@ import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
-from armnn._dataclasses import dataclass, replace
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
 from armnn.backends.places import ISOLATED, SSH, Opening, own_id

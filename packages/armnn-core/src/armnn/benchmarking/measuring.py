@@ -11,6 +11,7 @@ import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn._arguments import unknown
-from armnn._dataclasses import dataclass, field
 from armnn.backends import CreationOptions
 from armnn.benchmarking.peers import PEERS
 from armnn.errors import InvalidArgumentError

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
 from armnn.cli.inputs import with_shapes
 from armnn.cli.model_options import backend_options, layer_backends
@@ -73,7 +73,7 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
 
 def assigned(
     network: Network, sized: Sized, runtime: Runtime, arguments: argparse.Namespace
-) -> tuple[Segments[Network], Report]:
+) -> tuple[Segments, Report]:
     """Return the layers after optimisation, and the report about them.
 
     The report is empty where shapes are open.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from armnn._dataclasses import dataclass
 from armnn.errors import GraphError, ParseError, ShapeError
 from armnn.tensor import format_shape
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from armnn import _metadata
 from armnn.__about__ import __version__
-from armnn._dataclasses import dataclass
 from armnn._installing import USUAL, install_command, reinstall_command
 from armnn._processor import described_processor
 from armnn.backends import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from armnn._dataclasses import dataclass
 from armnn._spelling import closest
 from armnn.backends import CreationOptions
 from armnn.backends.selection import VARIABLE, Selection, is_elevated, is_environment_honoured

@@ -6,9 +6,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.processes import Bounds, PythonCall, run
 
 if TYPE_CHECKING:

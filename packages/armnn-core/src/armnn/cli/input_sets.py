@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from armnn._dataclasses import replace
 from armnn.cli.inputs import ARRAY_SUFFIXES, InputOptions
 from armnn.cli.pictures import PICTURE_SUFFIXES
 from armnn.errors import InvalidArgumentError

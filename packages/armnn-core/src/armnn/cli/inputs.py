@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._aliases import Aliased, aliases_of
-from armnn._dataclasses import dataclass, field, replace
 from armnn._spelling import closest
 from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
 from armnn.cli.assumed_shapes import assume_shapes

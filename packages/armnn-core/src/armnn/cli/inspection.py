@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass, field
 from armnn.cli.assumed_shapes import AssumedShapes, example_of
 from armnn.cli.layer_facts import Facts, show_facts, time_facts, verdict_text
 from armnn.cli.operators import OperatorTable

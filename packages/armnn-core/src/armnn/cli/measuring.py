@@ -7,9 +7,9 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn.cli.output import progress
 from armnn.errors import InvalidArgumentError, MemoryImportError
 

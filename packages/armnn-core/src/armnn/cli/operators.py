@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass, field
 from armnn.cli.output import print_table, printable
 from armnn.errors import ArmnnError
 from armnn.optimizer.assignment.candidates import NetworkAnswers

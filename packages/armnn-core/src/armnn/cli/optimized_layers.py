@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass, field
 from armnn.cli.output import print_table
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class OptimizedLayers:
         object.__setattr__(self, "part_of", names)  # the documented way to fill a frozen dataclass
 
     @classmethod
-    def of(cls, segments: Segments[Network], report: Report) -> OptimizedLayers:
+    def of(cls, segments: Segments, report: Report) -> OptimizedLayers:
         """Combine the layers with the facts of a report."""
         rows = {row.layer: row for row in report}
         found: dict[str, Part] = {}

@@ -6,12 +6,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.cli.resizing import PIXEL_LIMIT, Resize, resized
 from armnn.errors import InvalidArgumentError
 from armnn.quantization import quantize

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ Outputs are shown as text and as JSON.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.quantization import dequantize
 

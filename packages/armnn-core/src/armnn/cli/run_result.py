@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn.cli.comparing import show_comparison
 from armnn.cli.output import print_table, printable
 from armnn.cli.part_tables import show_memory, show_parts

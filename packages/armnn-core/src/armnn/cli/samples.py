@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.cli.arguments import positive_number
 from armnn.cli.inputs import ARRAY_SUFFIXES, InputOptions, make_feeds

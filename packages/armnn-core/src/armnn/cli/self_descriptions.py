@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from armnn._dataclasses import dataclass
 from armnn.backends import (
     Backend,
     BackendRegistry,

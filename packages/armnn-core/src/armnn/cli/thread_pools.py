@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from armnn._dataclasses import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ Nothing accumulates: the inputs are the reference's.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, replace
 from armnn.debugging.bench import Bench, border_values, disturbed, fragment
 from armnn.debugging.borders import digest
 from armnn.debugging.file_backed import leave_memory

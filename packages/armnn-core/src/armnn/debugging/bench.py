@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import replace
 from armnn._process_memory import trim_memory
 from armnn.debugging.reference import is_real
 from armnn.errors import ExecutionError, GraphError
@@ -90,7 +90,7 @@ class Bench:
         """
         return self._load(source, inputs, self._backends, self.options)
 
-    def layers(self, source: Source, inputs: Arrays) -> Segments[Network]:
+    def layers(self, source: Source, inputs: Arrays) -> Segments:
         """Return a network's layers as backends get them.
 
         Raises:

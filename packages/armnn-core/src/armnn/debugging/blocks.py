@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-
-from armnn._dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

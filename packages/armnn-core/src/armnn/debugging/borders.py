@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 import os
 import zlib
+from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, field
 from armnn.debugging.bench import border_values, disturbed
 from armnn.debugging.blocks import blocks_of
 from armnn.debugging.clean_values import KEPT_BYTES, NOT_COMPUTED

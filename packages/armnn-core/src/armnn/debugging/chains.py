@@ -7,12 +7,12 @@ Other values show what rounding between quantised layers explains.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, field
 from armnn.debugging.alone import as_bfloat16
 from armnn.debugging.noise import UNITS
 from armnn.layers import LAYERS

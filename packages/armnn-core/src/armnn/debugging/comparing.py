@@ -8,11 +8,11 @@ parts only: at each layer alone with clean inputs, then at layers that only a fu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import instance, refused
-from armnn._dataclasses import dataclass, field, replace
 from armnn._installing import REFERENCE
 from armnn._process_memory import trim_memory
 from armnn.backends import CreationOptions

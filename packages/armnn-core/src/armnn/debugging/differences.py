@@ -8,13 +8,12 @@ real numbers relative to the range of the expected ones. NaN equals NaN, and an 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._arguments import mapping, real, refused
-from armnn._dataclasses import dataclass, replace
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import format_shape
 

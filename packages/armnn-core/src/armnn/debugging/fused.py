@@ -7,11 +7,11 @@ twice when it is compiled with its neighbours is found by halving the part.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, field, replace
 from armnn.debugging.bench import border_values
 from armnn.debugging.borders import is_near
 from armnn.debugging.chains import Chains, farthest

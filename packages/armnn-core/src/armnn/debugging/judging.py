@@ -8,11 +8,11 @@ is the error that the type explains; an output is wrong if it is farther away th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, replace
 from armnn.debugging.blocks import Block, Sums, blocks_of, where
 from armnn.debugging.verdicts import ErrorKind, Figures
 from armnn.quantization import quantization_arrays

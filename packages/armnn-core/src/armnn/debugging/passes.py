@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.bench import Bench

@@ -8,9 +8,8 @@ slice of the output along one axis, with the slices of the inputs that it is com
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
-
-from armnn._dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn._arguments import file_path
-from armnn._dataclasses import dataclass
 from armnn.errors import ExecutionError, InvalidArgumentError, NotInstalledError
 
 if TYPE_CHECKING:

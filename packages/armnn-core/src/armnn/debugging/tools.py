@@ -8,12 +8,12 @@ the runtime's own tensors before it, so that nothing accumulates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._arguments import file_path, instance
-from armnn._dataclasses import dataclass, field, replace
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.alone import judged_with_ties

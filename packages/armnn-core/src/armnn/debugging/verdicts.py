@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
-
-from armnn._dataclasses import dataclass
 
 
 class ErrorKind(StrEnum):

@@ -163,11 +163,9 @@ def spec_of(layer_type: object) -> LayerSpec:
         InvalidArgumentError: There is none.
     """
     if isinstance(layer_type, str):
-        known = LAYERS.imported.get(layer_type)
+        known = LAYERS.get(layer_type)
         if known is not None:
             return known
-        if layer_type in LAYERS:
-            return LAYERS[layer_type]
         from armnn._spelling import closest  # late: for a message only
 
         close = closest(layer_type, LAYERS, 0.6)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from armnn.graph.layer import Layer
     from armnn.layers.convolution import TransposeConvolution2dDescriptor
-    from armnn.layers.matmul_einsum import EinsumDescriptor
+    from armnn.layers.matmul import EinsumDescriptor
 
 
 def has_multiply_adds(layer: Layer) -> bool:
@@ -118,7 +118,7 @@ def _einsum(layer: Layer) -> int:
 
     A term after the second one takes one more product per number that is summed.
     """
-    from armnn.layers.matmul_einsum import ELLIPSIS  # late: few models have an Einsum
+    from armnn.layers.matmul import ELLIPSIS  # late: few models have an Einsum
 
     descriptor = cast("EinsumDescriptor", layer.descriptor)
     terms, output = descriptor.terms()

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.graph.multiply_adds import multiply_adds_of
 
 if TYPE_CHECKING:

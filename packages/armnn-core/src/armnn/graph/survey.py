@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from armnn._dataclasses import dataclass, field
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

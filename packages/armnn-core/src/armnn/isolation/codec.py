@@ -8,12 +8,12 @@ inputs, its constants, its layers. A value is the number of its row and which ou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from armnn import errors
-from armnn._dataclasses import dataclass
 from armnn.backends import OptimizationViews, SubgraphView, Substitution, Support
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import ArmnnError, BackendError

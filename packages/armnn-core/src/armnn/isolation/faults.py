@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
-from armnn._dataclasses import dataclass
 from armnn_backend_api.memory import printable
 
 _FRAME: Final = re.compile(

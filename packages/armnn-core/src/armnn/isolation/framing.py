@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
-from armnn._dataclasses import dataclass, field
 from armnn_backend_api import BackendVersion
 
 PROTOCOL: Final = BackendVersion(1, 0)

@@ -13,10 +13,10 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from armnn.__about__ import __version__
-from armnn._dataclasses import dataclass
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, is_compatible
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, WorkerLostError
 from armnn.isolation import codec

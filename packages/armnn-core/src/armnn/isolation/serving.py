@@ -8,11 +8,11 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, field
 from armnn.backends import ArrayHandle, Capability, CreationOptions, ProfilingSink, SubgraphView
 from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
 from armnn.backends.control import RunControl, controlled

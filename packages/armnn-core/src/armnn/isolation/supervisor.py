@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from armnn._logging import Logger
 from armnn.errors import ArmnnError, WorkerLostError
 from armnn.isolation.link import SETTLING_SECONDS, Link, Recipe, Remote
 
@@ -21,7 +21,7 @@ FIRST_DELAY_SECONDS: Final = 0.1
 LONGEST_DELAY_SECONDS: Final = 5.0
 _MOST_FAULTS: Final = 100
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Supervisor:

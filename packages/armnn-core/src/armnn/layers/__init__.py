@@ -3,65 +3,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from armnn._lazy import on_demand
-from armnn.layers._spec import LAYERS, Inputs, InputSlot, LayerSpec, OutputSlot
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from armnn.layers._descriptor import Descriptor, Version, descriptor, parameter
-    from armnn.layers._inference import (
-        Requested,
-        RequestedLike,
-        filled_descriptor,
-        infer_outputs,
-        merge_shapes,
-    )
-    from armnn.layers._types import LayerType
-    from armnn.layers._versions import RequiredApi, required_api
-
-    FAMILIES: tuple[ModuleType, ...]
-    """The modules of the families, in the order of the documentation."""
-else:
-    _get, __dir__ = on_demand(
-        __name__,
-        {
-            "_descriptor": "Descriptor Version descriptor parameter",
-            "_inference": "Requested RequestedLike filled_descriptor infer_outputs merge_shapes",
-            "_types": "LayerType",
-            "_versions": "RequiredApi required_api",
-        },
-    )
-
-    def __getattr__(name: str) -> Any:
-        """Import what has the name; FAMILIES are all families."""
-        return tuple(map(_get, _FAMILIES)) if name == "FAMILIES" else _get(name)
-
-
-_FAMILIES = (
-    "io",
-    "activation",
-    "elementwise",
-    "convolution",
-    "matmul",
-    "pooling",
-    "normalization",
-    "reduction",
-    "reshaping",
-    "indexing",
-    "joining",
-    "resizing",
-    "quantizing",
-    "recurrent",
-    "sequence",
-    "attention",
-    "selecting",
-    "detection",
-    "dimensions",
-    "plumbing",
+from armnn.layers import (
+    activation,
+    attention,
+    convolution,
+    detection,
+    dimensions,
+    elementwise,
+    indexing,
+    io,
+    joining,
+    matmul,
+    normalization,
+    plumbing,
+    pooling,
+    quantizing,
+    recurrent,
+    reduction,
+    reshaping,
+    resizing,
+    selecting,
+    sequence,
 )
+from armnn.layers._descriptor import Descriptor, Version, descriptor, parameter
+from armnn.layers._inference import (
+    Requested,
+    RequestedLike,
+    filled_descriptor,
+    infer_outputs,
+    merge_shapes,
+)
+from armnn.layers._spec import LAYERS, Inputs, InputSlot, LayerSpec, OutputSlot
+from armnn.layers._types import LayerType
+from armnn.layers._versions import RequiredApi, required_api
+
+FAMILIES = (
+    io,
+    activation,
+    elementwise,
+    convolution,
+    matmul,
+    pooling,
+    normalization,
+    reduction,
+    reshaping,
+    indexing,
+    joining,
+    resizing,
+    quantizing,
+    recurrent,
+    sequence,
+    attention,
+    selecting,
+    detection,
+    dimensions,
+    plumbing,
+)
+"""The modules of the families, in the order of the documentation."""
 
 __all__ = [
     "FAMILIES",

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armnn._dataclasses import fields, replace
 from armnn.errors import ShapeError
 from armnn.layers._spec import Inputs, LayerSpec, OutputSlot
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape

@@ -8,10 +8,10 @@ here is the way from an annotation to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from armnn._arguments import flag, integer, items, number, refused, text
-from armnn._dataclasses import dataclass, fields
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
 

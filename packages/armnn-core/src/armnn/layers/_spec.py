@@ -14,15 +14,13 @@ its descriptor, whose class has the name of the layer type::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import with_article
-from armnn._dataclasses import dataclass, field, fields
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
-from armnn.layers._modules import MODULE_OF
 
 if TYPE_CHECKING:
     from typing import TypedDict, TypeVar, Unpack
@@ -224,11 +222,8 @@ class LayerSpec:
 
     @property
     def family(self) -> str:
-        """The family, named after the module that declares it.
-
-        A module may be a part of a family: ``reshaping_blocks``.
-        """
-        return self.descriptor.__module__.rpartition(".")[2].partition("_")[0]
+        """The family, named after the module that declares it."""
+        return self.descriptor.__module__.rpartition(".")[2]
 
     def input_index(self, name: str) -> int:
         """Return the position of an input.
@@ -256,74 +251,8 @@ class LayerSpec:
         return (*fixed, *[variadic] * (self.count_outputs(descriptor) - len(fixed)))
 
 
-class LayerTable(Mapping[str, LayerSpec]):
-    """Every layer type by name; modules are imported when needed.
-
-    The order is that of the families' names, and of declaration in a family.
-
-    Attributes:
-        imported: Those of the modules that were imported.
-    """
-
-    def __init__(self) -> None:
-        self.imported: dict[str, LayerSpec] = {}
-
-    def others(self, spec: LayerSpec) -> Iterable[LayerSpec]:
-        """Return the layer types that must differ from one.
-
-        Layer types of the core are compared with those of the modules imported before.
-        """
-        is_ours = spec.descriptor.__module__.rpartition(".")[0] == __package__
-        return list((self.imported if is_ours else self).values())
-
-    def enter(self, spec: LayerSpec) -> None:
-        """Add a layer type."""
-        self.imported[spec.name] = spec
-
-    def __getitem__(self, name: str) -> LayerSpec:
-        if name not in self.imported and name in MODULE_OF:
-            import_module(f"{__package__}.{MODULE_OF[name]}")
-        return self.imported[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in MODULE_OF or name in self.imported
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def _all(self) -> list[str]:
-        for module in dict.fromkeys(MODULE_OF.values()):
-            import_module(f"{__package__}.{module}")
-        known = {name: place for place, name in enumerate(MODULE_OF)}  # whatever was imported first
-        return sorted(
-            self.imported,
-            key=lambda name: (self.imported[name].family, known.get(name, len(known))),
-        )
-
-
-LAYERS = LayerTable()
-"""The layer table."""
-
-
-def parts_on_demand(family: str) -> Callable[[str], Any]:
-    """Return ``__getattr__`` of a family with descriptors in other modules.
-
-    Each model needs few layer types, and making a descriptor takes as long as many a layer.
-
-    Args:
-        family: The full name of its module.
-    """
-
-    def get(name: str) -> Any:
-        part = MODULE_OF.get(name.removesuffix("Descriptor"), "")
-        if not f"{__package__}.{part}".startswith(f"{family}_") or not name.endswith("Descriptor"):
-            raise AttributeError(f"module {family!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__package__}.{part}"), name)
-
-    return get
+LAYERS: dict[str, LayerSpec] = {}
+"""The layer table: every layer type by name; ``armnn.layers`` imports all families."""
 
 
 def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:
@@ -404,14 +333,14 @@ def layer(
         made, name = descriptor(kind), kind.__name__.removesuffix("Descriptor")
         spec = LayerSpec(name, number, made, tuple(inputs), tuple(outputs), infer, **traits)
         _check_spec(spec)
-        LAYERS.enter(spec)
+        LAYERS[spec.name] = spec
         return made
 
     return enter
 
 
 def _check_spec(spec: LayerSpec) -> None:
-    for other in LAYERS.others(spec):
+    for other in LAYERS.values():
         if spec.name == other.name or spec.number == other.number:
             raise InvalidArgumentError(
                 f"the layer type {spec.name!r} ({spec.number}) clashes with {other.name!r} "

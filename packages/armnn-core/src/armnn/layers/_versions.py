@@ -7,9 +7,9 @@ It is that of the youngest item that the layer uses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from armnn._dataclasses import fields
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:

@@ -3,28 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from armnn.layers._descriptor import Descriptor
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import broadcast_inputs
-from armnn.layers._spec import layer, parts_on_demand, slot
-from armnn.types import BinaryOperation
-
-if TYPE_CHECKING:
-    from armnn.layers.elementwise_comparing import ComparisonDescriptor as ComparisonDescriptor
-    from armnn.layers.elementwise_comparing import (
-        LogicalBinaryDescriptor as LogicalBinaryDescriptor,
-    )
-    from armnn.layers.elementwise_comparing import WhereDescriptor as WhereDescriptor
-    from armnn.layers.elementwise_fused import FusedDescriptor as FusedDescriptor
-    from armnn.layers.elementwise_unary import (
-        ElementwiseUnaryDescriptor as ElementwiseUnaryDescriptor,
-    )
-    from armnn.layers.elementwise_unary import FloorDescriptor as FloorDescriptor
-    from armnn.layers.elementwise_unary import IsInfDescriptor as IsInfDescriptor
-    from armnn.layers.elementwise_unary import IsNaNDescriptor as IsNaNDescriptor
-else:
-    __getattr__ = parts_on_demand(__name__)
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.types import (
+    BinaryOperation,
+    ComparisonOperation,
+    DataType,
+    FusedKernelType,
+    LogicalBinaryOperation,
+    UnaryOperation,
+)
 
 _OPERANDS = (slot("input", "The first operand."), slot("other", "The second operand."))
 
@@ -71,3 +61,117 @@ class ElementwiseBinaryDescriptor(Descriptor):
     """
 
     operation: BinaryOperation = BinaryOperation.ADD
+
+
+@layer(17, inputs=[slot("input", "The operand; Boolean for LogicalNot.")])
+class ElementwiseUnaryDescriptor(Descriptor):
+    """A function of each element.
+
+    Attributes:
+        operation: The function. Round takes halves to the even neighbour, angles are in radians,
+            BitwiseNot takes integers.
+    """
+
+    operation: UnaryOperation = UnaryOperation.ABS
+
+
+@layer(5, inputs=_OPERANDS, outputs=[result(data_types=[DataType.BOOLEAN])], infer=broadcast_inputs)
+class ComparisonDescriptor(Descriptor):
+    """Whether each pair of elements fulfils a relation, broadcast.
+
+    Attributes:
+        operation: The relation.
+    """
+
+    operation: ComparisonOperation = ComparisonOperation.EQUAL
+
+
+@layer(
+    26, inputs=_OPERANDS, outputs=[result(data_types=[DataType.BOOLEAN])], infer=broadcast_inputs
+)
+class LogicalBinaryDescriptor(Descriptor):
+    """A logical function of each pair of Boolean elements, broadcast.
+
+    Attributes:
+        operation: The function.
+    """
+
+    operation: LogicalBinaryOperation = LogicalBinaryOperation.LOGICAL_AND
+
+
+@layer(20, inputs=[slot("input", "The operand.")])
+class FloorDescriptor(Descriptor):
+    """The largest integer that is not above the element."""
+
+
+def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Shapes:
+    if len(inputs.variadic()) != 4:
+        raise ShapeError(f"AddMulAdd takes 4 inputs: got {len(inputs.variadic())}")
+    (shape,) = broadcast_inputs(descriptor, inputs)
+    return [shape] * descriptor.num_output_slots
+
+
+@layer(
+    75,
+    inputs=[slot("inputs", "The operands of the fused layers, in their order.", variadic=True)],
+    outputs=[result(like="inputs", variadic=True)],
+    infer=_fused,
+    count_outputs=lambda descriptor: descriptor.num_output_slots,
+)
+class FusedDescriptor(Descriptor):
+    """Several layers as one, made by backends from a pattern.
+
+    AddMulAdd is (inputs[0] + inputs[1]) * inputs[2] + inputs[3]. Its last output is the result;
+    with two outputs the first one is the inner sum.
+
+    Attributes:
+        num_output_slots: How many outputs there are, 1 or 2.
+        fused_kernel_type: Which layers are fused.
+    """
+
+    num_output_slots: int = parameter(2, one_of=(1, 2))
+    fused_kernel_type: FusedKernelType = FusedKernelType.ADD_MUL_ADD
+
+
+@layer(
+    1001,
+    inputs=[
+        slot("condition", "Which operand to take, Boolean."),
+        slot("x", "What is taken where the condition holds."),
+        slot("y", "What is taken elsewhere."),
+    ],
+    outputs=[result(like="x")],
+    infer=broadcast_inputs,
+    moves_data=True,
+)
+class WhereDescriptor(Descriptor):
+    """x where condition holds, else y, all broadcast.
+
+    ONNX: Where.
+    """
+
+
+@layer(
+    1005,
+    inputs=[slot("input", "Floating point numbers.")],
+    outputs=[result(data_types=[DataType.BOOLEAN])],
+)
+class IsNaNDescriptor(Descriptor):
+    """Whether each element is not a number (ONNX: IsNaN)."""
+
+
+@layer(
+    1006,
+    inputs=[slot("input", "Floating point numbers.")],
+    outputs=[result(data_types=[DataType.BOOLEAN])],
+)
+class IsInfDescriptor(Descriptor):
+    """Whether each element is infinite (ONNX: IsInf).
+
+    Attributes:
+        detect_positive: Whether positive infinity counts.
+        detect_negative: Whether negative infinity counts.
+    """
+
+    detect_positive: bool = True
+    detect_negative: bool = True

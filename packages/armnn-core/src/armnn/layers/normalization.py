@@ -3,34 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._shapes import PLANAR, normalized_axis, require_shape, with_channels
-from armnn.layers._spec import Inputs, Shapes, layer, parts_on_demand, slot
-from armnn.types import DataLayout
-
-if TYPE_CHECKING:
-    from armnn.layers.normalization_axes import (
-        LayerNormalizationDescriptor as LayerNormalizationDescriptor,
-    )
-    from armnn.layers.normalization_axes import (
-        RmsNormalizationDescriptor as RmsNormalizationDescriptor,
-    )
-    from armnn.layers.normalization_channels import (
-        GroupNormalizationDescriptor as GroupNormalizationDescriptor,
-    )
-    from armnn.layers.normalization_channels import (
-        InstanceNormalizationDescriptor as InstanceNormalizationDescriptor,
-    )
-    from armnn.layers.normalization_channels import (
-        L2NormalizationDescriptor as L2NormalizationDescriptor,
-    )
-    from armnn.layers.normalization_channels import (
-        NormalizationDescriptor as NormalizationDescriptor,
-    )
-else:
-    __getattr__ = parts_on_demand(__name__)
+from armnn.layers._shapes import (
+    PLANAR,
+    normalized_axis,
+    require_broadcast,
+    require_rank,
+    require_shape,
+    with_channels,
+)
+from armnn.layers._spec import Inputs, Shapes, layer, slot
+from armnn.tensor import format_shape
+from armnn.types import DataLayout, NormalizationAlgorithmChannel, NormalizationAlgorithmMethod
 
 
 def _batch_normalization(descriptor: BatchNormalizationDescriptor, inputs: Inputs) -> Shapes:
@@ -69,6 +54,77 @@ class BatchNormalizationDescriptor(Descriptor):
         return 1 if self.data_layout is DataLayout.NCHW else -1
 
 
+_IMAGE = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
+
+
+def _image(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
+    return [require_rank(inputs, "input", 4)]
+
+
+@layer(24, inputs=[_IMAGE], infer=_image)
+class InstanceNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta, per image and channel.
+
+    Mean and variance are those of the plane (Ulyanov et al. 2016).
+
+    Attributes:
+        gamma: The factor.
+        beta: What is added.
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW or NHWC.
+    """
+
+    gamma: float = 1.0
+    beta: float = 0.0
+    eps: float = 1e-12
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+
+@layer(
+    25,
+    inputs=[slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4.")],
+    infer=with_channels,
+)
+class L2NormalizationDescriptor(Descriptor):
+    """x / sqrt(max(sum of x^2 over the channels, eps)).
+
+    Attributes:
+        eps: The least sum of squares.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    eps: float = 1e-12
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+
+@layer(38, inputs=[_IMAGE], infer=_image)
+class NormalizationDescriptor(Descriptor):
+    """Local response normalisation by the squares of the neighbours.
+
+    x / (k + alpha * sum of x^2 of the neighbours)^beta. Neighbours outside of the image or of its
+    channels do not count.
+
+    Attributes:
+        norm_channel_type: Whether neighbours are channels (Across) or a square of pixels (Within).
+        norm_method_type: LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast
+            (Jarrett 2009) is a name of Arm NN's without a formula: refuse it.
+        norm_size: How many neighbours there are along an axis, the element among them; norm_size //
+            2 on either side, so an even number counts as the odd one above it.
+        alpha: The factor of the sum, not divided by the number of neighbours.
+        beta: The exponent.
+        k: What is added to the sum.
+        data_layout: NCHW or NHWC.
+    """
+
+    norm_channel_type: NormalizationAlgorithmChannel = NormalizationAlgorithmChannel.ACROSS
+    norm_method_type: NormalizationAlgorithmMethod = NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS
+    norm_size: int = parameter(0, at_least=0)
+    alpha: float = 0.0
+    beta: float = 0.0
+    k: float = 0.0
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+
 def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     normalized_axis(descriptor.axis, len(shape))
@@ -91,3 +147,99 @@ class SoftmaxDescriptor(Descriptor):
 @layer(27, inputs=[slot("input", "Of any rank but 0.")], infer=_softmax)
 class LogSoftmaxDescriptor(SoftmaxDescriptor):
     """The logarithm of Softmax."""
+
+
+def _layer_normalization(
+    descriptor: LayerNormalizationDescriptor | RmsNormalizationDescriptor, inputs: Inputs
+) -> Shapes:
+    shape = inputs.shape("input")
+    normalized_axis(descriptor.axis, len(shape))
+    for input_slot in inputs.spec.inputs[1:]:
+        if inputs.get(input_slot.name) is not None:
+            require_broadcast(inputs, input_slot.name, shape)
+    return [shape]
+
+
+_NORMALIZED = slot("input", "Of any rank but 0.")
+
+
+_FACTOR = slot("gamma", "The factor, broadcasts to the input; 1 if absent.", optional=True)
+
+
+_OFFSET = slot("beta", "What is added, broadcasts to the input; 0 if absent.", optional=True)
+
+
+@layer(1002, inputs=[_NORMALIZED, _FACTOR, _OFFSET], infer=_layer_normalization)
+class LayerNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta.
+
+    Ba et al. 2016, ONNX: LayerNormalization. Mean and variance are those over ``axis`` and all axes
+    behind it.
+
+    Attributes:
+        axis: The first of the axes; counted from the end if negative.
+        eps: Keeps the divisor from zero.
+    """
+
+    axis: int = -1
+    eps: float = 1e-5
+
+
+@layer(1003, inputs=[_NORMALIZED, _FACTOR], infer=_layer_normalization)
+class RmsNormalizationDescriptor(Descriptor):
+    """gamma * x / sqrt(mean of x^2 + eps).
+
+    Zhang and Sennrich 2019, ONNX: RMSNormalization. The mean is that over ``axis`` and all axes
+    behind it.
+
+    Attributes:
+        axis: The first of the axes; counted from the end if negative.
+        eps: Keeps the divisor from zero.
+    """
+
+    axis: int = -1
+    eps: float = 1e-5
+
+
+def _group_normalization(descriptor: GroupNormalizationDescriptor, inputs: Inputs) -> Shapes:
+    (shape,) = with_channels(descriptor, inputs)
+    channels = shape[descriptor.channel_axis]
+    if isinstance(channels, int) and channels % descriptor.num_groups:
+        raise ShapeError(
+            f"the {channels} channels of the input of shape {format_shape(shape)} cannot be "
+            f"divided into {descriptor.num_groups} groups"
+        )
+    for name in ("gamma", "beta"):
+        require_shape(inputs, name, (channels,))
+    return [shape]
+
+
+@layer(
+    1004,
+    inputs=[
+        slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC."),
+        slot("gamma", "[C], the factor; 1 if absent.", optional=True),
+        slot("beta", "[C], what is added; 0 if absent.", optional=True),
+    ],
+    infer=_group_normalization,
+)
+class GroupNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta.
+
+    Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighbouring
+    channels of one item of the batch.
+
+    Attributes:
+        num_groups: How many groups of channels there are.
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    num_groups: int = parameter(1, at_least=1)
+    eps: float = 1e-5
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels at any rank."""
+        return 1 if self.data_layout is DataLayout.NCHW else -1

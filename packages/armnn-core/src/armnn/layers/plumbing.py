@@ -6,21 +6,98 @@ No model file asks for them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._spec import Inputs, Shapes, layer, parts_on_demand, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, same_axis, slot
+from armnn.tensor import format_shape
 
-if TYPE_CHECKING:
-    from armnn.layers.plumbing_control import DebugDescriptor as DebugDescriptor
-    from armnn.layers.plumbing_control import MapDescriptor as MapDescriptor
-    from armnn.layers.plumbing_control import MemCopyDescriptor as MemCopyDescriptor
-    from armnn.layers.plumbing_control import MemImportDescriptor as MemImportDescriptor
-    from armnn.layers.plumbing_control import MergeDescriptor as MergeDescriptor
-    from armnn.layers.plumbing_control import SwitchDescriptor as SwitchDescriptor
-    from armnn.layers.plumbing_control import UnmapDescriptor as UnmapDescriptor
-else:
-    __getattr__ = parts_on_demand(__name__)
+_MOVED = "the runtime moves the bytes itself"
+
+
+_CONTROL_FLOW = "control flow has no kernel until its condition is known"
+
+
+@layer(11, inputs=[slot("input", "What to look at.")], outputs=[result(axis=same_axis)])
+class DebugDescriptor(Descriptor):
+    """The input as it is, reported on its way."""
+
+
+@layer(
+    33, inputs=[slot("input", "What to copy.")], outputs=[result(axis=same_axis)], no_kernel=_MOVED
+)
+class MemCopyDescriptor(Descriptor):
+    """A copy into another backend's memory, made by the optimizer."""
+
+
+@layer(
+    34,
+    inputs=[slot("input", "What to import.")],
+    outputs=[result(axis=same_axis)],
+    no_kernel=_MOVED,
+)
+class MemImportDescriptor(Descriptor):
+    """The same memory for another backend, made by the optimizer."""
+
+
+def _merged(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
+    from armnn.layers._shapes import merged_shapes  # late: a prepared model has no such layer
+
+    return [merged_shapes([inputs.shape("input"), inputs.shape("other")])]
+
+
+@layer(
+    35,
+    inputs=[
+        slot("input", "What one branch makes."),
+        slot("other", "What the other branch makes, of the same shape."),
+    ],
+    outputs=[result(axis=same_axis)],
+    infer=_merged,
+    no_kernel=_CONTROL_FLOW,
+)
+class MergeDescriptor(Descriptor):
+    """The input of the branch that was taken."""
+
+
+def _switched(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
+    condition = inputs.shape("condition")
+    if any(isinstance(size, int) and size != 1 for size in condition or ()):
+        raise ShapeError(
+            f"the input 'condition' has shape {format_shape(condition)}: expected one Boolean"
+        )
+    return [inputs.shape("input"), inputs.shape("input")]
+
+
+@layer(
+    60,
+    inputs=[
+        slot("input", "What is passed on."),
+        slot("condition", "One Boolean.", shapes_output=True),
+    ],
+    outputs=[
+        result("output_false", "Has the input if the condition does not hold.", axis=same_axis),
+        result("output_true", "Has the input if the condition holds.", axis=same_axis),
+    ],
+    infer=_switched,
+    no_kernel=_CONTROL_FLOW,
+)
+class SwitchDescriptor(Descriptor):
+    """The input passed to one of two branches."""
+
+
+def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
+    return []
+
+
+@layer(30, inputs=[slot("input", "The memory.")], outputs=[], infer=_nothing, no_kernel=_MOVED)
+class MapDescriptor(Descriptor):
+    """A mark: the host reads the input's memory from here."""
+
+
+@layer(63, inputs=[slot("input", "The memory.")], outputs=[], infer=_nothing, no_kernel=_MOVED)
+class UnmapDescriptor(Descriptor):
+    """A mark: the backend owns the input's memory from here."""
+
 
 _MOST_OUTPUTS = 1 << 16
 """No operator has more; each would be a value of the network at once."""

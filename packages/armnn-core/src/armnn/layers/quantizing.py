@@ -3,24 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.errors import InvalidArgumentError
 from armnn.layers._descriptor import Descriptor
-from armnn.layers._spec import Inputs, Shapes, layer, parts_on_demand, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.layers.quantizing_casts import BitCastDescriptor as BitCastDescriptor
-    from armnn.layers.quantizing_casts import CastDescriptor as CastDescriptor
-    from armnn.layers.quantizing_casts import (
-        ConvertFp16ToFp32Descriptor as ConvertFp16ToFp32Descriptor,
-    )
-    from armnn.layers.quantizing_casts import (
-        ConvertFp32ToFp16Descriptor as ConvertFp32ToFp16Descriptor,
-    )
-else:
-    __getattr__ = parts_on_demand(__name__)
 
 
 @layer(
@@ -62,6 +48,46 @@ class QuantizeDescriptor(Descriptor):
 )
 class DequantizeDescriptor(Descriptor):
     """scale * (stored - zero point)."""
+
+
+@layer(
+    64,
+    inputs=[slot("input", "Of any type.")],
+    outputs=[result("output", "The maker of the layer says its data type.", like="")],
+)
+class CastDescriptor(Descriptor):
+    """The same values in another data type.
+
+    Real to integer rounds towards zero and saturates.
+
+    Attributes:
+        saturate: Whether a number that an eight-bit floating point type cannot hold becomes the
+            largest that it can, else infinity or NaN (ONNX: Cast).
+    """
+
+    saturate: bool = False
+
+
+@layer(
+    1031,
+    inputs=[slot("input", "Of any type.")],
+    outputs=[result("output", "The maker of the layer says its data type.")],
+)
+class BitCastDescriptor(Descriptor):
+    """The same bits as another data type's numbers.
+
+    The types have the same size (ONNX, TFLite: BitCast).
+    """
+
+
+@layer(8, inputs=[slot("input", "Float16.")], outputs=[result(data_types=[DataType.FLOAT32])])
+class ConvertFp16ToFp32Descriptor(Descriptor):
+    """Float16 as Float32, exact; the optimizer makes it."""
+
+
+@layer(9, inputs=[slot("input", "Float32.")], outputs=[result(data_types=[DataType.FLOAT16])])
+class ConvertFp32ToFp16Descriptor(Descriptor):
+    """Float32 rounded to Float16; the optimizer makes it."""
 
 
 @layer(18, inputs=[slot("input", "Float32.")])

@@ -4,35 +4,34 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+import math
 
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._shapes import filled_length, inferred_dimension, product, same_dimension
+from armnn.layers._shapes import (
+    PLANAR,
+    broadcast,
+    divided,
+    filled_length,
+    inferred_dimension,
+    normalized_axes,
+    normalized_axis,
+    plus,
+    product,
+    require_rank,
+    same_dimension,
+)
 from armnn.layers._spec import (
     Inputs,
     Shapes,
     filling,
     layer,
-    parts_on_demand,
     result,
     same_axis,
     slot,
 )
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
-
-if TYPE_CHECKING:
-    from armnn.layers.reshaping_blocks import BatchToSpaceNdDescriptor as BatchToSpaceNdDescriptor
-    from armnn.layers.reshaping_blocks import ChannelShuffleDescriptor as ChannelShuffleDescriptor
-    from armnn.layers.reshaping_blocks import DepthToSpaceDescriptor as DepthToSpaceDescriptor
-    from armnn.layers.reshaping_blocks import SpaceToBatchNdDescriptor as SpaceToBatchNdDescriptor
-    from armnn.layers.reshaping_blocks import SpaceToDepthDescriptor as SpaceToDepthDescriptor
-    from armnn.layers.reshaping_padding import BroadcastToDescriptor as BroadcastToDescriptor
-    from armnn.layers.reshaping_padding import PadDescriptor as PadDescriptor
-    from armnn.layers.reshaping_padding import ReverseV2Descriptor as ReverseV2Descriptor
-    from armnn.layers.reshaping_padding import TileDescriptor as TileDescriptor
-else:
-    __getattr__ = parts_on_demand(__name__)
+from armnn.types import DataLayout, PaddingMode
 
 _ANY = slot("input", "Of any rank.")
 
@@ -148,3 +147,305 @@ class TransposeDescriptor(Descriptor):
     """
 
     dim_mappings: tuple[int, ...] = ()
+
+
+def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Shapes:
+    shape = require_rank(inputs, "input", 4)
+    layout, block = descriptor.data_layout, descriptor.block_size
+    output = list(shape)
+    for axis in layout.spatial_axes:
+        output[axis] = divided(shape, axis, block)
+    channels = layout.channel_axis
+    output[channels] = product([shape[channels], block * block])
+    return [tuple(output)]
+
+
+@layer(
+    54,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
+    infer=_space_to_depth,
+    moves_data=True,
+)
+class SpaceToDepthDescriptor(Descriptor):
+    """Blocks of the plane moved into the channels.
+
+    Output channel (y * block_size + x) * C + c is channel c at row y, column x of the block.
+
+    Attributes:
+        block_size: Height and width of a block.
+        data_layout: NHWC or NCHW.
+    """
+
+    block_size: int = parameter(1, at_least=1)
+    data_layout: DataLayout = parameter(DataLayout.NHWC, one_of=PLANAR)
+
+
+def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Shapes:
+    shape = require_rank(inputs, "input", 4)
+    layout, block = descriptor.data_layout, descriptor.block_size
+    output = list(shape)
+    for axis in layout.spatial_axes:
+        output[axis] = product([shape[axis], block])
+    channels = layout.channel_axis
+    output[channels] = divided(shape, channels, block * block)
+    return [tuple(output)]
+
+
+@layer(
+    12,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
+    infer=_depth_to_space,
+    moves_data=True,
+)
+class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
+    """Channels moved into blocks of the plane, inverse to SpaceToDepth.
+
+    Attributes:
+        column_row_depth: Whether the input's channel c * block_size^2 + y * block_size + x goes to
+            row y, column x of the block of channel c instead (ONNX: mode CRD).
+    """
+
+    column_row_depth: bool = False
+
+
+def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Shapes:
+    block = descriptor.block_shape
+    shape = require_rank(inputs, "input", 2 + len(block))
+    output = list(shape)
+    first = 1 if descriptor.data_layout is DataLayout.NHWC else 2
+    for axis, (size, (before, after)) in enumerate(
+        zip(block, descriptor.pad_list, strict=True), start=first
+    ):
+        output[axis] = plus(shape[axis], before + after)
+        output[axis] = divided(output, axis, size)
+    output[0] = product([shape[0], math.prod(block)])
+    return [tuple(output)]
+
+
+@layer(
+    53,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
+    infer=_space_to_batch,
+)
+class SpaceToBatchNdDescriptor(Descriptor):
+    """Padded blocks moved into the batch (TensorFlow: SpaceToBatchND).
+
+    Attributes:
+        block_shape: The size of a block along each spatial axis.
+        pad_list: Zeros (before, after) each spatial axis.
+        data_layout: NCHW or NHWC.
+    """
+
+    block_shape: tuple[int, ...] = parameter((1, 1), at_least=1)
+    pad_list: tuple[tuple[int, int], ...] = parameter(((0, 0), (0, 0)), at_least=0)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_pairs("pad_list", len(self.block_shape))
+
+
+def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Shapes:
+    block = descriptor.block_shape
+    shape = require_rank(inputs, "input", 2 + len(block))
+    output = list(shape)
+    first = 1 if descriptor.data_layout is DataLayout.NHWC else 2
+    for axis, (size, (before, after)) in enumerate(
+        zip(block, descriptor.crops, strict=True), start=first
+    ):
+        output[axis] = plus(product([shape[axis], size]), -before - after)
+        cropped = output[axis]
+        if isinstance(cropped, int) and cropped < 0:
+            raise ShapeError(
+                f"the crops {(before, after)} take more than the axis {axis} of the input of shape "
+                f"{format_shape(shape)} holds in blocks of {size}"
+            )
+    output[0] = divided(shape, 0, math.prod(block))
+    return [tuple(output)]
+
+
+@layer(
+    4,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
+    infer=_batch_to_space,
+    moves_data=True,
+)
+class BatchToSpaceNdDescriptor(Descriptor):
+    """The batch moved into blocks of the plane, then cropped.
+
+    The inverse of SpaceToBatchNd (TensorFlow: BatchToSpaceND).
+
+    Attributes:
+        block_shape: The size of a block along each spatial axis.
+        crops: What is cut off (before, after) each spatial axis.
+        data_layout: NCHW or NHWC.
+    """
+
+    block_shape: tuple[int, ...] = parameter((1, 1), at_least=1)
+    crops: tuple[tuple[int, int], ...] = parameter(((0, 0), (0, 0)), at_least=0)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_pairs("crops", len(self.block_shape))
+
+
+def _channel_shuffle(descriptor: ChannelShuffleDescriptor, inputs: Inputs) -> Shapes:
+    shape = inputs.shape("input")
+    if descriptor.num_groups == 0:
+        raise ShapeError("num_groups is 0: expected at least 1")
+    divided(shape, normalized_axis(descriptor.axis, len(shape)), descriptor.num_groups)
+    return [shape]
+
+
+def _unshuffled_axis(
+    descriptor: ChannelShuffleDescriptor, info: TensorInfo, shape: Shape | None
+) -> int | None:
+    if info.axis is None or shape is None or info.axis == descriptor.axis % len(shape):
+        return None
+    return info.axis
+
+
+@layer(
+    67,
+    inputs=[_ANY],
+    outputs=[result(axis=_unshuffled_axis)],
+    infer=_channel_shuffle,
+    moves_data=True,
+)
+class ChannelShuffleDescriptor(Descriptor):
+    """An axis seen as [groups, members] becomes [members, groups] (ShuffleNet).
+
+    Attributes:
+        num_groups: The number of groups, at least 1.
+        axis: The axis; counted from the end if negative.
+    """
+
+    num_groups: int = parameter(0, at_least=0)
+    axis: int = 0
+
+
+def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Shapes:
+    shape = inputs.shape("input")
+    if inputs.awaits("broadcast_to_shape"):
+        count = filled_length(inputs, "broadcast_to_shape")
+        return [None if count is None else (None,) * max(count, len(shape))]
+    return [broadcast(shape, descriptor.broadcast_to_shape)]
+
+
+@layer(
+    76,
+    inputs=[_ANY, filling("broadcast_to_shape", "[rank of the target].")],
+    outputs=[result(axis=same_axis)],
+    infer=_broadcast_to,
+    moves_data=True,
+)
+class BroadcastToDescriptor(Descriptor):
+    """The input repeated along axes that have one element.
+
+    Attributes:
+        broadcast_to_shape: The target. Where it has 1 or no axis, the input's dimension stays
+            (ONNX: Expand).
+    """
+
+    broadcast_to_shape: tuple[int, ...] = parameter((), at_least=0)
+
+
+def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Shapes:
+    shape = inputs.shape("input")
+    if inputs.awaits("multiples"):
+        return [(None,) * len(shape)]
+    if len(descriptor.multiples) != len(shape):
+        raise ShapeError(
+            f"the multiples {list(descriptor.multiples)} do not fit the input of shape "
+            f"{format_shape(shape)}: expected {len(shape)} of them"
+        )
+    return [
+        tuple(product([dim, count]) for dim, count in zip(shape, descriptor.multiples, strict=True))
+    ]
+
+
+@layer(
+    74,
+    inputs=[_ANY, filling("multiples", "[rank of the input].")],
+    outputs=[result(axis=same_axis)],
+    infer=_tiled,
+    moves_data=True,
+)
+class TileDescriptor(Descriptor):
+    """The whole input repeated along its axes.
+
+    Attributes:
+        multiples: How often, one number per axis.
+    """
+
+    multiples: tuple[int, ...] = parameter((), at_least=0)
+
+
+def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Shapes:
+    shape = inputs.shape("input")
+    if inputs.awaits("pad_list"):
+        return [(None,) * len(shape)]
+    if len(descriptor.pad_list) != len(shape):
+        raise ShapeError(
+            f"the pad_list {descriptor.pad_list!r} does not fit the input of shape "
+            f"{format_shape(shape)}: expected {len(shape)} pairs"
+        )
+    room = {PaddingMode.REFLECT: 1, PaddingMode.SYMMETRIC: 0}.get(descriptor.padding_mode)
+    for axis, (dim, pair) in enumerate(zip(shape, descriptor.pad_list, strict=True)):
+        if room is not None and isinstance(dim, int) and max(pair) > max(dim - room, 0):
+            raise ShapeError(
+                f"{descriptor.padding_mode.arm_name} padding of {pair} needs more than the {dim} "
+                f"elements of the axis {axis}"
+            )
+    return [
+        tuple(plus(dim, sum(pair)) for dim, pair in zip(shape, descriptor.pad_list, strict=True))
+    ]
+
+
+@layer(
+    40,
+    inputs=[
+        _ANY,
+        filling("pad_list", "[rank of the input, 2]."),
+        filling("pad_value", "One number."),
+    ],
+    outputs=[result(axis=same_axis)],
+    infer=_padded,
+)
+class PadDescriptor(Descriptor):
+    """The input with elements put before and after its axes.
+
+    Attributes:
+        pad_list: How many elements (before, after) each axis.
+        pad_value: What Constant padding writes: a real value, for a quantised input too, so that 0
+            is its zero point (Arm NN takes a stored value there). An integer stays exact.
+        padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
+    """
+
+    pad_list: tuple[tuple[int, int], ...] = parameter((), at_least=0)
+    pad_value: float = 0.0
+    padding_mode: PaddingMode = PaddingMode.CONSTANT
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError unless the list holds pairs of counts."""
+        self.require_pairs("pad_list", len(self.pad_list))
+
+
+def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
+    shape = inputs.shape("input")
+    require_rank(inputs, "axis", 0, 1)
+    axes = inputs.value("axis")
+    if axes is not None:
+        normalized_axes([int(axis) for axis in axes.ravel()], len(shape))
+    return [shape]
+
+
+@layer(
+    73,
+    inputs=[_ANY, slot("axis", "The axes to turn, counted from the end if negative; integers.")],
+    infer=_reversed,
+    moves_data=True,
+)
+class ReverseV2Descriptor(Descriptor):
+    """The elements in opposite order along some axes (TensorFlow: ReverseV2)."""

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.backends.base import NetworkBackend
 from armnn.backends.named_frames import blamed
 from armnn.errors import ArmnnError, BackendError

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import replace
-from armnn._logging import Logger
 from armnn.graph import Network
 from armnn.optimizer.assignment.report import Report, prepared_text
 from armnn.optimizer.frame import only_program
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from armnn.optimizer.single_program import SingleProgram
 
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 MOST_TEMPLATES = 8
 """Kinds of specialisations that others are made from; each keeps a graph of the network."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import (
@@ -18,7 +19,6 @@ from armnn._arguments import (
     unknown,
     with_known_names,
 )
-from armnn._dataclasses import dataclass, field, fields, replace
 from armnn._installing import FAST
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass, field
 from armnn.backends.places import any_placed
 
 if TYPE_CHECKING:

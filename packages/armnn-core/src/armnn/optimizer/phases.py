@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import replace
 from armnn._load_times import phase
 from armnn._process_memory import trim_memory
 from armnn.backends.cache import footprint_of
@@ -202,7 +202,7 @@ def layers_before_backends(
     values: Mapping[str, NDArray[Any]] | None = None,
     *,
     may_change: bool = False,
-) -> Segments[Network]:
+) -> Segments:
     """Return a network's layers as backends get them.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
@@ -275,7 +275,7 @@ def _cut(
     trace: Trace | None = None,
     *,
     may_change: bool = False,
-) -> Segments[Network]:
+) -> Segments:
     with phase(participants.profiler, "specialise"):
         if trace is None and not values and is_special(network, shapes):
             return Segments(network if may_change else network.clone(), None, is_rewritten=True)
@@ -287,7 +287,7 @@ def _cut(
 
 
 def _rewrite_head(
-    segments: Segments[Network],
+    segments: Segments,
     participants: Participants,
     options: OptimizerOptions,
     folds: Accepts | None = None,
@@ -320,7 +320,7 @@ def _hint(network: Network, options: OptimizerOptions) -> None:
             layer.backend_hint = options.layer_backends.get(layer.name)
 
 
-def _check_progress(network: Network, segments: Segments[Network]) -> None:
+def _check_progress(network: Network, segments: Segments) -> None:
     """Check that the head brings the rest closer.
 
     So cutting comes to an end.

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-from armnn._dataclasses import dataclass, field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armnn.graph import LayerGraph, Network, Value
+    from armnn.graph import Network, Value
     from armnn.optimizer.assignment.boundaries import Placement
     from armnn.optimizer.assignment.report import Report
     from armnn.optimizer.symbolic.trace import Trace
 
-_G = TypeVar("_G", bound="LayerGraph", covariant=True)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Segments(Generic[_G]):
+class Segments:
     """A network in two parts.
 
     Attributes:
@@ -30,7 +27,7 @@ class Segments(Generic[_G]):
         is_rewritten: Whether the head is the network as it was rewritten before.
     """
 
-    head: _G
+    head: Network
     rest: Network | None
     crossing: tuple[str, ...] = ()
     is_rewritten: bool = False
@@ -52,10 +49,10 @@ class Prepared:
             were asked for.
     """
 
-    network: LayerGraph
+    network: Network
     placement: Placement
     make_report: Callable[[], Report]
-    segments: Segments[LayerGraph]
+    segments: Segments
     trace: Trace | None = None
     has_refusals: bool = False
     is_derived: bool = False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def split(network: Network) -> Segments[Network]:
+def split(network: Network) -> Segments:
     """Cut a specialised network behind the layers of known inputs.
 
     A layer is in the head if the shapes of its inputs are known and so are those of its outputs,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from armnn.backends.cache import CachedProgram
-    from armnn.graph import LayerGraph
+    from armnn.graph import Network
     from armnn.optimizer.assignment.boundaries import Placement
     from armnn.optimizer.assignment.report import Report
     from armnn.optimizer.candidate import Candidate
@@ -115,7 +115,7 @@ class SingleProgram:
         return self._make_report()
 
     @property
-    def network(self) -> LayerGraph:
+    def network(self) -> Network:
         return self.whole.network
 
     @property

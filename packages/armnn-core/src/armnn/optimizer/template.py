@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from armnn._dataclasses import replace
 from armnn._load_times import phase
 from armnn._symbolic import settled
 from armnn.backends.base import Backend
@@ -30,7 +30,7 @@ from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descripto
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.graph import Layer, LayerGraph, Value
+    from armnn.graph import Layer, Value
     from armnn.optimizer.frame import ProgramFrame
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.prepared import Prepared
@@ -180,7 +180,7 @@ class Template:
             is_derived=True,
         )
 
-    def _are_taken(self, network: LayerGraph) -> bool:
+    def _are_taken(self, network: Network) -> bool:
         """Return whether backends take the layers outside compiled parts."""
         kernels = [
             (self._candidates[layer.backend or ""], layer)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import dataclass, replace
 from armnn.debugging.bench import fragment
 from armnn.errors import ArmnnError
 from armnn.graph.multiply_adds import multiply_adds_of

@@ -11,9 +11,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import dataclass, field, replace
 from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.transfer import following
 

@@ -9,12 +9,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.__about__ import __version__
 from armnn._arguments import instance, real, refused, texts
-from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.backends.entries import BackendState, unknown_backend

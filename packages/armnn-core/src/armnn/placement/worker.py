@@ -10,12 +10,12 @@ import gc
 import statistics
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn._dataclasses import replace
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.optimizer import Candidate, OptimizerOptions

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
-
-from armnn._dataclasses import dataclass, field
 
 Cause: TypeAlias = Literal["ended", "deadline", "memory", "killed", "signalled", "guard"]
 """Why a child is no longer there.

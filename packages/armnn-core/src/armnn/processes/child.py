@@ -13,11 +13,10 @@ import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from armnn._dataclasses import replace
 from armnn.processes.bounds import Bounds, Ending, Program, PythonCall
 from armnn.processes.interpreter import environment_of, guard_command
 from armnn.processes.lasting_thread import LASTING

@@ -14,11 +14,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import file_path, instance, items
-from armnn._dataclasses import dataclass, field
 from armnn._recorder import Event
 from armnn.profiling.layer_details import layer_details
 from armnn.profiling.timed_runs import TimedRun, timed_runs

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import instance
-from armnn._dataclasses import dataclass
 from armnn.optimizer import Report
 from armnn.profiling.timed_runs import TimedLayer, TimedRun, timed_runs
 

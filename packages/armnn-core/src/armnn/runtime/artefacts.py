@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os.path import splitext
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.__about__ import __version__
-from armnn._dataclasses import replace
 from armnn._load_times import stage
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import InvalidArgumentError, ModelFileError

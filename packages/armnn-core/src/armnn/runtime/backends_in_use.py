@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
-from armnn._logging import Logger
 from armnn.backends.base import BackendContext
 from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.memory import TensorHandleFactories
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.runtime.request import OptimizationRequest
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 PROTECTED_CONTENT = "ProtectedContentAllocation"
 """The capability of a backend that computes in memory which the host cannot read."""

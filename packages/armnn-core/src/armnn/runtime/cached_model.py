@@ -11,7 +11,7 @@ from os.path import splitext
 from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
-from armnn._digest import file_sha256
+from armnn._files import file_sha256
 from armnn._load_times import phase
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import ModelFileError

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os.path import splitext
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from armnn._arguments import file_path, texts
-from armnn._dataclasses import dataclass, field, replace
-from armnn._digest import file_sha256
+from armnn._files import file_sha256
 from armnn._installing import REFERENCE
 from armnn._load_times import phase
 from armnn.backends.cache import StaleEntryError

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from os.path import splitext
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary
 
 from armnn._arguments import file_path, flag, instance, items
-from armnn._dataclasses import replace
 from armnn._load_times import measured, phase
 from armnn._process_memory import collection_waits
 from armnn.backends.options import CreationOptions

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.storage.container import SUFFIX, WRITING
 

@@ -12,12 +12,12 @@ its CRC.
 
 from __future__ import annotations
 
+import json
 import struct
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from armnn._digest import DIGEST_SIZE, sha256
-from armnn._json import parsed_json
 from armnn._load_times import stage
 from armnn.backends.cache import GrowingBlock, StaleEntryError
 
@@ -36,6 +36,7 @@ HEADER_LIMIT: Final = 1 << 26
 
 _PREFIX: Final = struct.Struct("<8sIIQ")
 _ALIGNMENT: Final = 64
+_DIGEST_SIZE: Final = sha256().digest_size
 
 
 def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
@@ -48,8 +49,6 @@ def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes |
 
 
 def _content(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
-    import json  # late: files are read more often than written
-
     sizes = [
         block.size if isinstance(block, GrowingBlock) else sum(map(len, block)) for block in blocks
     ]
@@ -65,7 +64,7 @@ def _content(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[byt
 
 def digest_of(data: memoryview) -> str:
     """Return the sha256 that a file says it has."""
-    return bytes(data[-DIGEST_SIZE:]).hex()
+    return bytes(data[-_DIGEST_SIZE:]).hex()
 
 
 def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
@@ -79,7 +78,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     Raises:
         StaleEntryError: It is not what :func:`pack` writes, byte by byte.
     """
-    body = data[:-DIGEST_SIZE]
+    body = data[:-_DIGEST_SIZE]
     if len(body) < _PREFIX.size:
         raise StaleEntryError(f"it has {len(data)} bytes, expected more")
     magic, version, checksum, size = _PREFIX.unpack_from(body)
@@ -98,7 +97,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     if crc32(text) != checksum:
         raise StaleEntryError("the CRC-32 of its header is not that of its content")
     try:
-        header = parsed_json(text.decode())
+        header = json.loads(text.decode())
         sizes = [int(each) for each in header.pop("sizes")]
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise StaleEntryError(f"its header cannot be read: {error!r}") from error

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import mmap
 import os
 import stat
@@ -12,7 +13,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._load_times import stage
-from armnn._logging import Logger
 from armnn.backends.cache import ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
 from armnn.storage.container import SUFFIX, WRITING, digest_of, pack, unpack
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from armnn.backends.cache import Block, Entry, GrowingBlock
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
-_log = Logger("armnn.backends.cache")  # the name that applications know
+_log = logging.getLogger("armnn.backends.cache")  # the name that applications know
 
 
 class CacheFolder(ProgramCache):

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import fields
 from armnn.backends.cache import StaleEntryError
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.graph import Layer, LayerGraph, Value
+    from armnn.graph import Layer, Network, Value
     from armnn.layers import Descriptor
 
 
@@ -56,7 +56,7 @@ def encoded_layer(
 
 def decoded_layer(
     row: Mapping[str, Any],
-    network: LayerGraph,
+    network: Network,
     layers: Sequence[Layer],
     blocks: Sequence[memoryview],
 ) -> Layer:

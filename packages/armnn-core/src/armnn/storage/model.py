@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._aliases import Aliases
-from armnn._dataclasses import dataclass, fields
 from armnn.backends.cache import StaleEntryError
 from armnn.storage.container import VERSION
 from armnn.storage.descriptions import decoded_info, encoded_info, member_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.errors import ArmnnError
-from armnn.graph.layer_graph import LayerGraph
+from armnn.graph.network import Network
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.storage.descriptions import check_report, decoded_report
@@ -104,7 +104,7 @@ def _decoded(
     options: OptimizerOptions,
     program: CachedProgram | None,
 ) -> Prepared:
-    network = LayerGraph(stored["name"])
+    network = Network(stored["name"])
     layers: list[Layer] = []
     for row in stored["layers"]:
         layers.append(decoded_layer(row, network, layers, blocks))

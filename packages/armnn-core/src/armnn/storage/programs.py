@@ -7,10 +7,10 @@ files of their own. A network that is one program is decoded without its graph.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from armnn._logging import Logger
 from armnn.backends.base import CachingBackend
 from armnn.backends.cache import ProgramCache, StaleEntryError
 from armnn.errors import ArmnnError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 
-_log = Logger("armnn.backends.cache")  # the name that applications know
+_log = logging.getLogger("armnn.backends.cache")  # the name that applications know
 
 
 class ModelPrograms(ProgramCache):

@@ -18,7 +18,7 @@ from os import PathLike
 from typing import Final, TypeAlias
 from zlib import crc32
 
-from armnn._digest import file_sha256
+from armnn._files import file_sha256
 from armnn._load_times import stage
 
 Stamp: TypeAlias = tuple[int, ...]

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from armnn._dataclasses import dataclass, replace
-from armnn._logging import Logger
 from armnn.backends.crashes import is_ours_alone
 from armnn.errors import PlacementError
 from armnn.graph import Network
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import OptimizerOptions
     from armnn.parsing import ParserOptions
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 _MEASURE: Final = "armnn.placement.tuning:measure"
 MOST_SECONDS: Final = 3600.0

@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.__about__ import __version__
-from armnn._dataclasses import dataclass, field
-from armnn._whole_files import write_whole
+from armnn._files import write_whole
 from armnn.backends.crashes import crash_file
 from armnn.errors import PlacementError
 from armnn.verdicts.parts import MeasuredPart, PartCost

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from armnn._digest import file_sha256, sha256
+from armnn._files import file_sha256
 from armnn._processor import described_processor, processor_revision
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-
-from armnn._dataclasses import dataclass
 
 _LONGEST_NAME: Final = 48
 

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
-
-from armnn._dataclasses import replace
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions

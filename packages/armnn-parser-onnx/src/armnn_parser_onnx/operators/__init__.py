@@ -1,5 +1,58 @@
 # SPDX-License-Identifier: MIT
-"""The converters; each module is imported with its first operator.
+"""The converters of operators, one module per family of the layer table.
 
-A module has the name of a family of the layer table, with a part behind it where there are several.
+Importing a module enters its converters into the table that :func:`find_converter` reads.
 """
+
+from __future__ import annotations
+
+from armnn_parser_onnx._registry import find_converter, operator_names
+from armnn_parser_onnx.operators import (
+    activation,
+    attention,
+    convolution,
+    counting,
+    detection,
+    dimensions,
+    elementwise,
+    indexing,
+    io,
+    joining,
+    matmul,
+    microsoft,
+    normalization,
+    pooling,
+    quantizing,
+    reduction,
+    reshaping,
+    resizing,
+    selecting,
+    sequence,
+    spectral,
+)
+
+__all__ = [
+    "activation",
+    "attention",
+    "convolution",
+    "counting",
+    "detection",
+    "dimensions",
+    "elementwise",
+    "find_converter",
+    "indexing",
+    "io",
+    "joining",
+    "matmul",
+    "microsoft",
+    "normalization",
+    "operator_names",
+    "pooling",
+    "quantizing",
+    "reduction",
+    "reshaping",
+    "resizing",
+    "selecting",
+    "sequence",
+    "spectral",
+]

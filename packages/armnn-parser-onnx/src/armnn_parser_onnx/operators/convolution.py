@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +14,23 @@ from armnn.layers.convolution import (
     ConvolutionIntegerDescriptor,
     DepthwiseConvolution2dDescriptor,
 )
-from armnn.parsing.conversion import RefusedError, reshape, transpose
-from armnn.types import DataLayout
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
+    reshape,
+    static_shape,
+    transpose,
+)
+from armnn.types import BinaryOperation, DataLayout, GridPadding, ResizeMethod
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operators.activation import binary
+from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
-from armnn_parser_onnx.window import Window, read_window
+from armnn_parser_onnx.window import AUTO_PAD, Window, per_axis, read_window
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
 
@@ -161,3 +173,339 @@ def convolution_integer(operation: Operation) -> Value:
         planar(ConvolutionIntegerDescriptor, window),
         name=operation.layer_name(),
     ).output
+
+
+_MOST_DILATED_WEIGHTS = 2**24
+
+
+@operator("ConvTranspose")
+def transposed_convolution(operation: Operation) -> Value:
+    """Add TransposeConvolution2d, with layers for its unsupported padding."""
+    shape = static_weights(operation)
+    groups = operation.integer("group")
+    if groups < 1 or shape[0] % groups:
+        raise operation.error(
+            f"the attribute 'group' is {groups}: expected a divisor of the {shape[0]} channels"
+        )
+    check_channels(operation, shape[0])
+    spatial = len(shape) - 2
+    if spatial == 3:
+        return _transposed_box(operation, _transposed_window(operation, shape[2:]))
+    window = _transposed_window(operation, shape[2:]).padded_to(2)
+    if spatial == 2:
+        return _transposed_image(operation, operation.input(), window, "")
+    image = with_spatial_axes(operation, operation.input(), 2)
+    return without_spatial_axes(operation, _transposed_image(operation, image, window, "image"), 3)
+
+
+def _transposed_image(operation: Operation, value: Value, window: Window, part: str) -> Value:
+    """Crop by the padding.
+
+    Where that is negative, zeros follow instead, and the bias is added last.
+    """
+    missing = [max(-pad, 0) for pad in window.after]
+    bias = operation.optional_input(2)
+    cut = operation.network.add_transpose_convolution2d(
+        value,
+        _transposed_weights(operation, window),
+        None if any(missing) else bias,
+        pad_top=window.before[0],
+        pad_left=window.before[1],
+        pad_bottom=max(window.after[0], 0),
+        pad_right=max(window.after[1], 0),
+        stride_y=window.strides[0],
+        stride_x=window.strides[1],
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name("unpadded" if any(missing) else part),
+    )
+    if not any(missing):
+        return cut
+    padded = operation.network.add_pad(
+        cut,
+        pad_list=((0, 0), (0, 0), (0, missing[0]), (0, missing[1])),
+        name=operation.layer_name(part if bias is None else "padded"),
+    )
+    if bias is None:
+        return padded
+    channels = bias.info.static_shape[0]
+    column = reshape(operation, bias, (channels, 1, 1), "bias")
+    return binary(operation, BinaryOperation.ADD, padded, column, part)
+
+
+def _transposed_box(operation: Operation, window: Window) -> Value:
+    """Add Convolution3d of the zero-spaced input.
+
+    The weights are turned.
+    """
+    network, value, groups = operation.network, operation.input(), operation.integer("group")
+    shape = static_shape(value)
+    if max(window.strides) > 1:
+        apart = [dim for size in shape[2:] for dim in (size, 1)]
+        value = reshape(operation, value, (shape[0] * shape[1], *apart), "apart")
+        gaps = [pair for stride in window.strides for pair in ((0, 0), (0, stride - 1))]
+        value = network.add_pad(
+            value, pad_list=[(0, 0), *gaps], name=operation.layer_name("zeros_between")
+        )
+        sizes = [size * stride for size, stride in zip(shape[2:], window.strides, strict=True)]
+        value = reshape(operation, value, (*shape[:2], *sizes), "spread")
+    # Behind the last element no zeros belong; what is left of the padding is cut.
+    pads = [
+        (dilation * (size - 1) - before, dilation * (size - 1) - after - (stride - 1))
+        for size, stride, dilation, before, after in zip(
+            window.size, window.strides, window.dilations, window.before, window.after, strict=True
+        )
+    ]
+    value = _cut(operation, value, [(max(-a, 0), max(-b, 0)) for a, b in pads])
+    channels = shape[1] // groups
+
+    def turned(array: NDArray[Any]) -> NDArray[Any]:
+        flipped = array[:, :, ::-1, ::-1, ::-1]
+        apart = flipped.reshape(groups, channels, *flipped.shape[1:])
+        return np.ascontiguousarray(
+            apart.transpose(3, 4, 5, 1, 0, 2).reshape(*flipped.shape[2:], channels, -1)
+        )
+
+    operation.known(1)
+    weights = operation.graph.derived_constant(operation.input(1), f"turned_{groups}", turned)
+    return network.add_convolution3d(
+        value,
+        weights,
+        operation.optional_input(2),
+        pad_front=max(pads[0][0], 0),
+        pad_back=max(pads[0][1], 0),
+        pad_top=max(pads[1][0], 0),
+        pad_bottom=max(pads[1][1], 0),
+        pad_left=max(pads[2][0], 0),
+        pad_right=max(pads[2][1], 0),
+        dilation_z=window.dilations[0],
+        dilation_y=window.dilations[1],
+        dilation_x=window.dilations[2],
+        data_layout=DataLayout.NCDHW,
+        name=operation.layer_name(),
+    )
+
+
+def _cut(operation: Operation, value: Value, cuts: Sequence[tuple[int, int]]) -> Value:
+    """Cut elements off before and behind each spatial axis."""
+    if not any(map(any, cuts)):
+        return value
+    shape = static_shape(value)
+    ends = [size - after for size, (_, after) in zip(shape[2:], cuts, strict=True)]
+    return operation.network.add_strided_slice(
+        value,
+        begin=(0, 0, *(before for before, _ in cuts)),
+        end=(*shape[:2], *ends),
+        stride=(1,) * len(shape),
+        name=operation.layer_name("cut"),
+    )
+
+
+def _transposed_window(operation: Operation, size: tuple[int, ...]) -> Window:
+    """Return the window with ONNX's derived padding.
+
+    The end's padding may be negative.
+    """
+    rank = len(size)
+    strides = per_axis(operation, "strides", rank, default=1, least=1)
+    dilations = per_axis(operation, "dilations", rank, default=1, least=1)
+    extra = per_axis(operation, "output_padding", rank, default=0, least=0)
+    wanted = operation.integers("output_shape")
+    mode = operation.text("auto_pad", AUTO_PAD)
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, size, strict=True)]
+    if wanted is None and mode in ("NOTSET", "VALID"):
+        given = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+        pads = given if mode == "NOTSET" else (0,) * (2 * rank)
+        after = tuple(pad - more for pad, more in zip(pads[rank:], extra, strict=True))
+        return Window(size, strides, dilations, pads[:rank], after)
+    if wanted is None:
+        # SAME makes stride times the input's size, so the size itself does not matter.
+        totals = [r - s + more for r, s, more in zip(reach, strides, extra, strict=True)]
+    else:
+        totals = _totals(operation, wanted[-rank:], strides, reach, extra)
+    less = [max(total, 0) // 2 for total in totals]
+    more = [total - half for total, half in zip(totals, less, strict=True)]
+    if mode == "SAME_UPPER":
+        before, after = tuple(less), tuple(more)
+    else:
+        before = tuple(max(number, 0) for number in more)
+        after = tuple(total - first for total, first in zip(totals, before, strict=True))
+    after = tuple(number - e for number, e in zip(after, extra, strict=True))
+    return Window(size, strides, dilations, before, after)
+
+
+def _totals(
+    operation: Operation,
+    wanted: tuple[int, ...],
+    strides: tuple[int, ...],
+    reach: list[int],
+    extra: tuple[int, ...],
+) -> list[int]:
+    """Return the padding along each axis for the wanted output."""
+    spatial = operation.shape()[2:]
+    if len(wanted) != len(spatial):
+        raise operation.error(
+            f"the attribute 'output_shape' is {list(wanted)}: expected {len(spatial)} numbers"
+        )
+    totals = []
+    for size, target, stride, one, more in zip(spatial, wanted, strides, reach, extra, strict=True):
+        if not isinstance(size, int):
+            raise NotKnownYetError("'output_shape' needs the size of the input, which is not known")
+        totals.append(stride * (size - 1) + more + one - target)
+    return totals
+
+
+def _transposed_weights(operation: Operation, window: Window) -> Value:
+    """Swap the first two axes of the weights, per group.
+
+    From [C, O / groups, H, W] they become [O, C / groups, H, W], dilated by zeros between elements.
+    """
+    weights, groups = operation.input(1), operation.integer("group")
+    channels, per_group, *kernel = weights.info.static_shape
+    if len(kernel) == 1:
+        kernel = [1, *kernel]
+    apart = (groups, channels // groups, per_group, *kernel)
+    together = (groups * per_group, channels // groups, *kernel)
+
+    def change(array: NDArray[Any]) -> NDArray[Any]:
+        turned = array.reshape(apart).swapaxes(1, 2).reshape(together)
+        return _dilated(turned, window.dilations)
+
+    def layers() -> Value:
+        if set(window.dilations) != {1}:
+            operation.known(1)
+        value = reshape(operation, weights, apart, "weights_apart")
+        value = transpose(operation, value, (0, 2, 1, 3, 4), "weights_turned")
+        return reshape(operation, value, together, "weights")
+
+    dilated = "x".join(map(str, window.dilations))
+    return changed(operation, weights, f"transposed_{groups}_{dilated}", change, layers)
+
+
+def _dilated(array: NDArray[Any], dilations: tuple[int, ...]) -> NDArray[Any]:
+    """Put zeros between the elements of a kernel."""
+    spatial = (d * (k - 1) + 1 for d, k in zip(dilations, array.shape[2:], strict=True))
+    shape = (*array.shape[:2], *spatial)
+    if math.prod(shape) > _MOST_DILATED_WEIGHTS:
+        raise RefusedError(f"its dilations {list(dilations)} make the weights too large")
+    result = np.zeros(shape, array.dtype)
+    result[:, :, :: dilations[0], :: dilations[1]] = array
+    return result
+
+
+_MOST_PLACES = 2**24
+
+
+@operator("DeformConv")
+def deformed_convolution(operation: Operation) -> Value:
+    """Add GridSample for the windows, then a 1x1 convolution.
+
+    GridSample reads what each window reads. The offsets move the places where a window reads (Dai
+    et al. 2017), a mask weighs what it reads.
+    """
+    weights, shape = static_weights(operation), static_shape(operation.input())
+    if len(shape) != 4:
+        raise RefusedError(f"no layer computes it along {len(shape) - 2} axes")
+    window = read_window(operation, weights[2:], shape[2:])
+    offsets = static_shape(operation.input(2))
+    kernel, groups = math.prod(weights[2:]), operation.integer("offset_group")
+    output = _output(window, shape[2:])
+    wanted = (shape[0], groups * kernel * 2, *output)
+    if groups < 1 or shape[1] % groups or offsets != wanted:
+        raise operation.error(
+            f"the offsets have shape {list(offsets)}: expected {list(wanted)}, and {shape[1]} "
+            f"channels in {groups} groups"
+        )
+    if math.prod((*wanted, shape[1])) > _MOST_PLACES * groups * 2:
+        raise RefusedError(f"it reads more than {_MOST_PLACES} places")
+    grid = _grid(operation, window, shape, output)
+    image = reshape(
+        operation, operation.input(), (shape[0] * groups, shape[1] // groups, *shape[2:]), "groups"
+    )
+    read = operation.network.add_grid_sample(
+        image,
+        grid,
+        method=ResizeMethod.BILINEAR,
+        padding_mode=GridPadding.ZEROS,
+        name=operation.layer_name("read"),
+    )
+    if operation.has_input(4):
+        mask = reshape(
+            operation,
+            operation.input(4),
+            (shape[0] * groups, 1, kernel * output[0], output[1]),
+            "mask",
+        )
+        read = binary(operation, BinaryOperation.MUL, read, mask, "masked")
+    columns = reshape(operation, read, (shape[0], shape[1] * kernel, *output), "columns")
+    flat = reshape(
+        operation, operation.input(1), (weights[0], weights[1] * kernel, 1, 1), "flat_weights"
+    )
+    return operation.network.add_convolution2d(
+        columns,
+        flat,
+        operation.optional_input(3),
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name(),
+    )
+
+
+def _output(window: Window, spatial: tuple[int, ...]) -> tuple[int, int]:
+    height, width = (
+        (length + before + after - dilation * (size - 1) - 1) // stride + 1
+        for length, size, stride, dilation, before, after in zip(
+            spatial,
+            window.size,
+            window.strides,
+            window.dilations,
+            window.before,
+            window.after,
+            strict=True,
+        )
+    )
+    return height, width
+
+
+def _grid(
+    operation: Operation, window: Window, shape: tuple[int, ...], output: tuple[int, int]
+) -> Value:
+    """Return all windows' places, [N * groups, kernel * rows, columns, 2]."""
+    groups, kernel = operation.integer("offset_group"), math.prod(window.size)
+    # The offsets are [N, groups, kernel, (y, x), rows, columns].
+    apart = reshape(
+        operation, operation.input(2), (shape[0] * groups, kernel, 2, *output), "offsets"
+    )
+    moved = transpose(operation, apart, (0, 1, 3, 4, 2), "offsets_last")
+    places = binary(
+        operation,
+        BinaryOperation.ADD,
+        moved,
+        operation.number(_places(window, output), moved, "places"),
+        "moved",
+    )
+    # GridSample counts from -1 to 1 between the outer borders of the pixels.
+    sizes = np.array(shape[2:], np.float64)
+    factor = operation.number(2 / sizes, places, "factor")
+    offset = operation.number(1 / sizes - 1, places, "offset")
+    scaled = binary(operation, BinaryOperation.MUL, places, factor, "scaled")
+    grid = binary(operation, BinaryOperation.ADD, scaled, offset, "grid_yx")
+    turned = operation.network.add_gather(
+        grid,
+        operation.integers_constant([1, 0], "xy"),
+        axis=4,
+        name=operation.layer_name("grid_xy"),
+    )
+    return reshape(operation, turned, (shape[0] * groups, kernel * output[0], output[1], 2), "grid")
+
+
+def _places(window: Window, output: tuple[int, int]) -> NDArray[np.float64]:
+    """Return undeformed places: [kernel, rows, columns, (y, x)]."""
+    axes = [
+        np.arange(size)[:, np.newaxis] * dilation + np.arange(count) * stride - before
+        for size, count, stride, dilation, before in zip(
+            window.size, output, window.strides, window.dilations, window.before, strict=True
+        )
+    ]
+    rows = axes[0][:, np.newaxis, :, np.newaxis]
+    columns = axes[1][np.newaxis, :, np.newaxis, :]
+    places = np.stack(np.broadcast_arrays(rows, columns), -1).astype(np.float64)
+    return places.reshape(-1, *output, 2)

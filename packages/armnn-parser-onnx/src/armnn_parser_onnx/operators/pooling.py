@@ -5,25 +5,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from armnn.parsing.conversion import RefusedError, add_layer
+import numpy as np
+
+from armnn.parsing.conversion import RefusedError, add_layer, reshape, static_shape
 from armnn.types import (
     ActivationFunction,
+    ArgMinMaxFunction,
     BinaryOperation,
     DataLayout,
+    DataType,
     OutputShapeRounding,
     PaddingMethod,
     PoolingAlgorithm,
     ReduceOperation,
+    ScatterNdFunction,
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-from armnn_parser_onnx.window import Window, kernel_shape, read_window
+from armnn_parser_onnx.window import Window, kernel_shape, per_axis, read_window
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
 
@@ -34,8 +41,6 @@ def max_pool(operation: Operation) -> Sequence[Value]:
     pooled = _pool(operation, operation.input(), PoolingAlgorithm.MAX)
     if not any(operation.outputs[1:]):
         return [pooled]
-    from armnn_parser_onnx.operators.pooling_inverse import places_of_maxima  # late: few ask
-
     return [pooled, places_of_maxima(operation, pooled)]
 
 
@@ -225,4 +230,221 @@ def _reduced(
         keep_dims=True,
         reduce_operation=function,
         name=operation.layer_name(part),
+    )
+
+
+_MOST_PLACES = 2**24
+
+
+_LARGEST_IMAGE = 2**40
+
+
+def places_of_maxima(operation: Operation, pooled: Value) -> Value:
+    """Return each window's first maximum as a flat input index.
+
+    Args:
+        operation: A MaxPool.
+        pooled: Its first output.
+
+    Raises:
+        NotKnownYetError: A dimension is not known.
+        RefusedError: There are too many places.
+    """
+    value, network = operation.input(), operation.network
+    shape, output = static_shape(value), static_shape(pooled)
+    window = read_window(operation, kernel_shape(operation), shape[2:])
+    table = _places(window, shape[2:], output[2:])
+    windows, size = table.shape
+    pixels = math.prod(shape[2:])
+    flat = reshape(operation, value, (*shape[:2], pixels), "pixels")
+    padded = network.add_pad(
+        flat,
+        pad_list=((0, 0), (0, 0), (0, 1)),
+        pad_value=_lowest(value.info.data_type),
+        name=operation.layer_name("padded"),
+    )
+    order = operation.integers_constant(table.reshape(-1).tolist(), "places")
+    read = network.add_gather(padded, order, axis=2, name=operation.layer_name("read"))
+    read = reshape(operation, read, (*shape[:2], windows, size), "windows")
+    first = network.add_arg_min_max(
+        read,
+        function=ArgMinMaxFunction.MAX,
+        axis=3,
+        name=operation.layer_name("first"),
+        output=DataType.SIGNED64,
+    )
+    starts = operation.integers_constant((np.arange(windows) * size).tolist(), "starts")
+    chosen = binary(operation, BinaryOperation.ADD, first, starts, "chosen")
+    if operation.flag("storage_order"):
+        table = _column_major(table, shape[2:])
+    known = operation.integers_constant(table.reshape(-1).tolist(), "numbers")
+    number = network.add_gather(known, chosen, axis=0, name=operation.layer_name("number"))
+    planes = np.arange(shape[0] * shape[1]).reshape(*shape[:2], 1) * pixels
+    offset = network.add_constant(planes, name=operation.layer_name("planes"))
+    total = binary(operation, BinaryOperation.ADD, number, offset, "total")
+    return reshape(operation, total, output, "indices")
+
+
+def _places(window: Window, spatial: Sequence[int], output: Sequence[int]) -> NDArray[np.int64]:
+    """Return the pixel that each window position reads.
+
+    In padding it is the number behind the last pixel.
+
+    Raises:
+        RefusedError: There are too many.
+    """
+    if math.prod((*window.size, *output)) > _MOST_PLACES:
+        raise RefusedError(f"its windows have more than {_MOST_PLACES} places")
+    rank = len(spatial)
+    places = np.zeros((1,) * (2 * rank), np.int64)
+    outside = np.zeros((1,) * (2 * rank), np.bool_)
+    for axis, (length, count) in enumerate(zip(spatial, output, strict=True)):
+        starts = np.arange(count) * window.strides[axis] - window.before[axis]
+        read = starts[:, None] + np.arange(window.size[axis]) * window.dilations[axis]
+        shape = [1] * (2 * rank)
+        shape[axis], shape[rank + axis] = count, window.size[axis]
+        read = read.reshape(shape)
+        places = places * length + read
+        outside = outside | (read < 0) | (read >= length)
+    pixels: NDArray[np.int64] = np.where(outside, math.prod(spatial), places)
+    return pixels.reshape(math.prod(output), math.prod(window.size))
+
+
+def _column_major(table: NDArray[np.int64], spatial: Sequence[int]) -> NDArray[np.int64]:
+    """Return pixel numbers with the first spatial axis fastest."""
+    pixels = math.prod(spatial)
+    numbers = np.arange(pixels).reshape(tuple(reversed(spatial))).T.reshape(-1)
+    known: NDArray[np.int64] = np.append(numbers, pixels)[table]
+    return known
+
+
+def _lowest(data_type: DataType) -> Any:
+    if data_type.is_float:
+        return -math.inf
+    return int(np.iinfo(data_type.numpy_dtype).min)
+
+
+@operator("MaxUnpool")
+def max_unpool(operation: Operation) -> Value:
+    """Add ScatterElements into zeros of the shape that was pooled."""
+    value, network = operation.input(), operation.network
+    shape, size = static_shape(value), kernel_shape(operation)
+    rank = len(size)
+    strides = per_axis(operation, "strides", rank, default=1, least=1)
+    pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+    if len(shape) != rank + 2:
+        raise operation.error(f"the input has rank {len(shape)}: expected {rank + 2}")
+    spatial = [
+        (length - 1) * stride - pads[axis] - pads[rank + axis] + window
+        for axis, (length, stride, window) in enumerate(zip(shape[2:], strides, size, strict=True))
+    ]
+    inferred = (*shape[:2], *spatial)
+    if min(inferred) < 1 or math.prod(inferred) > _MOST_PLACES:
+        raise operation.error(
+            f"the input of shape {list(shape)} was pooled from {list(inferred)}: expected no empty "
+            f"axes and at most {_MOST_PLACES} elements"
+        )
+    zeros = network.add_constant(
+        np.zeros(math.prod(inferred), value.info.data_type.numpy_dtype),
+        name=operation.layer_name("zeros"),
+    )
+    wanted = operation.known_integers(2)
+    scattered = network.add_scatter_elements(
+        zeros,
+        reshape(operation, operation.input(1), (-1,), "places"),
+        reshape(operation, value, (-1,), "values"),
+        axis=0,
+        name=operation.layer_name("scattered"),
+    )
+    image = reshape(operation, scattered, inferred, "" if wanted is None else "image")
+    if wanted is None:
+        return image
+    if len(wanted) != len(inferred) or any(
+        more < least for more, least in zip(wanted, inferred, strict=True)
+    ):
+        raise operation.error(
+            f"the output shape is {list(wanted)}: expected at least {list(inferred)}"
+        )
+    missing = [(0, more - least) for more, least in zip(wanted, inferred, strict=True)]
+    return network.add_pad(image, pad_list=missing, name=operation.layer_name())
+
+
+@operator("Col2Im")
+def col2im(operation: Operation) -> Value:
+    """Add ScatterElements that sums the columns into zeros."""
+    value, network = operation.input(), operation.network
+    image, window = _block_window(operation)
+    shape = static_shape(value)
+    counts = _window_counts(window, image)
+    columns, blocks = math.prod(counts), math.prod(window.size)
+    if len(shape) != 3 or min(counts) < 1 or shape[2] != columns or shape[1] % blocks:
+        raise operation.error(
+            f"the input has shape {list(shape)}: expected [N, channels * {blocks}, {columns}] for "
+            f"an image of {list(image)}"
+        )
+    channels, pixels = shape[1] // blocks, math.prod(image)
+    places = _places(window, image, counts).T.reshape(-1)
+    target = (shape[0], channels, blocks * columns)
+    indices = network.add_broadcast_to(
+        network.add_constant(places, name=operation.layer_name("places")),
+        broadcast_to_shape=target,
+        name=operation.layer_name("places_of_each"),
+    )
+    zeros = network.add_broadcast_to(
+        operation.number([0], value, "zero"),
+        broadcast_to_shape=(*target[:2], pixels + 1),
+        name=operation.layer_name("zeros"),
+    )
+    summed = network.add_scatter_elements(
+        zeros,
+        indices,
+        reshape(operation, value, target, "columns"),
+        axis=2,
+        function=ScatterNdFunction.ADD,
+        name=operation.layer_name("summed"),
+    )
+    inside = network.add_strided_slice(
+        summed,
+        begin=(0, 0, 0),
+        end=(*target[:2], pixels),
+        stride=(1, 1, 1),
+        name=operation.layer_name("inside"),
+    )
+    return reshape(operation, inside, (*target[:2], *image))
+
+
+def _block_window(operation: Operation) -> tuple[tuple[int, ...], Window]:
+    """Return the image's shape and the columns' window."""
+    image = operation.known_integers(1) or ()
+    block = operation.known_integers(2) or ()
+    small = len(block) == len(image) and min((*image, *block), default=0) >= 1
+    if not small or math.prod((*image, *block)) > _LARGEST_IMAGE:
+        raise operation.error(
+            f"the image is {list(image)} and the block {list(block)}: expected as many numbers of "
+            "both, each at least 1, and no larger image than any memory holds"
+        )
+    rank = len(image)
+    pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+    window = Window(
+        size=block,
+        strides=per_axis(operation, "strides", rank, default=1, least=1),
+        dilations=per_axis(operation, "dilations", rank, default=1, least=1),
+        before=pads[:rank],
+        after=pads[rank:],
+    )
+    return image, window
+
+
+def _window_counts(window: Window, image: Sequence[int]) -> tuple[int, ...]:
+    return tuple(
+        (length + before + after - dilation * (size - 1) - 1) // stride + 1
+        for length, size, stride, dilation, before, after in zip(
+            image,
+            window.size,
+            window.strides,
+            window.dilations,
+            window.before,
+            window.after,
+            strict=True,
+        )
     )

@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import NotKnownYetError, add_layer
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
+    add_layer,
+    cast,
+    reshape,
+    transpose,
+)
 from armnn.parsing.conversion import transpose as add_transpose
-from armnn.types import DataLayout
+from armnn.types import DataLayout, DataType, PaddingMode
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.shapes import reshape_to_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
+
 
 _MOST_CHANNELS = 2**20
 
 
 @operator("Reshape", moves_data=True)
-def reshape(operation: Operation) -> Value:
+def reshape_to(operation: Operation) -> Value:
     """Add Reshape; the shape may be computed."""
     operation.shape()
     copies = not operation.flag("allowzero")
@@ -85,7 +95,7 @@ def unsqueeze(operation: Operation) -> Value:
 
 
 @operator("Transpose", moves_data=True)
-def transpose(operation: Operation) -> Value:
+def transpose_axes(operation: Operation) -> Value:
     """Add Transpose; by default the axes are turned round."""
     rank = len(operation.shape())
     order = operation.integers("perm")
@@ -166,3 +176,174 @@ def _channels_turned(
     order = np.arange(count).reshape(shape).T.reshape(-1)
     indices = operation.integers_constant([int(index) for index in order], "order")
     return operation.network.add_gather(value, indices, axis=1, name=operation.layer_name(part))
+
+
+_LARGEST = 2**31 - 1
+
+
+_MODES = ("constant", "reflect", "edge", "wrap")
+
+
+@operator("Pad", moves_data=True)
+def pad_by_attributes(operation: Operation) -> Value:
+    """Pad by attributes."""
+    rank = len(operation.shape())
+    mode = operation.text("mode", _MODES[:3])
+    pads = _pairs(operation, operation.integers("pads") or (), tuple(range(rank)), rank)
+    return _padded(operation, pads, mode, operation.real("value"))
+
+
+@operator("Pad", since=11, moves_data=True)
+def pad(operation: Operation) -> Value:
+    """Pad by inputs.
+
+    They may be computed if the mode is constant or reflect.
+    """
+    rank = len(operation.shape())
+    mode = operation.text("mode", _MODES)
+    number = operation.constant(2)
+    if operation.input(1).constant is None or (operation.has_input(2) and number is None):
+        return _pad_computed(operation, mode)
+    axes = operation.known_integers(3)
+    order = range(rank) if axes is None else (operation.axis(axis, rank) for axis in axes)
+    pads = _pairs(operation, operation.known_integers(1) or (), tuple(order), rank)
+    if number is not None and number.size != 1:
+        raise operation.error(f"constant_value has {number.size} elements: expected one")
+    value = 0 if number is None else number.reshape(-1)[0].item()
+    return _padded(operation, pads, mode, value)
+
+
+def _pad_computed(operation: Operation, mode: str) -> Value:
+    axes = operation.known_integers(3)
+    if mode not in ("constant", "reflect"):
+        operation.known(1)
+    rank = len(operation.shape())
+    count = rank if axes is None else len(axes)
+    pads = reshape(operation, operation.input(1), (2, count), "before_and_after")
+    if axes is not None:
+        places = [operation.axis(axis, rank) for axis in axes]
+        pads = cast(operation, pads, DataType.SIGNED64, "pads_of_axes")
+        pads = operation.network.add_gather(
+            operation.network.add_pad(
+                pads, pad_list=((0, 0), (0, 1)), name=operation.layer_name("pads_and_zero")
+            ),
+            operation.integers_constant(
+                [places.index(axis) if axis in places else count for axis in range(rank)], "places"
+            ),
+            axis=1,
+            name=operation.layer_name("pads_by_axis"),
+        )
+    return operation.network.add_pad(
+        operation.input(),
+        transpose(operation, pads, (1, 0), "pads"),
+        operation.optional_input(2),
+        padding_mode=PaddingMode.CONSTANT if mode == "constant" else PaddingMode.REFLECT,
+        name=operation.layer_name(),
+    )
+
+
+def _pairs(
+    operation: Operation, pads: Sequence[int], axes: tuple[int, ...], rank: int
+) -> list[tuple[int, int]]:
+    """Return (before, after) per axis.
+
+    ONNX lists all befores, then all afters.
+    """
+    count = len(axes)
+    if len(pads) != 2 * count or len(set(axes)) != count:
+        raise operation.error(
+            f"the pads {list(pads)} do not fit the axes {list(axes)}: expected two for each"
+        )
+    if any(abs(number) > _LARGEST for number in pads):
+        raise operation.error(f"the pads {list(pads)} are too large")
+    pairs = [(0, 0)] * rank
+    for index, axis in enumerate(axes):
+        pairs[axis] = (pads[index], pads[index + count])
+    return pairs
+
+
+def _padded(operation: Operation, pads: list[tuple[int, int]], mode: str, number: float) -> Value:
+    crops = [(max(-before, 0), max(-after, 0)) for before, after in pads]
+    pads = [(max(before, 0), max(after, 0)) for before, after in pads]
+    value = operation.input()
+    if any(any(pair) for pair in crops):
+        last = not any(any(pair) for pair in pads)
+        value = _cropped(operation, value, crops, "" if last else "cropped")
+        if last:
+            return value
+    if mode in ("edge", "wrap"):
+        return _padded_with_slices(operation, value, pads, mode)
+    return operation.network.add_pad(
+        value,
+        pad_list=pads,
+        pad_value=number,
+        padding_mode=PaddingMode.CONSTANT if mode == "constant" else PaddingMode.REFLECT,
+        name=operation.layer_name(),
+    )
+
+
+def _cropped(operation: Operation, value: Value, crops: list[tuple[int, int]], part: str) -> Value:
+    return operation.network.add_strided_slice(
+        value,
+        begin=[before for before, _ in crops],
+        end=[-after for _, after in crops],
+        stride=[1] * len(crops),
+        end_mask=sum(1 << axis for axis, (_, after) in enumerate(crops) if after == 0),
+        name=operation.layer_name(part),
+    )
+
+
+def _padded_with_slices(
+    operation: Operation, value: Value, pads: list[tuple[int, int]], mode: str
+) -> Value:
+    """Pad with slices of the tensor, axis by axis."""
+    padded = [axis for axis, pair in enumerate(pads) if any(pair)]
+    for axis in padded:
+        size = operation.shape_of(value)[axis]
+        before, after = pads[axis]
+        if mode == "wrap" and (not isinstance(size, int) or max(before, after) > size):
+            raise RefusedError(f"it wraps {max(before, after)} elements of an axis of {size}")
+        if mode == "edge":
+            first = _edge(operation, value, axis, before, at_end=False)
+            last = _edge(operation, value, axis, after, at_end=True)
+        else:
+            first = _slice(operation, value, axis, begin=-before)
+            last = _slice(operation, value, axis, end=after)
+        parts = [
+            *([first] if before else []),
+            value,
+            *([last] if after else []),
+        ]
+        name = operation.layer_name("" if axis == padded[-1] else f"axis_{axis}")
+        value = operation.network.add_concat(parts, axis=axis, name=name)
+    return value
+
+
+def _edge(operation: Operation, value: Value, axis: int, count: int, *, at_end: bool) -> Value:
+    one = (
+        _slice(operation, value, axis, begin=-1)
+        if at_end
+        else _slice(operation, value, axis, end=1)
+    )
+    multiples = [1] * len(operation.shape_of(value))
+    multiples[axis] = count
+    return operation.network.add_tile(one, multiples=multiples, name=operation.layer_name("edge"))
+
+
+def _slice(
+    operation: Operation, value: Value, axis: int, *, begin: int = 0, end: int | None = None
+) -> Value:
+    rank = len(operation.shape_of(value))
+    begins, ends = [0] * rank, [0] * rank
+    begins[axis] = begin
+    ends[axis] = 0 if end is None else end
+    kept = sum(1 << other for other in range(rank) if other != axis)
+    return operation.network.add_strided_slice(
+        value,
+        begin=begins,
+        end=ends,
+        stride=[1] * rank,
+        begin_mask=kept,
+        end_mask=kept | (1 << axis if end is None else 0),
+        name=operation.layer_name("slice"),
+    )

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import add_layer, cast, compare, logical, reshape
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
+    add_layer,
+    cast,
+    compare,
+    logical,
+    reshape,
+)
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,
@@ -19,6 +27,7 @@ from armnn.types import (
 )
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
+from armnn_parser_tflite.shapes import with_axis
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -43,8 +52,14 @@ def _arithmetic(name: str, layer: str, options: str, newest: int) -> None:
 
 
 _arithmetic("ADD", "Addition", "AddOptions", 5)
+
+
 _arithmetic("SUB", "Subtraction", "SubOptions", 5)
+
+
 _arithmetic("MUL", "Multiplication", "MulOptions", 7)
+
+
 _arithmetic("DIV", "Division", "DivOptions", 2)
 
 
@@ -76,10 +91,20 @@ def _binary(name: str, function: BinaryOperation, newest: int = 1) -> None:
 
 
 _binary("POW", BinaryOperation.POWER)
+
+
 _binary("SQUARED_DIFFERENCE", BinaryOperation.SQ_DIFF, 2)
+
+
 _binary("FLOOR_DIV", BinaryOperation.FLOOR_DIV, 3)
+
+
 _binary("FLOOR_MOD", BinaryOperation.MOD, 2)
+
+
 _binary("BITWISE_XOR", BinaryOperation.BITWISE_XOR)
+
+
 _binary("RIGHT_SHIFT", BinaryOperation.SHIFT_RIGHT)
 
 
@@ -111,16 +136,38 @@ def _unary(name: str, function: UnaryOperation, newest: int = 1) -> None:
 
 
 _unary("ABS", UnaryOperation.ABS, 5)
+
+
 _unary("CEIL", UnaryOperation.CEIL)
+
+
 _unary("COS", UnaryOperation.COS)
+
+
 _unary("EXP", UnaryOperation.EXP, 2)
+
+
 _unary("LOG", UnaryOperation.LOG, 2)
+
+
 _unary("LOGICAL_NOT", UnaryOperation.LOGICAL_NOT)
+
+
 _unary("NEG", UnaryOperation.NEG)
+
+
 _unary("ROUND", UnaryOperation.ROUND)
+
+
 _unary("RSQRT", UnaryOperation.RSQRT, 3)
+
+
 _unary("SIGN", UnaryOperation.SIGN, 2)
+
+
 _unary("SIN", UnaryOperation.SIN)
+
+
 _unary("SQRT", UnaryOperation.SQRT, 2)
 
 
@@ -169,10 +216,20 @@ def _comparison(name: str, relation: ComparisonOperation, newest: int) -> None:
 
 
 _comparison("EQUAL", ComparisonOperation.EQUAL, 5)
+
+
 _comparison("NOT_EQUAL", ComparisonOperation.NOT_EQUAL, 4)
+
+
 _comparison("GREATER", ComparisonOperation.GREATER, 2)
+
+
 _comparison("GREATER_EQUAL", ComparisonOperation.GREATER_OR_EQUAL, 3)
+
+
 _comparison("LESS", ComparisonOperation.LESS, 3)
+
+
 _comparison("LESS_EQUAL", ComparisonOperation.LESS_OR_EQUAL, 2)
 
 
@@ -183,6 +240,8 @@ def _logical(name: str, function: LogicalBinaryOperation) -> None:
 
 
 _logical("LOGICAL_AND", LogicalBinaryOperation.LOGICAL_AND)
+
+
 _logical("LOGICAL_OR", LogicalBinaryOperation.LOGICAL_OR)
 
 
@@ -239,3 +298,47 @@ def bucketize(operation: Operation) -> Value:
         reduce_operation=ReduceOperation.SUM,
         name=operation.layer_name(),
     )
+
+
+_LARGEST = 2**12
+
+
+@operator("MATRIX_DIAG")
+def matrix_diag(operation: Operation) -> Value:
+    """Add Where: the elements on the diagonal, zeros elsewhere."""
+    value, rank = operation.input(), len(operation.shape())
+    if not rank or value.info.is_quantized:
+        raise RefusedError("its input is a scalar or quantised")
+    size = _size(operation.shape()[-1])
+    zero = operation.number(0, value, "zero")
+    return _on_diagonal(operation, size, size, with_axis(operation, value, rank, "column"), zero)
+
+
+@operator("MATRIX_SET_DIAG")
+def matrix_set_diag(operation: Operation) -> Value:
+    """Add Where: the second input on the first's diagonal."""
+    shape = operation.shape()
+    if len(shape) < 2 or len(operation.shape(1)) != len(shape) - 1:
+        raise operation.error("its inputs are not matrices and their diagonals")
+    rows, columns = _size(shape[-2]), _size(shape[-1])
+    # The diagonal is as long as the shorter side, along which it is laid.
+    axis = len(shape) - 1 if rows <= columns else len(shape) - 2
+    diagonal = with_axis(operation, operation.input(1), axis, "diagonal")
+    return _on_diagonal(operation, rows, columns, diagonal, operation.input())
+
+
+def _on_diagonal(
+    operation: Operation, rows: int, columns: int, diagonal: Value, other: Value
+) -> Value:
+    where = operation.network.add_constant(
+        np.eye(rows, columns, dtype=bool), name=operation.layer_name("on_diagonal")
+    )
+    return operation.network.add_where(where, diagonal, other, name=operation.layer_name())
+
+
+def _size(dim: int | str | None) -> int:
+    if not isinstance(dim, int):
+        raise NotKnownYetError("the size of its matrices is not known")
+    if dim > _LARGEST:
+        raise RefusedError(f"its matrices have {dim} rows or columns: more than {_LARGEST}")
+    return dim

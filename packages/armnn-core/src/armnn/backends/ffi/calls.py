@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 import sys
 import threading
 import time
@@ -16,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from armnn._logging import Logger
 from armnn.backends.control import current_control
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NOBODY: Final = 0
 """The call_id of a call without a control."""
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 _numbers: Final = itertools.count(1)
 _watched: Final[dict[int, RunControl]] = {}

@@ -6,9 +6,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import fields
 from armnn.backends.memory import address_of
 from armnn.types import DataType
 from armnn_backend_api import ctypes_mirror as abi

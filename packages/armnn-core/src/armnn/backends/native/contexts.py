@@ -7,9 +7,9 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import dataclass
 from armnn.backends.base import BackendContext, ModelContext
 from armnn.backends.ffi.calls import guarded
 from armnn.backends.ffi.errors import call

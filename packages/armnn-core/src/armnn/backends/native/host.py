@@ -8,13 +8,13 @@ backends that have no threads of their own; a call costs tens of microseconds.
 from __future__ import annotations
 
 import ctypes
+import json
+import logging
 import math
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._json import parsed_json
-from armnn._logging import Logger
 from armnn.backends.ffi.calls import control_of, guarded, is_profiled, must_stop, note_compiled
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import printable
@@ -51,7 +51,7 @@ class Host:
 
     def __init__(self, backend_id: str) -> None:
         self._id = backend_id
-        self._log = Logger(f"armnn.backend.{backend_id}")
+        self._log = logging.getLogger(f"armnn.backend.{backend_id}")
         self.table = struct(abi.Host)
         self.table.api_major, self.table.api_minor = abi.API_MAJOR, abi.API_MINOR
         self.table.log = abi.HostLog(guarded(None)(self._write_log))
@@ -68,12 +68,12 @@ class Host:
     def _write_log(
         self, _ctx: int | None, level: int, component: abi.String, text: abi.String
     ) -> None:
-        if level >= self._log.level:
+        if level >= self._log.getEffectiveLevel():
             name = shown_text(component)
             self._log.log(level, "%s%s", f"{name}: " if name else "", shown_text(text))
 
     def _log_level(self, _ctx: int | None) -> int:
-        return self._log.level
+        return self._log.getEffectiveLevel()
 
     def _record(
         self,
@@ -126,7 +126,7 @@ def _details_of(text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        details = parsed_json(text)
+        details = json.loads(text)
         if not isinstance(details, dict):
             return {"args": printable(text)}
         return {

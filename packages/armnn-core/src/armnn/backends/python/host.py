@@ -13,9 +13,9 @@ import importlib
 import itertools
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from armnn._dataclasses import dataclass, field
 from armnn.backends.base import Backend
 from armnn.backends.ffi.calls import guarded
 from armnn.backends.ffi.errors import code_of

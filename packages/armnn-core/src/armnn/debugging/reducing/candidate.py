@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn.debugging.bench import fragment
 from armnn.debugging.clean_values import NOT_COMPUTED
 from armnn.errors import GraphError

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
-from armnn._dataclasses import dataclass
 from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import pickle
 import select
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn.debugging.reducing.failure import Failure
 from armnn.debugging.reducing.writing import SUFFIX, write_arrays, write_model
 from armnn.errors import ArmnnError, BackendError, InvalidArgumentError

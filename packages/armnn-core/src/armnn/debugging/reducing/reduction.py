@@ -7,11 +7,11 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn._arguments import instance, real, refused
-from armnn._dataclasses import dataclass
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.reducing.judge import Judge

@@ -7,10 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import dataclass, field
 from armnn.debugging.bench import disturbed
 from armnn.debugging.reducing.failure import Failure
 from armnn.debugging.reducing.writing import SUFFIX, Script, write_arrays, write_model

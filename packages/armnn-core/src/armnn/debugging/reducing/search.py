@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass, field
 from armnn.debugging.reducing.candidate import Candidate, part_of
 from armnn.debugging.reducing.delta import smallest
 from armnn.debugging.reducing.simplify import simplified

@@ -11,9 +11,9 @@ import json
 import pickle
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass, field
 from armnn.backends import CreationOptions
 from armnn.debugging.comparing import CompareOptions, compare
 from armnn.errors import BackendUnavailableError, UnknownBackendError

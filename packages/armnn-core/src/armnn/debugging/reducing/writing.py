@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.backends import CreationOptions
 from armnn.debugging.verdicts import ErrorKind
 from armnn.optimizer.options import OptimizerOptions

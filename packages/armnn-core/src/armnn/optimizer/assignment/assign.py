@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass, field
 from armnn._installing import BACKENDS, REFERENCE
 from armnn.errors import InvalidArgumentError, OptimizationError
 from armnn.optimizer.assignment.report import Refusal

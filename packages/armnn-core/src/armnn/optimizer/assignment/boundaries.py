@@ -9,15 +9,15 @@ of the memory if both sides can, else a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.backends import HOST_FACTORY_ID
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
     from armnn.backends import TensorHandleFactories
-    from armnn.graph import Layer, LayerGraph, Value
+    from armnn.graph import Layer, Network, Value
     from armnn.optimizer.options import OptimizerOptions
 
 HOST: Sequence[str] = (HOST_FACTORY_ID,)
@@ -38,7 +38,7 @@ class Placement:
 
 
 def place_tensors(
-    network: LayerGraph,
+    network: Network,
     preferences_of_backend: Mapping[str, Sequence[str]],
     registered: TensorHandleFactories,
     options: OptimizerOptions,
@@ -110,7 +110,7 @@ def _choose(
 
 
 def _carry(
-    network: LayerGraph,
+    network: Network,
     value: Value,
     factories: dict[Value, str],
     preferences: Callable[[Layer], Sequence[str]],

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.passes._pattern import (
     binary_operation,
@@ -61,7 +61,7 @@ def _fuse(network: Network, layer: Layer, assignment: Assignment) -> bool:
     both = found.has_other_readers
     if both and (first.output.info != last.output.info or _needs(found.operands[2:], first)):
         return False
-    from armnn.layers.elementwise_fused import FusedDescriptor  # late: few networks fuse
+    from armnn.layers.elementwise import FusedDescriptor  # late: few networks fuse
 
     name = network.unique_name(last.name)
     descriptor = FusedDescriptor(num_output_slots=2 if both else 1)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armnn._dataclasses import dataclass
 from armnn.optimizer.assignment.partition import partition
 
 if TYPE_CHECKING:

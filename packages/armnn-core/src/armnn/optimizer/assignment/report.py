@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from armnn._dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from armnn.backends.cache import Footprint

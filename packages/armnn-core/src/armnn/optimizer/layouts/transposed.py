@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, fields, replace
 from armnn.layers.joining import ConcatDescriptor
 from armnn.layers.normalization import LogSoftmaxDescriptor, SoftmaxDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
-from armnn.layers.reshaping import ReshapeDescriptor, TransposeDescriptor
-from armnn.layers.reshaping_padding import PadDescriptor
+from armnn.layers.reshaping import PadDescriptor, ReshapeDescriptor, TransposeDescriptor
 from armnn.optimizer.passes._pattern import awaits_parameters, first_input
 from armnn.optimizer.passes._permutation import axis_order, inverse
 from armnn.tensor import TensorInfo

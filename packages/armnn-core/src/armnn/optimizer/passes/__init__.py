@@ -9,13 +9,13 @@ nothing where it needs a dimension that is unknown, and nothing when it is run a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeAlias
 
-from armnn._logging import Logger
 from armnn.optimizer.passes._on_demand import PassOnDemand
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ PassControl: TypeAlias = "Callable[[str, Network, Pass], int]"
 pass_control: ContextVar[PassControl | None] = ContextVar("pass_control", default=None)
 """What runs the passes of this thread, if anything else than themselves."""
 
-_log = Logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def run_passes(network: Network, passes: Sequence[Pass] = PASSES) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.layers.quantizing_casts import (
+from armnn.layers.quantizing import (
     CastDescriptor,
     ConvertFp16ToFp32Descriptor,
     ConvertFp32ToFp16Descriptor,

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
     first_input,

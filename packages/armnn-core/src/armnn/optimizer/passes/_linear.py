@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.layers import infer_outputs
 from armnn.layers.elementwise import (

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.optimizer.passes._pattern import first_input
 from armnn.optimizer.passes._permutation import axis_order
 from armnn.tensor import TensorInfo

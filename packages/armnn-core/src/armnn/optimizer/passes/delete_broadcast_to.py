@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.layers.reshaping_padding import BroadcastToDescriptor
+from armnn.layers.reshaping import BroadcastToDescriptor
 from armnn.optimizer.passes._pattern import first_input, may_absorb, rewire, walk
 
 if TYPE_CHECKING:

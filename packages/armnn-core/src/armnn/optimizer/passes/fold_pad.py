@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._dataclasses import replace
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
     ConvolutionIntegerDescriptor,
 )
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
-from armnn.layers.reshaping_padding import PadDescriptor
+from armnn.layers.reshaping import PadDescriptor
 from armnn.optimizer.passes._pattern import (
     awaits_parameters,
     first_input,

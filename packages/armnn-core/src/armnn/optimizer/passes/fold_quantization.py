@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
 from armnn.layers.activation import ActivationDescriptor

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import replace
 from armnn._symbolic import differ_elsewhere
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import (

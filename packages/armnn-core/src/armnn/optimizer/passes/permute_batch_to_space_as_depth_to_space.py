@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.layers.reshaping_blocks import BatchToSpaceNdDescriptor, DepthToSpaceDescriptor
+from armnn.layers.reshaping import BatchToSpaceNdDescriptor, DepthToSpaceDescriptor
 from armnn.optimizer.passes._pattern import (
     first_input,
     may_absorb,

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.layers.elementwise import ElementwiseBinaryDescriptor
-from armnn.layers.elementwise_comparing import ComparisonDescriptor
+from armnn.layers.elementwise import ComparisonDescriptor, ElementwiseBinaryDescriptor
 from armnn.layers.indexing import GatherDescriptor
 from armnn.layers.matmul import BatchMatMulDescriptor
-from armnn.layers.quantizing_casts import CastDescriptor
+from armnn.layers.quantizing import CastDescriptor
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import (
     first_input,

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from armnn.layers.activation import ActivationDescriptor
-from armnn.layers.elementwise_unary import ElementwiseUnaryDescriptor
+from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.optimizer.passes._line import Line, are_private, line_of, lines_of
 from armnn.optimizer.passes._pattern import (
     BINARY,

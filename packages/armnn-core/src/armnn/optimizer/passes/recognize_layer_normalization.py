@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn.layers.activation import ActivationDescriptor
-from armnn.layers.elementwise_unary import ElementwiseUnaryDescriptor
-from armnn.layers.normalization_axes import LayerNormalizationDescriptor
+from armnn.layers.elementwise import ElementwiseUnaryDescriptor
+from armnn.layers.normalization import LayerNormalizationDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
 from armnn.optimizer.passes._pattern import (
     BINARY,

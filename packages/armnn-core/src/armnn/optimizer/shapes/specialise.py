@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import replace
 from armnn.graph.layer import default_descriptor
 from armnn.layers import LAYERS
 from armnn.optimizer.shapes.branches import CONTROL_FLOW, resolve_branch

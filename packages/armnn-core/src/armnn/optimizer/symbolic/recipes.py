@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, fields, replace
 from armnn._symbolic import Symbolic, is_symbolic, settled
 from armnn.errors import ArmnnError
 from armnn.graph import Network

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, field
 from armnn.parsing.flatbuffers._kinds import INT32, NUMBERS, UINT32, UINT32_PAIR
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._aliases import Aliased
-from armnn._dataclasses import dataclass, replace
 from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.quantization import dequantize

@@ -7,12 +7,12 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.errors import ClosedError, ExecutionError, WorkerLostError
 from armnn.runtime.calls.deadlines import deadline_of
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun

@@ -6,11 +6,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binder import aligned, check_usable
 from armnn.runtime.plans.binding import Binding

@@ -6,12 +6,12 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from armnn._arguments import integer, items, refused
-from armnn._dataclasses import dataclass
 from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.inputs import checked_shape

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn._arguments import flag, instance, refused, with_known_names
-from armnn._dataclasses import dataclass
 from armnn.errors import InvalidArgumentError
 from armnn.types import MemorySource
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._dataclasses import dataclass
 from armnn.backends.memory import address_of, handle_at
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.planner import Block, Layout

@@ -7,9 +7,9 @@ The strategies carry the names of Arm NN's ``IMemoryOptimizerStrategy`` library.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from armnn._dataclasses import dataclass
 from armnn.backends.memory import ALIGNMENT
 from armnn.errors import ArmnnError
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from armnn import _metadata
 from armnn._arguments import refused
-from armnn._dataclasses import dataclass
 from armnn.backends.options import ANY_BACKEND, DEFAULT_STRATEGY
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.memory.planner import (

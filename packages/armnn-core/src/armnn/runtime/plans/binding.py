@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, field
 from armnn.backends import ArrayHandle, TensorHandle
 from armnn.types import MemorySource
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import Step
-    from armnn.graph import Layer, LayerGraph, Value
+    from armnn.graph import Layer, Network, Value
 
 StandOn = Callable[["Value", "NDArray[Any]", MemorySource], "TensorHandle | None"]
 """Returns the handle of a tensor on an array, None if its backend cannot use the array."""
@@ -61,7 +61,7 @@ class DirectTensors:
     inputs: frozenset[str]
     outputs: frozenset[str]
 
-    def copied(self, network: LayerGraph) -> tuple[str, ...]:
+    def copied(self, network: Network) -> tuple[str, ...]:
         """Return the names of inputs and outputs without."""
         inputs = [layer.name for layer in network.inputs if layer.name not in self.inputs]
         outputs = [layer.name for layer in network.outputs if layer.name not in self.outputs]
@@ -69,7 +69,7 @@ class DirectTensors:
 
 
 def direct_tensors(
-    network: LayerGraph,
+    network: Network,
     binding: Binding,
     lifetimes: Mapping[Value, tuple[int, int]],
     stand_on: StandOn,

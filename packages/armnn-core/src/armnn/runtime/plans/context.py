@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn._dataclasses import replace
 from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
 from armnn.backends.control import controlled
 from armnn.backends.memory import PlacedHandle

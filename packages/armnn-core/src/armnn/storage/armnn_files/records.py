@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from armnn._dataclasses import dataclass
 from armnn.errors import ParseError
 from armnn.parsing.flatbuffers import FlatFile, FlatTable
 from armnn.storage.armnn_files._bindings import LAYERS, TABLES

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import time
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn._dataclasses import dataclass, fields
 from armnn._load_times import stage
 from armnn.backends.cache import Footprint, StaleEntryError
 from armnn.backends.ffi.calls import compile_details, guarded

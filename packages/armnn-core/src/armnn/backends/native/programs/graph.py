@@ -9,11 +9,11 @@ import itertools
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from armnn._digest import sha256
 from armnn._process_memory import trim_memory
 from armnn.backends.ffi.constants import DROP, KEEP, constants
 from armnn.backends.native.programs.packing import RowMemory, word_place

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Files that are replaced as a whole."""
+"""Files: replaced as a whole, and their digest."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import tempfile
+from os import PathLike
 from pathlib import Path
 
 
@@ -19,8 +22,6 @@ def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
     Raises:
         OSError: It cannot be written; the old file is unchanged.
     """
-    import tempfile  # late: it takes longer to import than all else here
-
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
@@ -32,3 +33,13 @@ def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def file_sha256(path: str | PathLike[str]) -> str:
+    """Return the SHA-256 of a file in hexadecimal.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
