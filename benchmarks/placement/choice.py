@@ -38,9 +38,9 @@ from armnn.backends.registry import BackendRegistry
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, write_verdict
-from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.auto import choose
 from armnn.verdicts.transfer import following, transferable, transferable_optimizer
+from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 from fakes.plugins import Plugin, installed
 from tools.models.fetch import MODELS, default_cache, fetch
 from tools.models.peers import make_feeds
@@ -76,14 +76,14 @@ class Contender:
     """
 
     title: str
-    child: AnsweringChild
+    child: JsonChild
     times: list[float] = field(default_factory=list)
 
     def turn(self, seconds: float) -> float:
         """Return the median time of runs for some seconds."""
         row = self.child.ask(seconds)
         if "times" not in row:
-            raise SilenceError(str(row.get("fault")))
+            raise NoReplyError(str(row.get("fault")))
         return 1e6 * float(row["times"])
 
 
@@ -131,9 +131,9 @@ def _placed(trial: Trial, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"backends": [*trial.backends], "options": following(options, trial, {})}
 
 
-def _child(request: dict[str, Any], stack: ExitStack) -> AnsweringChild:
+def _child(request: dict[str, Any], stack: ExitStack) -> JsonChild:
     return stack.enter_context(
-        AnsweringChild("armnn.placement.worker:serve", request, LIFETIME, is_asked=True)
+        JsonChild("armnn.placement.worker:serve", request, Bounds(seconds=LIFETIME))
     )
 
 
@@ -144,14 +144,14 @@ def _contest(auto: Contender, others: Sequence[Contender], chosen: str) -> dict[
     for each in (auto, *others):
         try:
             for _ in ("loaded", "borders"):
-                row = each.child.answer()
+                row = each.child.reply()
                 if "fault" in row:
-                    raise SilenceError(row["fault"])
+                    raise NoReplyError(row["fault"])
             first[each.title] = each.turn(0.0)
             if first[each.title] < HOPELESS * min(first.values()):
                 first[each.title] = each.turn(FIRST_SECONDS)
-        except SilenceError as silence:
-            faults[each.title] = str(silence)
+        except NoReplyError as error:
+            faults[each.title] = str(error)
     limit = CLOSE * min(first.values())
     finalists = [
         each

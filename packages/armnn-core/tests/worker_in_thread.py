@@ -15,7 +15,7 @@ import pytest
 from armnn.isolation import link, worker
 from armnn.isolation.framing import Frame
 from armnn.isolation.transport import GoneError, Transport
-from armnn.processes import Ending
+from armnn_backend_api.processes import Ending
 
 if TYPE_CHECKING:
     from armnn.isolation.link import Recipe

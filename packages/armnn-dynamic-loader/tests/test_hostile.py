@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from armnn_dynamic_loader import child_process, probe
+from armnn_dynamic_loader import probe
 
 if TYPE_CHECKING:
     from armnn_dynamic_loader.outcome import Outcome
@@ -238,7 +238,6 @@ def paths(folder: Path, names: Iterable[str]) -> list[str]:
 @pytest.fixture(scope="module")
 def tried(folder: Path) -> tuple[dict[str, Outcome], float]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child_process, "LARGEST_MEMORY", MEMORY)
         patch.setattr(probe, "LARGEST_MEMORY", MEMORY)
         hanging = [name for name, (_, reason) in REFUSED.items() if "did not come" in reason]
         others = [name for name in (*REFUSED, *PASSED) if name not in hanging]

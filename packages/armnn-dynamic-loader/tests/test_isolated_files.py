@@ -17,7 +17,7 @@ from armnn import CreationOptions, LoadedNetwork, Runtime
 from armnn.backends.blame import blame
 from armnn.backends.journal import lost_workers
 from armnn.errors import BackendUnavailableError
-from armnn.processes import Bounds, PythonCall, run
+from armnn_backend_api.processes import Bounds, PythonCall, run
 
 SOURCE = Path(__file__).with_name("faulty_execute.c")
 ENDING = {

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from armnn.processes import Bounds, PythonCall
-from armnn.processes import run as run_child
 from armnn_backend_api import BackendVersion
-from armnn_dynamic_loader import child_process, questions
+from armnn_backend_api.processes import Bounds, PythonCall
+from armnn_backend_api.processes import run as run_child
+from armnn_dynamic_loader import probe, questions
 from armnn_dynamic_loader.outcome import Outcome
 from armnn_dynamic_loader.probe import try_out
 
@@ -149,11 +149,11 @@ def run(build: Build) -> Callable[..., Outcome]:
 
 
 def test_the_child_imports_the_contract_and_neither_the_core_nor_numpy(tmp_path: Path) -> None:
-    module, _, function = child_process.FUNCTION.partition(":")
+    module, _, function = probe.FUNCTION.partition(":")
     (tmp_path / "own.py").write_text(
         f"import sys\nfrom {module} import {function}\ndef tell(): print(*sys.modules)\n"
     )
-    path = [str(tmp_path), *child_process.search_path()]
+    path = [str(tmp_path), *probe.search_path()]
     ending = run_child(PythonCall("own:tell", (), path), Bounds(seconds=60))
     modules = {name.partition(".")[0] for name in ending.output.decode().split()}
     assert modules - sys.stdlib_module_names == {

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         ShapeInferenceMethod,
     )
     from armnn.parsing import parse
-    from armnn.processes import freeze_support
     from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
     from armnn.storage.armnn_files import save
     from armnn.tensor import TensorInfo
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
         ScatterNdFunction,
         UnaryOperation,
     )
+    from armnn_backend_api.processes import freeze_support
 else:
     __getattr__, __dir__ = on_demand(
         __name__,

@@ -20,7 +20,7 @@ from armnn.backends.blame import UseNote, blame
 from armnn.backends.journal import LostWorker, forget_lost_workers, lost_workers, this_process
 from armnn.backends.named_frames import blamed
 from armnn.cli.main import main
-from armnn.processes import Bounds, PythonCall, run
+from armnn_backend_api.processes import Bounds, PythonCall, run
 
 GONE = {"pid": 1, "began": "0", "boot": "an earlier one"}
 ROWS = [{"backend": "Acme", "origin": "acme:Npu"}, {"backend": "Other", "origin": "other:Gpu"}]

@@ -11,7 +11,7 @@ import pytest
 
 from armnn.placement import Trial, measuring
 from armnn.placement.measuring import FIRST_SECONDS, Contest
-from armnn.processes.answering import SilenceError
+from armnn_backend_api.processes import Bounds, NoReplyError
 
 REQUEST = {"options": {"model_options": {}}}
 
@@ -22,10 +22,8 @@ class Scripted:
     times: ClassVar[Mapping[str, Sequence[float]]] = {}
     asked: ClassVar[list[tuple[str, float]]] = []
 
-    def __init__(
-        self, function: str, request: Mapping[str, Any], *_: object, is_asked: bool
-    ) -> None:
-        assert is_asked
+    def __init__(self, function: str, request: Mapping[str, Any], bounds: Bounds) -> None:
+        assert 0 < (bounds.seconds or 0) <= 60
         assert function == "armnn.placement.worker:serve"
         self._id = request["backends"][0]
         self._left = list(self.times[self._id])
@@ -34,13 +32,13 @@ class Scripted:
             {"border_seconds": 2e-6},
         ]
 
-    def answer(self) -> dict[str, Any]:
+    def reply(self) -> dict[str, Any]:
         return self._said.pop(0)
 
     def ask(self, seconds: float) -> dict[str, Any]:
         self.asked.append((self._id, seconds))
         if not self._left:
-            raise SilenceError("has ended")
+            raise NoReplyError("has ended")
         return {"times": self._left.pop(0) if len(self._left) > 1 else self._left[0]}
 
     def close(self) -> None:
@@ -51,7 +49,7 @@ def contest(monkeypatch: pytest.MonkeyPatch, times: Mapping[str, Sequence[float]
     """Return the trials of backends that take these seconds."""
     monkeypatch.setattr(Scripted, "times", times)
     monkeypatch.setattr(Scripted, "asked", [])
-    monkeypatch.setattr(measuring, "AnsweringChild", Scripted)
+    monkeypatch.setattr(measuring, "JsonChild", Scripted)
     trials = [Trial((each,)) for each in times]
     return Contest(REQUEST, time.monotonic() + 60, str).run(trials)
 
@@ -96,12 +94,12 @@ def test_one_that_ends_in_its_turn_is_out(monkeypatch: pytest.MonkeyPatch) -> No
     class Ending(Scripted):
         def ask(self, seconds: float) -> dict[str, Any]:
             if self._id == "B" and seconds == measuring.TURN_SECONDS:
-                raise SilenceError("its process ended with SIGSEGV")
+                raise NoReplyError("its process ended with SIGSEGV")
             return super().ask(seconds)
 
     monkeypatch.setattr(Ending, "times", {"A": [1e-3] * 3, "B": [5e-4] * 3})
     monkeypatch.setattr(Ending, "asked", [])
-    monkeypatch.setattr(measuring, "AnsweringChild", Ending)
+    monkeypatch.setattr(measuring, "JsonChild", Ending)
     trials = [Trial(("A",)), Trial(("B",))]
     found = Contest(REQUEST, time.monotonic() + 60, str).run(trials)
     assert [each.title for each in found] == ["A", "B"]
@@ -113,13 +111,13 @@ def test_options_must_be_worth_while(
     monkeypatch: pytest.MonkeyPatch, ratio: float, options: dict[str, Any]
 ) -> None:
     class Optional(Scripted):
-        def __init__(self, function: str, request: Mapping[str, Any], *_: object, **k: Any) -> None:
-            super().__init__(function, request, is_asked=True)
+        def __init__(self, function: str, request: Mapping[str, Any], bounds: Bounds) -> None:
+            super().__init__(function, request, bounds)
             if request["options"]["model_options"]:
                 self._left = [1e-3 * ratio] * 3
 
     monkeypatch.setattr(Optional, "times", {"A": [1e-3] * 3})
-    monkeypatch.setattr(measuring, "AnsweringChild", Optional)
+    monkeypatch.setattr(measuring, "JsonChild", Optional)
     trials = [Trial(("A",)), Trial(("A",), {"A": {"NumberOfThreads": 1}})]
     found = Contest(REQUEST, time.monotonic() + 60, str).run(trials)
     assert found[0].options == options

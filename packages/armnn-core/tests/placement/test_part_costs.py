@@ -22,6 +22,7 @@ from armnn.placement.part_costs import Borders, measure_parts
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn.verdicts.parts import parts_from
+from armnn_backend_api.processes import Channel
 
 
 def rows_of(net: Network, folder: Path, **request: Any) -> list[dict[str, Any]]:
@@ -37,10 +38,10 @@ def rows_of(net: Network, folder: Path, **request: Any) -> list[dict[str, Any]]:
         **request,
     }
     reads, writes = os.pipe()
-    measure_parts(request, writes)
+    measure_parts(request, Channel(writes, "word"))
     os.close(writes)
     with open(reads) as lines:
-        return [json.loads(line) for line in lines]
+        return [json.loads(line.removeprefix("word ")) for line in lines]
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ from armnn.optimizer import OptimizerOptions
 from armnn.placement import Trial, tune, tuning
 from armnn.placement.measuring import Contest, asked
 from armnn.placement.tuning import measure
-from armnn.processes.answering import SilenceError
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn.verdicts.files import verdict_of
 from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
+from armnn_backend_api.processes import NoReplyError
 from fakes.plugins import backend_plugin, installed
 
 
@@ -109,7 +109,7 @@ def test_a_child_that_ends_late_after_all_its_answers_has_answered(
     def silent(request: dict[str, Any], function: str, *_: object) -> Iterator[dict[str, Any]]:
         if function == "ask":
             yield from [{"runs": [True, True]}] * len(request["backends"])
-            raise SilenceError("exceeded time")
+            raise NoReplyError("exceeded time")
         yield {"fault": ""}
 
     known = [Trial(("Slow",), microseconds=1.0, layers={"Slow": 2})]
@@ -167,5 +167,5 @@ def test_a_child_without_a_model_says_so(tmp_path: Path) -> None:
         "creation_options": {},
         "backends": ["CpuRef"],
     }
-    with pytest.raises(SilenceError, match=r"its process ended with exit code 1: .*none\.armnn"):
+    with pytest.raises(NoReplyError, match=r"its process ended with exit code 1: .*none\.armnn"):
         list(asked(request, "ask", 30))

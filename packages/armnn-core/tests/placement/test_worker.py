@@ -15,6 +15,7 @@ from armnn.graph import Network
 from armnn.placement import worker
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
+from armnn_backend_api.processes import Channel
 
 
 def answers(net: Network, folder: Path, *inputs: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
@@ -31,10 +32,10 @@ def answers(net: Network, folder: Path, *inputs: np.ndarray[Any, Any]) -> list[d
         "backends": ["CpuRef"],
     }
     reads, writes = os.pipe()
-    worker.ask(request, writes)
+    worker.ask(request, Channel(writes, "word"))
     os.close(writes)
     with open(reads) as lines:
-        return [json.loads(line) for line in lines]
+        return [json.loads(line.removeprefix("word ")) for line in lines]
 
 
 def test_layers_of_open_shapes_are_known_for_given_inputs(tmp_path: Path) -> None:

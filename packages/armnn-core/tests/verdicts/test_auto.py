@@ -18,12 +18,12 @@ from armnn.backends.registry import BackendRegistry
 from armnn.errors import InvalidArgumentError, PlacementError, UnknownBackendError
 from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
-from armnn.processes import Bounds, Ending, PythonCall
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn.verdicts import Trial, Verdict, auto, user_verdicts, write_verdict
 from armnn.verdicts.identity import builds_of, identity_of_file, identity_of_network, this_machine
 from armnn.verdicts.parts import MeasuredPart, PartCost
+from armnn_backend_api.processes import Bounds, Ending, PythonCall
 
 ADD = BinaryOperation.ADD
 CREATION = CreationOptions()

@@ -8,19 +8,31 @@ it. Whatever a file does to it, this process only reads its messages and exit st
 from __future__ import annotations
 
 import os
-import selectors
+import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
-from armnn.processes import Ending, signal_name
-from armnn_backend_api import BackendVersion
+import armnn_backend_api
+from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 from armnn_backend_api.memory import printable
-from armnn_dynamic_loader.child import LARGEST_MEMORY
-from armnn_dynamic_loader.child_process import ChildProcess
+from armnn_backend_api.processes import (
+    Bounds,
+    Ending,
+    JsonChild,
+    NoReplyError,
+    signal_name,
+    wait_for_any,
+)
+from armnn_dynamic_loader import questions
+from armnn_dynamic_loader.child import LARGEST_MEMORY, LARGEST_OUTPUT
 from armnn_dynamic_loader.outcome import Outcome
+
+FUNCTION: Final = "armnn_dynamic_loader.child.probing:main"
+"""What the child runs, with :func:`search_path` as its import path."""
 
 _DOING: Final = {
     "dlopen": "while it was loaded",
@@ -45,6 +57,31 @@ _YOUNG_SECONDS: Final = 0.25
 """A process that takes longer than this waits for something, and counts no more as busy."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """A process that tries one file out.
+
+    Attributes:
+        path: The file.
+        child: The process.
+        began: When it was started, as ``time.monotonic`` counts.
+        told: What it reported, the last of each kind.
+    """
+
+    path: str
+    child: JsonChild
+    began: float
+    told: dict[str, Any] = field(default_factory=dict)
+
+    def take_reports(self) -> None:
+        """Note what it has reported."""
+        try:
+            for report in self.child.replies():
+                self.told.update(report)
+        except NoReplyError as error:  # only a file that has read the memory of Python can do it
+            self.told["defect"] = f"writes to a descriptor that is not its own: {error}"
+
+
 def try_out(paths: Iterable[str], timeout: float, beside: Sequence[str] = ()) -> dict[str, Outcome]:
     """Try files out; return what came of each, by path.
 
@@ -58,33 +95,32 @@ def try_out(paths: Iterable[str], timeout: float, beside: Sequence[str] = ()) ->
     """
     waiting = deque(dict.fromkeys(paths))
     outcomes = dict.fromkeys(waiting, Outcome())
-    running: dict[ChildProcess, float] = {}
+    running: list[_Probe] = []
     began = time.monotonic()
-    with selectors.DefaultSelector() as selector:
-        try:
-            while waiting or running:
-                while waiting and _may_start(running):
-                    path = waiting.popleft()
-                    if time.monotonic() - began > timeout:
-                        outcomes[path] = _out_of_time(len(outcomes), timeout)
-                        continue
-                    try:
-                        child = ChildProcess(path, timeout, beside)
-                    except OSError as error:
-                        outcomes[path] = _not_started(error)
-                    else:
-                        child.register(selector)
-                        running[child] = time.monotonic()
-                _wait(selector, running, is_waiting=bool(waiting))
-                for child in tuple(running):
-                    ending = child.poll()
-                    if ending is not None:
-                        del running[child]
-                        outcomes[child.path] = _outcome(child, ending, timeout)
-                        child.close(selector)
-        finally:
-            for child in running:
-                child.close(selector)
+    try:
+        while waiting or running:
+            while waiting and _may_start(running):
+                path = waiting.popleft()
+                if time.monotonic() - began > timeout:
+                    outcomes[path] = _out_of_time(len(outcomes), timeout)
+                    continue
+                try:
+                    child = _started(path, timeout, beside)
+                except OSError as error:
+                    outcomes[path] = _not_started(error)
+                else:
+                    running.append(_Probe(path, child, time.monotonic()))
+            _wait(running, is_waiting=bool(waiting))
+            for probe in tuple(running):
+                ending = probe.child.poll()
+                probe.take_reports()
+                if ending is not None:
+                    running.remove(probe)
+                    outcomes[probe.path] = _outcome(probe.told, ending, timeout)
+                    probe.child.close()
+    finally:
+        for probe in running:
+            probe.child.close()
     return outcomes
 
 
@@ -105,27 +141,50 @@ def mapped_libraries() -> list[str]:
     return [f"/{path}" for path in paths if ".so" in os.path.basename(path)]
 
 
-def _may_start(running: dict[ChildProcess, float]) -> bool:
+def search_path() -> list[str]:
+    """Return the import path for the child and armnn-backend-api."""
+    modules = (__file__, armnn_backend_api.__file__)
+    return list(dict.fromkeys(str(Path(module).parents[1]) for module in modules))
+
+
+def _started(path: str, timeout: float, beside: Sequence[str]) -> JsonChild:
+    """Start a fresh interpreter that tries one file out.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    request = {
+        "path": path,
+        "beside": list(beside),
+        "api_version": [BACKEND_API_VERSION.major, BACKEND_API_VERSION.minor],
+        "layers": questions.layers(),
+        "envelope": questions.ENVELOPE,
+        "search_path": [folder for folder in sys.path if folder],
+    }
+    # A BLAS reserves memory for each processor.
+    memory = None if beside else LARGEST_MEMORY
+    bounds = Bounds(seconds=timeout, memory=memory, output=LARGEST_OUTPUT)
+    return JsonChild(FUNCTION, request, bounds, path=search_path())
+
+
+def _may_start(running: Sequence[_Probe]) -> bool:
     """Return whether one more process leaves the others their time."""
     now = time.monotonic()
-    young = sum(now - start < _YOUNG_SECONDS for start in running.values())
+    young = sum(now - probe.began < _YOUNG_SECONDS for probe in running)
     return len(running) < _MOST_AT_ONCE and young < max(4, 2 * (os.cpu_count() or 1))
 
 
-def _wait(
-    selector: selectors.BaseSelector, running: dict[ChildProcess, float], *, is_waiting: bool
-) -> None:
+def _wait(running: Sequence[_Probe], *, is_waiting: bool) -> None:
     """Wait until a child reports, ends or exceeds its time."""
     if running:
-        waits = [child.patience for child in running]
+        waits = [probe.child.seconds_left for probe in running]
         if is_waiting:
             waits.append(_YOUNG_SECONDS)
-        for key, _ in selector.select(min(each for each in waits if each is not None)):
-            key.data.hear(selector, key.fd)
+        seconds = min(each for each in waits if each is not None)
+        wait_for_any((probe.child for probe in running), seconds)
 
 
-def _outcome(child: ChildProcess, ending: Ending, timeout: float) -> Outcome:
-    told = child.told()
+def _outcome(told: dict[str, Any], ending: Ending, timeout: float) -> Outcome:
     version = told.get("api_version")
     known = Outcome(
         id=told.get("id", ""),

@@ -7,9 +7,7 @@ write to memory that is not the backend's, a fresh one goes on with the next cas
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
-import json
 import os
 import sys
 import tempfile
@@ -17,7 +15,7 @@ import traceback
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from armnn.processes import Bounds, Child, PythonCall
+from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
 from armnn_conformance.running import MemoryDamageError, NonconformityError
@@ -25,13 +23,14 @@ from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
     from armnn.types import DataType
+    from armnn_backend_api.processes import Channel
 
 CHILD_BOUNDS: Final = Bounds(seconds=900, output=None)
 """One in an emulated machine takes minutes where others compute, too."""
 
 _TRACE_BEGINS: Final = "Fatal Python error: "
 _TRACE_CHARACTERS: Final = 3000
-_PATIENCE_SECONDS: Final = 60
+_CLOSING_SECONDS: Final = 60
 """How long the backend may take to be closed."""
 
 
@@ -84,9 +83,7 @@ class ChecksInChild:
             wish: Its id, or the path of its file.
         """
         self.wish = wish
-        self._process: Child | None = None
-        self._requests: IO[str] | None = None
-        self._replies: IO[str] | None = None
+        self._process: JsonChild | None = None
         self._written: IO[bytes] | None = None
         self._shown = 0
 
@@ -134,13 +131,17 @@ class ChecksInChild:
         self._forget()
 
     def _ask(self, check: str, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield the process' replies to a check."""
-        process, requests, replies = self._started()
+        """Yield the process' replies to a check, as kind and content."""
+        process = self._started()
         announced = ""
-        with contextlib.suppress(BrokenPipeError):  # it has ended: there will be no reply
-            print(json.dumps([check, arguments]), file=requests, flush=True)
-        for line in replies:
-            kind, content = json.loads(line)
+        process.send([check, arguments])
+        while True:
+            try:
+                ((kind, content),) = process.reply().items()
+            except NoReplyError as error:
+                written = self._new_output()
+                self._forget()
+                raise CrashError(announced, str(error.ending), last_words(written)) from None
             if kind == "case":
                 announced = content
                 continue
@@ -156,31 +157,15 @@ class ChecksInChild:
             yield kind, content
             if kind == "done":
                 return
-        ending = process.wait()
-        written = self._new_output()
-        self._forget()
-        raise CrashError(announced, str(ending), last_words(written))
 
-    def _started(self) -> tuple[Child, IO[str], IO[str]]:
-        if self._process is None or self._requests is None or self._replies is None:
-            (asked, asking), (reading, writing) = os.pipe(), os.pipe()
+    def _started(self) -> JsonChild:
+        if self._process is None:
             self._written = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
             self._shown = 0
-            try:
-                self._process = Child(
-                    PythonCall(f"{__name__}:main", [self.wish, writing]),
-                    Bounds(output=None),
-                    stdin=asked,
-                    stdout=self._written.fileno(),
-                    stderr=self._written.fileno(),
-                    descriptors=[writing],
-                )
-            finally:
-                os.close(asked)
-                os.close(writing)
-            self._requests = os.fdopen(asking, "w", encoding="utf-8")
-            self._replies = os.fdopen(reading, encoding="utf-8")
-        return self._process, self._requests, self._replies
+            self._process = JsonChild(
+                f"{__name__}:serve", self.wish, Bounds(output=None), output=self._written.fileno()
+            )
+        return self._process
 
     def _show_output(self) -> None:
         """Print the backend's output: pytest shows it with failed tests."""
@@ -195,16 +180,11 @@ class ChecksInChild:
         return data.decode(errors="replace")
 
     def _forget(self) -> None:
-        if self._requests is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._requests.close()  # its standard input, at whose end it ends
         if self._process is not None:
-            self._process.wait(_PATIENCE_SECONDS)
-            self._process.close()
-        for file in (self._replies, self._written):
-            if file is not None:
-                file.close()
-        self._process = self._requests = self._replies = self._written = None
+            self._process.close(_CLOSING_SECONDS)
+        if self._written is not None:
+            self._written.close()
+        self._process = self._written = None
 
 
 def last_words(written: str) -> str:
@@ -219,20 +199,16 @@ def last_words(written: str) -> str:
     return written[-_TRACE_CHARACTERS:]
 
 
-def main(wish: str, descriptor: int) -> None:
-    """Serve requests from standard input; reply to a file descriptor."""
+def serve(wish: str, channel: Channel) -> None:
+    """Run the checks that the process of :class:`ChecksInChild` requests."""
     faulthandler.enable()
-    with (
-        open(descriptor, "w", encoding="utf-8", buffering=1) as replies,
-        Subject(wish) as subject,
-    ):
 
-        def say(kind: str, content: object) -> None:
-            replies.write(json.dumps([kind, content]) + "\n")
+    def say(kind: str, content: object) -> None:
+        channel.send(**{kind: content})
 
+    with Subject(wish) as subject:
         checks = Checks(subject, lambda case: say("case", case))
-        for line in sys.stdin:
-            check, wanted = json.loads(line)
+        for check, wanted in channel.requests():
             _answer(checks, check, wanted, say)
 
 

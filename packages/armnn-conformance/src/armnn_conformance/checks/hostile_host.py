@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends import ModelContext
 from armnn.backends.native import NativeBackend, NativeLibrary
-from armnn.processes import PythonCall, run
 from armnn.types import ArmnnEnum
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.processes import PythonCall, run
 from armnn_backend_api.structs import end_of, text_of
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 from armnn_conformance.checks.bare_session import BareSession, Outcome

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from armnn.processes import Ending, PythonCall, run
 from armnn_backend_api.process_state import ProcessState
+from armnn_backend_api.processes import Ending, PythonCall, run
 from armnn_conformance.cases import covered_layers
 from armnn_conformance.checks.child import CHILD_BOUNDS, CrashError
 from armnn_conformance.checks.correctness import check_case, claimed_case

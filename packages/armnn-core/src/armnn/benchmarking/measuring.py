@@ -23,8 +23,8 @@ from armnn.backends import CreationOptions
 from armnn.benchmarking.peers import PEERS
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
-from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.transfer import transferable, transferable_optimizer
+from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,17 +142,17 @@ def _measured(
     found = [Measurement(name) for name in names]
     lifetime = len(names) * (_LOAD_SECONDS + 2 * seconds)
     with contextlib.ExitStack() as stack:
-        running: list[tuple[Measurement, AnsweringChild]] = []
+        running: list[tuple[Measurement, JsonChild]] = []
         for each in found:
             tell(f"Loading {each.name}")
             peer = "" if each.name == OURS else each.name
             child = stack.enter_context(
-                AnsweringChild(_WORKER, {**request, "peer": peer}, lifetime, is_asked=True)
+                JsonChild(_WORKER, {**request, "peer": peer}, Bounds(seconds=lifetime))
             )
             try:
-                row = _answered(child.answer())
-            except SilenceError as silence:
-                each.fault = str(silence)
+                row = _answered(child.reply())
+            except NoReplyError as error:
+                each.fault = str(error)
                 child.close()
                 continue
             each.load_seconds, each.first_ms = row["load_seconds"], row["first_ns"] / 1e6
@@ -162,7 +162,7 @@ def _measured(
     return found
 
 
-def _take_turns(running: list[tuple[Measurement, AnsweringChild]], seconds: float) -> None:
+def _take_turns(running: list[tuple[Measurement, JsonChild]], seconds: float) -> None:
     """Measure until each contender has run for some seconds."""
     turn_seconds = min(_TURN_SECONDS, seconds / 5)
     turns = max(5, round(seconds / turn_seconds))
@@ -175,8 +175,8 @@ def _take_turns(running: list[tuple[Measurement, AnsweringChild]], seconds: floa
                 continue
             try:
                 row = _answered(child.ask(turn_seconds))
-            except SilenceError as silence:
-                each.fault = str(silence)
+            except NoReplyError as error:
+                each.fault = str(error)
                 continue
             each.latencies_ns += row["latencies_ns"]
             rates[each.name].append(row["runs"] / row["seconds"])
@@ -190,8 +190,8 @@ def _answered(row: dict[str, Any]) -> dict[str, Any]:
     """Return an answer that is no fault.
 
     Raises:
-        SilenceError: It is one.
+        NoReplyError: It is one.
     """
     if "fault" in row:
-        raise SilenceError(str(row["fault"]))
+        raise NoReplyError(str(row["fault"]))
     return row

@@ -14,11 +14,12 @@ import numpy as np
 
 from armnn.benchmarking.peers import PEERS
 from armnn.errors import ArmnnError
-from armnn.processes.answering import line_of, questions_of, speaker
+from armnn_backend_api.processes import one_line
 
 if TYPE_CHECKING:
     from armnn.benchmarking.peers import Arrays, Caller, MakeCaller
     from armnn.runtime import Runtime
+    from armnn_backend_api.processes import Channel
 
 THREADS: Final = "NumberOfThreads"
 """The option of a backend that bounds the threads of a call."""
@@ -26,9 +27,8 @@ _MOST_LATENCIES: Final = 20_000
 """Of one turn: more are thinned out evenly, so that an answer has a bounded size."""
 
 
-def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
+def serve(request: Mapping[str, Any], channel: Channel) -> None:
     """Load the model; measure it when asked."""
-    say = speaker(answers)
     try:
         with np.load(Path(request["inputs"]), allow_pickle=False) as stored:
             arrays = [stored[f"input{number}"] for number in range(len(stored.files))]
@@ -37,18 +37,18 @@ def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
         callers = [make_caller() for _ in range(request["streams"])]
         load_seconds = time.perf_counter() - began
         first = _nanoseconds(callers[0])
-        say(load_seconds=load_seconds, first_ns=first)
+        channel.send(load_seconds=load_seconds, first_ns=first)
         with ThreadPoolExecutor(len(callers)) as pool:
             gc.disable()  # a collection in one contender's turn would count against it
-            for seconds in questions_of(questions):
+            for seconds in channel.requests():
                 began = time.perf_counter()
                 found = [pool.submit(_latencies, caller, began + seconds) for caller in callers]
                 every = sorted(ns for each in found for ns in each.result())
                 elapsed = time.perf_counter() - began
                 thinned = every[:: -(-len(every) // _MOST_LATENCIES)]
-                say(latencies_ns=thinned, runs=len(every), seconds=elapsed)
+                channel.send(latencies_ns=thinned, runs=len(every), seconds=elapsed)
     except Exception as error:  # whatever a runtime raises is the verdict on it
-        say(fault=f"{type(error).__name__}: {line_of(error)}")
+        channel.send(fault=f"{type(error).__name__}: {one_line(error)}")
 
 
 def _load(request: Mapping[str, Any], arrays: Arrays) -> MakeCaller:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn.processes import Bounds, PythonCall, run
+from armnn_backend_api.processes import Bounds, PythonCall, run
 
 if TYPE_CHECKING:
     from armnn import _metadata

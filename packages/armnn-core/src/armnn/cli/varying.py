@@ -12,7 +12,7 @@ from typing import Any
 
 from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import InvalidArgumentError
-from armnn.processes import Bounds, Program, run
+from armnn_backend_api.processes import Bounds, Program, run
 
 SECONDS = 3600.0
 """How long the comparison with one value may take."""

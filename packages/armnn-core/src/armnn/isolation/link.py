@@ -23,7 +23,7 @@ from armnn.isolation import codec
 from armnn.isolation.faults import Fault, frame_in
 from armnn.isolation.framing import BLOBS_LIMIT, PROTOCOL, Frame, Kind, ProtocolError
 from armnn.isolation.transport import GoneError, LateError, Transport
-from armnn.processes import Bounds, Child, Program, PythonCall, reduced_environment
+from armnn_backend_api.processes import Bounds, Child, Program, PythonCall, reduced_environment
 
 if TYPE_CHECKING:
     from armnn_backend_api.files import FileState

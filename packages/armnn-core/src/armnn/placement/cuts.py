@@ -27,7 +27,6 @@ from armnn.placement.worker import (
     options_of,
     whole_before_backends,
 )
-from armnn.processes.answering import speaker
 from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer, Network, Value
     from armnn.verdicts import Trial
+    from armnn_backend_api.processes import Channel
 
     Arrays = dict[str, NDArray[Any]]
 
@@ -69,9 +69,8 @@ class Stretch:
     microseconds: float
 
 
-def measure_cuts(request: Mapping[str, Any], answers: int) -> None:
+def measure_cuts(request: Mapping[str, Any], channel: Channel) -> None:
     """Send the segments, then the time of each stretch."""
-    say = speaker(answers)
     with Runtime(creation_of(request)) as runtime:
         model = network_of(request)
         inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
@@ -83,9 +82,11 @@ def measure_cuts(request: Mapping[str, Any], answers: int) -> None:
         order = [each for each in network.topological_order() if each.type not in UNASSIGNED]
         segments = cut([each for each in order if each.data is None])
         names = {layer.name for layer in model.layers}
-        say(segments=[[each.name for each in one if each.name in names] for one in segments])
+        channel.send(
+            segments=[[each.name for each in one if each.name in names] for one in segments]
+        )
         known = {layer.output: inputs[layer.name] for layer in network.inputs}
-        _Stretches(runtime, network, segments, known, request, say).measure()
+        _Stretches(runtime, network, segments, known, request, channel.send).measure()
 
 
 class _Stretches:

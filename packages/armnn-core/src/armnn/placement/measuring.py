@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.processes.answering import AnsweringChild, SilenceError
 from armnn.verdicts.transfer import following
+from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class Candidate:
 
     trial: Trial
     times: list[float] = field(default_factory=list)
-    child: AnsweringChild | None = None
+    child: JsonChild | None = None
     score: float | None = None
 
     @property
@@ -121,16 +121,16 @@ class Contest:
         given = self._request["options"]
         options = following(given, trial, given["model_options"])
         request = {**self._request, "backends": list(trial.backends), "options": options}
-        candidate.child = AnsweringChild(f"{_MODULE}:serve", request, self._left, is_asked=True)
+        candidate.child = JsonChild(f"{_MODULE}:serve", request, _lasting(self._left))
         try:
             candidate.trial = _loaded(trial, candidate.child)
             first = _median(candidate.child, 0.0)
             candidate.times.append(first)
             if first <= best * HOPELESS:
                 candidate.times[:] = [_median(candidate.child, FIRST_SECONDS)]
-        except SilenceError as silence:
+        except NoReplyError as error:
             candidate.times.clear()
-            candidate.close(str(silence))
+            candidate.close(str(error))
 
     def _keep_finalists(self, candidates: Sequence[Candidate]) -> None:
         """End all but the fastest."""
@@ -152,9 +152,9 @@ class Contest:
                     continue
                 try:
                     candidate.times.append(_median(candidate.child, TURN_SECONDS))
-                except SilenceError as silence:
+                except NoReplyError as error:
                     candidate.times.clear()
-                    candidate.close(str(silence))
+                    candidate.close(str(error))
         _score([each for each in finalists if each.child is not None])
 
 
@@ -172,43 +172,47 @@ def _score(finalists: Sequence[Candidate]) -> None:
 def asked(
     request: Mapping[str, Any], function: str, seconds: float, module: str = _MODULE
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a child answers until it ends.
+    """Yield the replies of a child until it ends.
 
     Raises:
-        SilenceError: It did not end well.
+        NoReplyError: It did not end well.
     """
-    with AnsweringChild(f"{module}:{function}", request, seconds) as child:
+    with JsonChild(f"{module}:{function}", request, _lasting(seconds)) as child:
         while True:
             try:
-                yield child.answer()
-            except SilenceError as silence:
-                if str(silence) == "ended without an answer":
+                yield child.reply()
+            except NoReplyError as error:
+                if error.ending is not None and error.ending.is_success:
                     return
                 raise
 
 
-def _median(child: AnsweringChild, seconds: float) -> float:
+def _lasting(seconds: float) -> Bounds:
+    return Bounds(seconds=max(seconds, 0.1))
+
+
+def _median(child: JsonChild, seconds: float) -> float:
     """Return the median seconds of runs for some time.
 
     Raises:
-        SilenceError: It has ended, or what it says is not an answer.
+        NoReplyError: It has ended, or its reply has no time.
     """
     row = child.ask(seconds)
     found = row.get("times")
     if not isinstance(found, float) or not 0 < found < 1e9:
-        raise SilenceError(str(row.get("fault", "gave no time")))
+        raise NoReplyError(str(row.get("fault", "gave no time")))
     return found
 
 
-def _loaded(trial: Trial, child: AnsweringChild) -> Trial:
-    row = child.answer()
+def _loaded(trial: Trial, child: JsonChild) -> Trial:
+    row = child.reply()
     if "fault" in row:
-        raise SilenceError(str(row["fault"]))
+        raise NoReplyError(str(row["fault"]))
     layers = {str(each): int(count) for each, count in row["layers"].items()}
     trial = replace(trial, load_seconds=float(row["load_seconds"]), layers=layers)
-    row = child.answer()
+    row = child.reply()
     if "fault" in row:
-        raise SilenceError(str(row["fault"]))
+        raise NoReplyError(str(row["fault"]))
     return replace(trial, border_microseconds=1e6 * float(row["border_seconds"]))
 
 

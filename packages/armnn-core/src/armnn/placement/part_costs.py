@@ -27,12 +27,12 @@ from armnn.placement.worker import (
     options_of,
     whole_before_backends,
 )
-from armnn.processes.answering import line_of, speaker
 from armnn.quantization import dequantize
 from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn.verdicts.parts import CopyCost
+from armnn_backend_api.processes import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from armnn.backends import TensorHandle
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer import Participants
+    from armnn_backend_api.processes import Channel
 
     Arrays = dict[str, NDArray[Any]]
 
@@ -51,9 +52,8 @@ _COPIES: Final = 9
 _BURST_SECONDS: Final = 0.05
 
 
-def measure_parts(request: Mapping[str, Any], answers: int) -> None:
+def measure_parts(request: Mapping[str, Any], channel: Channel) -> None:
     """Send each part, then its cost per backend."""
-    say = speaker(answers)
     with Runtime(creation_of(request)) as runtime:
         model = network_of(request)
         inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
@@ -63,7 +63,7 @@ def measure_parts(request: Mapping[str, Any], answers: int) -> None:
             return
         parts = Parts(runtime, network, request, Borders(plan.participants))
         known = {layer.output: inputs[layer.name] for layer in network.inputs}
-        parts.measure(partition(network, _backend), known, say)
+        parts.measure(partition(network, _backend), known, channel.send)
 
 
 def _backend(layer: Layer) -> str | None:
@@ -118,7 +118,7 @@ class Parts:
                     say(backend=each, fault="does not run all of it")
                     continue
                 except ArmnnError as error:
-                    say(backend=each, fault=line_of(error))
+                    say(backend=each, fault=one_line(error))
                     continue
                 expected = expected or outputs
                 is_right = all(_agree(outputs[n], expected[n], made[n].info) for n in outputs)

@@ -26,7 +26,6 @@ from armnn.placement.cuts import LEAST_MICROSECONDS, cut_trial, leading_backends
 from armnn.placement.measuring import Contest, asked
 from armnn.placement.orders import orders_of
 from armnn.placement.subject import Subject
-from armnn.processes.answering import SilenceError
 from armnn.verdicts import Trial, Verdict
 from armnn.verdicts.files import CORE
 from armnn.verdicts.identity import (
@@ -35,6 +34,7 @@ from armnn.verdicts.identity import (
 )
 from armnn.verdicts.parts import MeasuredPart, parts_from
 from armnn.verdicts.transfer import following, transferable, transferable_optimizer
+from armnn_backend_api.processes import NoReplyError
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -179,9 +179,9 @@ class _Search:
                         answers[backend_id] = [bool(each) for each in row["runs"]]
                     else:
                         faults.append(Trial((backend_id,), fault=str(row["fault"])))
-            except SilenceError as silence:
+            except NoReplyError as error:
                 if waiting:  # at the backend that it was asking, not when it had answered all
-                    faults.append(Trial((waiting.pop(0),), fault=str(silence)))
+                    faults.append(Trial((waiting.pop(0),), fault=str(error)))
         return answers, faults
 
     def _threads(self, trials: list[Trial], deadline: float) -> list[Trial]:
@@ -268,7 +268,7 @@ class _Search:
     def _said(self, request: dict[str, Any], function: str, seconds: float) -> list[dict[str, Any]]:
         """Return the answers of a child until it ends."""
         rows: list[dict[str, Any]] = []
-        with contextlib.suppress(SilenceError):
+        with contextlib.suppress(NoReplyError):
             rows.extend(asked(request, function, seconds, _MODULES[function]))
         return rows
 
@@ -284,8 +284,8 @@ class _Search:
         try:
             for row in asked(request, "check", CHECK_SECONDS):
                 fault = str(row["fault"])
-        except SilenceError as silence:
-            fault = f"was not checked: {silence}"
+        except NoReplyError as error:
+            fault = f"was not checked: {error}"
         return fault
 
 

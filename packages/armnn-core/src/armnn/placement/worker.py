@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The work of child processes for a verdict.
 
-Each function gets a request and the descriptor of a pipe for its answers, one JSON object a line.
+Each function gets a request and the channel for its replies.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from armnn.backends import CreationOptions
 from armnn.optimizer import Candidate, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.phases import layers_before_backends
-from armnn.processes.answering import line_of, questions_of, speaker
 from armnn.runtime import Runtime
+from armnn_backend_api.processes import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import OptimizedNetwork
     from armnn.runtime import LoadedNetwork
     from armnn.tensor import TensorInfo
+    from armnn_backend_api.processes import Channel
 
     Arrays = dict[str, NDArray[Any]]
 
@@ -38,12 +39,11 @@ _FEWEST_RUNS: Final = 3
 _CARRIERS: Final = ("MemCopy", "MemImport")
 
 
-def ask(request: Mapping[str, Any], answers: int) -> None:
+def ask(request: Mapping[str, Any], channel: Channel) -> None:
     """Send the layers that each backend runs.
 
     Where shapes depend on computed data it says of no layer that it does.
     """
-    say = speaker(answers)
     model = network_of(request)
     inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
     with Runtime(creation_of(request)) as runtime:
@@ -52,14 +52,13 @@ def ask(request: Mapping[str, Any], answers: int) -> None:
         try:
             runs = _runs(request, network, backend_id)
         except Exception as error:
-            say(fault=line_of(error))
+            channel.send(fault=one_line(error))
         else:
-            say(runs=runs)
+            channel.send(runs=runs)
 
 
-def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
+def serve(request: Mapping[str, Any], channel: Channel) -> None:
     """Load the model; measure it as often as asked."""
-    say = speaker(answers)
     with Runtime(creation_of(request)) as runtime:
         try:
             network = network_of(request)
@@ -69,20 +68,19 @@ def serve(request: Mapping[str, Any], questions: int, answers: int) -> None:
                 network, request["backends"], options=options_of(request), shapes=[inputs]
             )
             took = time.perf_counter() - began
-            say(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
-            say(border_seconds=_border_seconds(loaded, inputs))
+            channel.send(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
+            channel.send(border_seconds=_border_seconds(loaded, inputs))
             gc.disable()  # a collection in one candidate's turn would count against it
-            for seconds in questions_of(questions):
-                say(times=burst(loaded, inputs, seconds))
+            for seconds in channel.requests():
+                channel.send(times=burst(loaded, inputs, seconds))
         except Exception as error:
-            say(fault=line_of(error))
+            channel.send(fault=one_line(error))
 
 
-def check(request: Mapping[str, Any], answers: int) -> None:
+def check(request: Mapping[str, Any], channel: Channel) -> None:
     """Compare the model on its backends with the reference."""
     from armnn.debugging import CompareOptions, compare
 
-    say = speaker(answers)
     try:
         network = network_of(request)
         infos = {layer.name: layer.output.info for layer in network.inputs}
@@ -95,11 +93,11 @@ def check(request: Mapping[str, Any], answers: int) -> None:
             thoroughness=CompareOptions(repeats=request["repeats"]),
         )
     except Exception as error:
-        say(fault=line_of(error))
+        channel.send(fault=one_line(error))
         return
     wrong = findings.first
     named = "" if wrong is None else f"computes {' + '.join(wrong.layers)} wrongly"
-    say(fault=named)
+    channel.send(fault=named)
 
 
 def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) -> list[bool]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from armnn.backends.crashes import is_ours_alone
 from armnn.errors import PlacementError
 from armnn.graph import Network
-from armnn.processes import Bounds, PythonCall, run
 from armnn.verdicts.files import (
     SUFFIX,
     Verdict,
@@ -30,6 +29,7 @@ from armnn.verdicts.identity import (
     this_machine,
 )
 from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
+from armnn_backend_api.processes import Bounds, PythonCall, run
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from armnn.debugging import ErrorKind, Failure, Figures, LayerVerdict
-from armnn.processes import Ending
+from armnn_backend_api.processes import Ending
 
 
 def wrong(largest: float, kind: ErrorKind = ErrorKind.VALUES, layer: str = "Softmax") -> Failure:

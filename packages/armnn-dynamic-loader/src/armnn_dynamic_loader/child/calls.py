@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import sys
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.floating_point import kept_floating_point
@@ -16,34 +14,10 @@ from armnn_backend_api.process_state import ProcessState
 from armnn_backend_api.structs import new_error, shown_text
 from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
 
+if TYPE_CHECKING:
+    from armnn_backend_api.processes import Channel
+
 _SHOWN: Final = 200
-
-
-class Channel:
-    """The pipe to the parent.
-
-    Each line begins with a word that only the two processes know.
-    """
-
-    def __init__(self, descriptor: int, nonce: str) -> None:
-        self._descriptor = descriptor
-        self._nonce = nonce
-        self._owner = os.getpid()
-
-    def send(self, kind: str, content: object) -> None:
-        """Write one line.
-
-        Raises:
-            SystemExit: This is a copy of the process that the file made, or the pipe is closed.
-        """
-        if os.getpid() != self._owner:
-            sys.exit("a copy of the process")
-        line = f"{self._nonce} {json.dumps([kind, content])}\n".encode()
-        try:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
-        except OSError:
-            sys.exit("it closes file descriptors that are not its own")
 
 
 class Calls:
@@ -62,7 +36,7 @@ class Calls:
             DefectError: The file printed, or changed state of the whole process.
         """
         self.check_process()
-        self.channel.send("step", step)
+        self.channel.send(step=step)
 
     def call(self, function: Callable[..., int], *arguments: object, claims: str = "") -> None:
         """Call a function of the table that answers a code.

@@ -59,7 +59,7 @@ class ComputedLayer:
         self._is_first = is_first
         self._claims = f"claims {layer['type']}, but then"
         self.program = ctypes.c_void_p()
-        calls.channel.send("layer", layer["type"])
+        calls.channel.send(layer=layer["type"])
         graph, arguments = ProbeGraph([layer]), struct(abi.CompileArgs)
         calls.enter("compile")
         self._call(table.compile, backend, None, graph.struct, arguments, self.program)
@@ -99,7 +99,7 @@ class ComputedLayer:
         if self._is_first:
             self._calls.enter(step)
         else:
-            self._calls.channel.send("step", step)
+            self._calls.channel.send(step=step)
 
     @property
     def _type(self) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Probes one file: opens and uses it like a runtime.
 
-The parent reads on a pipe which step begins and, at the end, the result. A step that does not
+The parent gets a reply when a step begins and, at the end, the result. A step that does not
 return, for whatever reason, is thus known by its name.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
@@ -17,13 +17,16 @@ from armnn_backend_api.exports import Exports, LibraryError, check_id, open_libr
 from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.structs import MESSAGE_LIMIT
 from armnn_backend_api.table import read_text
-from armnn_dynamic_loader.child.calls import Calls, Channel, left_running, running_threads
+from armnn_dynamic_loader.child.calls import Calls, left_running, running_threads
 from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
 from armnn_dynamic_loader.child.describing import describe
 from armnn_dynamic_loader.child.executing import ComputedLayer
 from armnn_dynamic_loader.child.graphs import ProbeGraph, supports_of
 from armnn_dynamic_loader.child.host import ProbingHost
 from armnn_dynamic_loader.child.storing import store_and_read
+
+if TYPE_CHECKING:
+    from armnn_backend_api.processes import Channel
 
 
 class Probe:
@@ -67,11 +70,11 @@ class Probe:
         exports = Exports(library)
         enter("id")
         backend_id = exports.id()
-        send("id", backend_id)
+        send(id=backend_id)
         check_id(backend_id)
         enter("version")
         version = exports.version()
-        send("api_version", [version.major, version.minor])
+        send(api_version=[version.major, version.minor])
         if not is_compatible(version, self._core):
             return None
         enter("factory")
@@ -80,7 +83,7 @@ class Probe:
         enter("table")
         table = exports.table(address, backend_id, version)
         own = read_text("version of the table", table.version)
-        send("version", own)
+        send(version=own)
         self._envelope |= {
             "backend": backend_id,
             "backend_version": own,
@@ -159,14 +162,13 @@ def _check_reason(layer: dict[str, Any], support: abi.Support) -> None:
             raise DefectError(f"refuses {layer['type']} with a stale reason: {error}") from None
 
 
-def main(request: dict[str, Any]) -> None:
+def main(request: dict[str, Any], channel: Channel) -> None:
     """Try the file of a request out."""
-    channel = Channel(request["descriptor"], request["nonce"])
     try:
         Probe(request, channel).run()
     except DefectError as defect:
-        channel.send("defect", str(defect))
+        channel.send(defect=str(defect))
     except UnavailableError as unavailable:
-        channel.send("unavailable", str(unavailable))
+        channel.send(unavailable=str(unavailable))
     else:
-        channel.send("passed", None)
+        channel.send(passed=True)

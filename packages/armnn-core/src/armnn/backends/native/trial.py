@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from armnn.processes import Bounds, PythonCall, run
+from armnn_backend_api.processes import Bounds, PythonCall, run
 
 _SECONDS: Final = 60.0
 

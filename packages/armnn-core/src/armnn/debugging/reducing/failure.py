@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
 
 if TYPE_CHECKING:
-    from armnn.processes import Ending
+    from armnn_backend_api.processes import Ending
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|[-+]?\d[\d.e+-]*")
 """Names and numbers in a message: they differ from model to model."""

@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
 import pickle
-import select
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from armnn.debugging.reducing.failure import Failure
 from armnn.debugging.reducing.writing import SUFFIX, write_arrays, write_model
 from armnn.errors import ArmnnError, BackendError, InvalidArgumentError
-from armnn.processes import Bounds, Child, Ending, Program, PythonCall, run
+from armnn_backend_api.processes import (
+    Bounds,
+    Ending,
+    JsonChild,
+    NoReplyError,
+    Program,
+    run,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
+_SERVE = "armnn.debugging.reducing.worker:serve"
 _START_SECONDS = 60.0
 _OUTPUT_BYTES = 1 << 30
 
@@ -36,13 +39,10 @@ class Worker:
     """A child process that tries candidates, started on demand."""
 
     def __init__(self, job: Job, folder: Path) -> None:
-        self._folder = folder
-        self._child: Child | None = None
-        self._requests: IO[str] | None = None
-        self._replies: int = -1
-        self._unread = b""
+        self._job = folder / "job"
+        self._child: JsonChild | None = None
         try:
-            (folder / "job").write_bytes(pickle.dumps(job))
+            self._job.write_bytes(pickle.dumps(job))
         except (TypeError, AttributeError, pickle.PicklingError) as error:
             raise InvalidArgumentError(
                 f"the options cannot be given to another process, where each step is tried: {error}"
@@ -59,16 +59,14 @@ class Worker:
 
         Raises:
             BackendError: A backend does not exist there, or cannot be used.
+            InvalidArgumentError: The process does not start.
         """
-        if self._child is None:
-            self._start()
-        assert self._requests is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended: there will be no reply
-            print(json.dumps([str(model), str(inputs), repeats]), file=self._requests, flush=True)
-        reply = self._reply(seconds)
-        if reply is None:
-            ending = self._ended()
-            return [Failure.of_ending(ending)]
+        child = self._started()
+        try:
+            reply = child.ask([str(model), str(inputs), repeats], seconds)
+        except NoReplyError as error:
+            self.close()
+            return [Failure.of_ending(error.ending or Ending("killed"))]
         if "unusable" in reply:
             raise BackendError(
                 f"{reply['unusable']} Each step is tried in a process of its own, which knows "
@@ -80,63 +78,24 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        if self._requests is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._requests.close()
-            os.close(self._replies)
         if self._child is not None:
             self._child.close()
-        self._child = self._requests = None
+            self._child = None
 
-    def _start(self) -> None:
-        (asked, asking), (self._replies, writing) = os.pipe(), os.pipe()
-        try:
-            self._child = Child(
-                PythonCall(
-                    "armnn.debugging.reducing.worker:main", [str(self._folder / "job"), writing]
-                ),
-                Bounds(output=_OUTPUT_BYTES),
-                stdin=asked,
-                descriptors=[writing],
-            )
-        finally:
-            os.close(asked)
-            os.close(writing)
-        self._requests, self._unread = os.fdopen(asking, "w", encoding="utf-8"), b""
-        if self._reply(_START_SECONDS) != "ready":
-            ending = self._ended()
-            raise InvalidArgumentError(
-                f"the process in which steps are tried does not start: {ending}: "
-                f"{ending.errors.decode(errors='replace')[-500:]}"
-            )
-
-    def _reply(self, seconds: float) -> Any:
-        """Return the next line, None if none came."""
-        until = time.monotonic() + seconds
-        while b"\n" not in self._unread:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self._replies], [], [], left)[0]:
-                return None
-            piece = os.read(self._replies, 1 << 16)
-            if not piece:
-                return None
-            self._unread += piece
-        line, _, self._unread = self._unread.partition(b"\n")
-        return json.loads(line)
-
-    def _ended(self) -> Ending:
-        """Return how the child ended; end it if it runs."""
-        assert self._child is not None
-        ending = self._child.wait(0.2 if self._is_silent() else 0.0)
-        if ending is None:
-            killed = self._child.kill()
-            ending = Ending("deadline", output=killed.output, errors=killed.errors)
-        self.close()
-        return ending
-
-    def _is_silent(self) -> bool:
-        """Return whether the child has closed its pipe."""
-        return bool(select.select([self._replies], [], [], 0)[0])
+    def _started(self) -> JsonChild:
+        if self._child is None:
+            bounds = Bounds(output=_OUTPUT_BYTES)
+            self._child = JsonChild(_SERVE, str(self._job), bounds)
+            try:
+                self._child.reply(_START_SECONDS)
+            except NoReplyError as error:
+                self.close()
+                words = b"" if error.ending is None else error.ending.errors
+                raise InvalidArgumentError(
+                    f"the process in which steps are tried does not start: {error.ending}: "
+                    f"{words.decode(errors='replace')[-500:]}"
+                ) from error
+        return self._child
 
 
 @dataclass(slots=True)

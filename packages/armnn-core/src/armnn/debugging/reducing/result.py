@@ -16,7 +16,7 @@ from armnn.debugging.reducing.failure import Failure
 from armnn.debugging.reducing.writing import SUFFIX, Script, write_arrays, write_model
 from armnn.debugging.verdicts import ErrorKind
 from armnn.errors import ArmnnError
-from armnn.processes import Bounds, Program, run
+from armnn_backend_api.processes import Bounds, Program, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,7 @@ It serves one request after the other until one of them ends it.
 from __future__ import annotations
 
 import faulthandler
-import json
 import pickle
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +21,8 @@ from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from armnn_backend_api.processes import Channel
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -46,21 +46,23 @@ class Job:
     creation: CreationOptions = field(default_factory=CreationOptions)
 
 
-def main(job: str, descriptor: int) -> None:
-    """Serve requests from standard input; reply to a descriptor.
+def serve(job: str, channel: Channel) -> None:
+    """Reply to requests with what is wrong with a model.
 
     A request is the paths of a model and of its pickled inputs, and a number of runs.
+
+    Args:
+        job: The path of the pickled job.
+        channel: To the process that asks; it first gets an empty reply.
     """
     faulthandler.enable()
     with open(job, "rb") as file:
         wanted: Job = pickle.load(file)
-    with open(descriptor, "w", encoding="utf-8", buffering=1) as replies:
-        print(json.dumps("ready"), file=replies)
-        for line in sys.stdin:
-            model, inputs, repeats = json.loads(line)
-            with open(inputs, "rb") as file:
-                arrays = pickle.load(file)
-            print(json.dumps(_outcome(wanted, model, arrays, repeats)), file=replies)
+    channel.send()
+    for model, inputs, repeats in channel.requests():
+        with open(inputs, "rb") as file:
+            arrays = pickle.load(file)
+        channel.send(**_outcome(wanted, model, arrays, repeats))
 
 
 def _outcome(job: Job, model: str, inputs: Arrays, repeats: int) -> dict[str, Any]:

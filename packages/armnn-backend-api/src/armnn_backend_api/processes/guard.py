@@ -24,9 +24,9 @@ from typing import Any, Final
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-_BURIAL_SECONDS: Final = 1.5
+_REAPING_SECONDS: Final = 1.5
 """How long the guard tries to end all processes that the child left."""
-_BURIAL_TICK_SECONDS: Final = 0.01
+_REAPING_TICK_SECONDS: Final = 0.01
 _TICK_SECONDS: Final = 0.05
 _SLOW_TICK_SECONDS: Final = 1.0
 _CLOSELY_WATCHED_SECONDS: Final = 10.0
@@ -178,7 +178,7 @@ class _Guard:
         self._announce()
         cause = self._watch()
         left = self._names() if cause == "ended" else []
-        self._bury()
+        self._end_all()
         report = {"cause": cause, "status": self._status, "left": left}
         self._send(report)
 
@@ -206,13 +206,13 @@ class _Guard:
                 return "deadline"
             if self._memory is not None and self._resident() > self._memory:
                 return "memory"
-            if _wait((self._control.fileno(), self._signals.descriptor), self._patience()):
+            if _wait((self._control.fileno(), self._signals.descriptor), self._seconds_to_check()):
                 return "killed"  # the host ends it, or has ended
 
     def _age(self) -> float:
         return time.monotonic() - self._began
 
-    def _patience(self) -> float | None:
+    def _seconds_to_check(self) -> float | None:
         waits = []
         if self._seconds is not None:
             waits.append(max(self._seconds - self._age(), 0.0))
@@ -234,9 +234,9 @@ class _Guard:
         except ChildProcessError:
             return False
 
-    def _bury(self) -> None:
+    def _end_all(self) -> None:
         """End the child and all that it started."""
-        until = time.monotonic() + _BURIAL_SECONDS
+        until = time.monotonic() + _REAPING_SECONDS
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 if self._status is None:
@@ -248,7 +248,7 @@ class _Guard:
                         os.kill(pid, number)
             if not self._reap():
                 return
-            _wait((self._signals.descriptor,), _BURIAL_TICK_SECONDS)
+            _wait((self._signals.descriptor,), _REAPING_TICK_SECONDS)
             self._signals.came()
 
     def _names(self) -> list[str]:

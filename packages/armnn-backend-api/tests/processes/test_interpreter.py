@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from armnn.processes import Bounds, Program, PythonCall, StartError, run
+from armnn_backend_api.processes import Bounds, Program, PythonCall, StartError, run
 
 APPLICATION = """\
 import sys
 sys.frozen = True
-import armnn
-from armnn.processes import Bounds, PythonCall, StartError, run
+from armnn_backend_api.processes import Bounds, PythonCall, StartError, freeze_support, run
 if {supports}:
-    armnn.freeze_support()
+    freeze_support()
 print("the application runs", flush=True)
 try:
     print(run(PythonCall("builtins:print", ("called",)), Bounds(seconds=60)).output)

@@ -35,7 +35,7 @@ def freeze_support() -> None:
     """
     _Frozen.is_supported = True
     if is_frozen() and sys.argv[1:2] == [_FROZEN_ARGUMENT]:
-        from armnn.processes import guard  # late: nothing else of a host needs it
+        from armnn_backend_api.processes import guard  # late: nothing else of a host needs it
 
         guard.main(int(sys.argv[2]))
         sys.exit()

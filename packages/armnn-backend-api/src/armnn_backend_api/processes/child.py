@@ -17,9 +17,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from armnn.processes.bounds import Bounds, Ending, Program, PythonCall
-from armnn.processes.interpreter import environment_of, guard_command
-from armnn.processes.lasting_thread import LASTING
+from armnn_backend_api.processes.bounds import Bounds, Ending, Program, PythonCall
+from armnn_backend_api.processes.interpreter import environment_of, guard_command
+from armnn_backend_api.processes.lasting_thread import LASTING
 
 if TYPE_CHECKING:
     import subprocess
@@ -124,11 +124,14 @@ class Child:
         return self._control.fileno()
 
     @property
-    def patience(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Seconds until :meth:`poll` is due; None without a deadline."""
         if self._deadline is None:
             return None
         return max(self._deadline - time.monotonic(), 0.0)
+
+    patience = seconds_left
+    """The name that armnn-dynamic-loader 1.1 reads; use :attr:`seconds_left`."""
 
     def poll(self) -> Ending | None:
         """Return how it ended, None while it runs."""
@@ -150,7 +153,9 @@ class Child:
         """
         until = _after(seconds, grace=0.0)
         while self.poll() is None:
-            waits = [self.patience] if until is None else [self.patience, until - time.monotonic()]
+            waits = [self.seconds_left]
+            if until is not None:
+                waits.append(until - time.monotonic())
             known = [each for each in waits if each is not None]
             if until is not None and time.monotonic() >= until:
                 return None

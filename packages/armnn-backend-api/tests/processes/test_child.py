@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from armnn.processes import (
+from armnn_backend_api.processes import (
     Bounds,
     Child,
     Ending,
@@ -72,7 +72,7 @@ def test_a_bare_interpreter_has_the_given_folders_and_no_numpy(tmp_path: Path) -
 
 
 def test_a_call_without_folders_imports_what_this_process_imports() -> None:
-    ending = run(PythonCall("armnn.processes:signal_name", (11,)), FOR_A_WHILE)
+    ending = run(PythonCall("armnn_backend_api.processes:signal_name", (11,)), FOR_A_WHILE)
     assert ending.is_success, ending.errors
 
 
@@ -246,7 +246,7 @@ def test_the_status_is_known_whatever_the_host_does_with_its_children(handling: 
 def test_a_child_ends_with_its_host(number: signal.Signals) -> None:
     host = (
         "import sys\n"
-        "from armnn.processes import Bounds, Child, Program\n"
+        "from armnn_backend_api.processes import Bounds, Child, Program\n"
         "child = Child(Program(['sh', '-c', 'setsid sleep 300 & echo $! >&2; echo $$ >&2; wait']),"
         " Bounds(), stderr=1)\n"
         "child.wait()\n"

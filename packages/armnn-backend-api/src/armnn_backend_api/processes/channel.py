@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""The end of a :class:`~armnn_backend_api.processes.JsonChild` in the child process.
+
+It needs no module but two of the standard library, as a probed file should meet a process with
+little in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+_LONGEST_TEXT: Final = 500
+_PIECE: Final = 1 << 16
+
+
+class Channel:
+    """Sends replies to the host of this process, and yields its requests.
+
+    A reply is a line: a word that only the two processes know, and a JSON object. What a library
+    writes to a descriptor that is not its own is thus no reply.
+    """
+
+    def __init__(self, descriptor: int, nonce: str) -> None:
+        """Use a socket.
+
+        Args:
+            descriptor: Of the socket to the host.
+            nonce: The word before each reply.
+        """
+        self._descriptor = descriptor
+        self._nonce = nonce
+        self._owner = os.getpid()
+
+    def send(self, **reply: object) -> None:
+        """Send a reply, an object with these members.
+
+        Raises:
+            SystemExit: This is a copy of the process that a library made, or the socket is closed:
+                the host has ended, or a library has closed the descriptor.
+        """
+        if os.getpid() != self._owner:
+            sys.exit("a copy of the process")
+        line = f"{self._nonce} {json.dumps(reply)}\n".encode()
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except OSError:
+            sys.exit("it closes file descriptors that are not its own")
+
+    def requests(self) -> Iterator[Any]:
+        """Yield each request as it comes, until the host closes its end."""
+        unread = b""
+        while piece := os.read(self._descriptor, _PIECE):
+            *lines, unread = (unread + piece).split(b"\n")
+            yield from map(json.loads, lines)
+
+
+def serve(function: str, request: Any, descriptor: int, nonce: str) -> None:
+    """Call a function with the first request and the channel.
+
+    Args:
+        function: As "module:function".
+        request: Its first argument.
+        descriptor: Of the socket to the host.
+        nonce: The word before each reply.
+    """
+    module, _, name = function.partition(":")
+    getattr(import_module(module), name)(request, Channel(descriptor, nonce))
+
+
+def one_line(error: BaseException) -> str:
+    """Return the text of an error as one printable line of at most 500 characters."""
+    words = " ".join(str(error).split())
+    return "".join(each if each.isprintable() else "?" for each in words)[:_LONGEST_TEXT]
