@@ -118,7 +118,11 @@ def describe_split(seed: int) -> dict[str, Any]:
 def test_the_split_does_not_depend_on_the_order_of_hashes(hash_seed: str) -> None:
     done = subprocess.run(
         [sys.executable, __file__],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": hash_seed,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
         capture_output=True,
         text=True,
         check=True,
