@@ -411,28 +411,12 @@ def published_bugs(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build_all_levels"], default=False, allow_parallel=False)
-def bench(session: nox.Session) -> None:
-    """Measure everything in benchmarks/ and check the budgets."""
-    install_wheels(session, EVERYTHING, "armnn-conformance", all_levels=True)
-    session.install("onnxruntime")
-    names = ("resnet50", "page_orientation", "text_direction")
-    fetch = _run(session, "tools/models/fetch.py", *names, silent=True)
-    resnet50, page, text = str(fetch).splitlines()[-len(names) :]
-    models = ["--resnet50", resnet50, page, f"{text}@1x3x48x192"]
-    arguments = [*models, "--output", ".cache/benchmarks.json", *session.posargs]
-    environment = {**ONE_THREAD_EACH, "PYTHONPATH": FAKES}
-    _run(session, "benchmarks/budgets.py", *arguments, env=environment)
-
-
-@nox.session(requires=["build_all_levels"], default=False, allow_parallel=False)
 def speed(session: nox.Session) -> None:
-    """Measure CpuAcc beside its peers; write this CPU's speed page."""
+    """Measure CpuAcc beside its peers; write this CPU's record and the page."""
     install_wheels(
         session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed", all_levels=True
     )
     _run(session, "benchmarks/models/speed.py", *session.posargs)
-    if not session.posargs:  # which renew a part, or name the CPU otherwise
-        _run(session, "benchmarks/models/busy.py")
 
 
 @nox.session(default=False)

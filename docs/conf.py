@@ -28,10 +28,8 @@ _GROUP = re.compile(r"^## (.+)$", re.MULTILINE)
 def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
     """Make the menu of the groups of pages in README.md.
 
-    So there is one list for both kinds of readers. Each measured CPU has a page below "speed".
+    So there is one list for both kinds of readers.
     """
-    if page == "speed":
-        source[0] += "\n".join(["\n```{toctree}", ":hidden:", ":glob:", "", "speed/*", "```", ""])
     if page == root_doc:
         _, *groups = _GROUP.split((Path(__file__).parent / "README.md").read_text())
         for title, rows in zip(groups[::2], groups[1::2], strict=True):

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Times to load a model in a fresh process.
+"""Times to load and run a model once in a fresh process, beside other runtimes.
 
     python -m benchmarks.models.load_times model.onnx squeezenet face_mesh [--rounds 7] [--json]
 
 A model is a file, or the name of a public one, which is fetched and gets the shapes and constants
-that the catalogue has for its inputs.
-Three tables are printed: beside other runtimes with their imports, our stages, and beside the
-others without imports. Each round starts processes in turns: each imports NumPy, then the runtime,
-loads the model and runs it once on zeros, at one thread. Open dimensions of files are 1 at first,
-else 64. A model that fails is named at the end, and its file has no row.
-
-With imports and stages: one process per runtime, CpuAcc cold and from its cache, which two loads
-filled before. Stages are wall time, those of the process that took least. Without imports: one more
-process per runtime, which has loaded another model before: each other one of the command line of
-the same format in turn, or those of ``--before``. Other times are processor time, and wall time
-where it is named, the least of all rounds, so that a busy machine matters less. Python's byte code
-is kept for the children, as an installer keeps it: without it each would compile all sources.
+that the catalogue has for its inputs; open dimensions of files are 1 at first, else 64. Each round
+starts a process per runtime in turns: it imports NumPy, then the runtime, loads the model and runs
+it once on constants, with one thread. CpuAcc is measured cold and from a cache that two loads
+filled. Import and load are processor time, the least of all rounds, so that a busy machine matters
+less; the stages of CpuAcc's load are wall time, those of the process that took least.
 """
 
 from __future__ import annotations
@@ -26,96 +19,55 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.models.load_time_tables import CACHED, COLD, OTHER, OURS, Row, tables
-from benchmarks.models.runtime_process import memory_mb
 from tools import ROOT
 
+COLD, CACHED = "CpuAcc", "CpuAcc cached"
 PEERS: Final = {".onnx": ("onnxruntime", "OpenVINO"), ".tflite": ("LiteRT", "OpenVINO")}
 OPEN_DIMENSION: Final = 64
 
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A file and what it is run on.
-
-    Attributes:
-        path: The file.
-        inputs: Shape, NumPy's type and the number of each input.
-    """
-
-    path: str
-    inputs: Mapping[str, tuple[Sequence[int], str, float]]
-
-    @property
-    def suffix(self) -> str:
-        """The format."""
-        return Path(self.path).suffix
+Inputs = Mapping[str, tuple[Sequence[int], str, float]]
+"""Shape, NumPy's type and the number of each input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a process does.
-
-    Attributes:
-        runtime: Its name.
-        model: What is measured.
-        cache: The folder of CpuAcc's cache, if it has one.
-        before: What is loaded and run first, so that nothing is left to import.
-    """
-
-    runtime: str
-    model: Model
-    cache: str | None = None
-    before: Model | None = None
-
-
-def child(task: Task) -> Row:
-    """Load and run a model once; return times and memory."""
-    import time
-
+def child(runtime: str, path: Path, inputs: Inputs, cache: Path | None) -> dict[str, Any]:
+    """Load and run a model once; return times in milliseconds and the peak memory in MiB."""
     import numpy as np
 
     from benchmarks.models.runtimes import LOADERS, MODULES, load_armnn
 
-    module = "armnn" if task.runtime == COLD else MODULES.get(task.runtime, "openvino")
-    cache = None if task.cache is None else Path(task.cache)
-
-    def load(model: Model) -> Any:
-        """Load and run it; return our network."""
-        feed = {
-            name: np.full(shape, value, dtype)
-            for name, (shape, dtype, value) in model.inputs.items()
-        }
-        if task.runtime == COLD:
-            run, network = load_armnn(Path(model.path), feed, 1, cache, fast_math=False)
-        else:
-            run, network = LOADERS[task.runtime](Path(model.path), feed, 1, None), None
-        run()
-        return network
-
-    if task.before is not None:
-        load(task.before)
+    feed = {name: np.full(shape, value, dtype) for name, (shape, dtype, value) in inputs.items()}
+    ours, network = runtime in (COLD, CACHED), None
     began, begin = time.perf_counter(), time.process_time()
-    __import__(module)
+    __import__("armnn" if ours else MODULES.get(runtime, "openvino"))
     imported = time.process_time()
-    network = load(task.model)
-    end = time.process_time()
-    wall = (time.perf_counter() - began) * 1e3
-    row = {"import_ms": (imported - begin) * 1e3, "load_ms": (end - imported) * 1e3}
-    row |= {"wall_ms": wall, "peak_mb": memory_mb("VmHWM")}
-    if network is None:
-        return row
-    times = {name: each * 1e3 for name, each in network.load_times.items()}
-    times[OTHER] = wall - times.pop("total")
-    return {**row, "stages": times}
+    if ours:
+        run, network = load_armnn(path, feed, 1, cache, fast_math=False)
+    else:
+        run = LOADERS[runtime](path, feed, 1, None)
+    run()
+    row: dict[str, Any] = {
+        "import_ms": (imported - begin) * 1e3,
+        "load_ms": (time.process_time() - imported) * 1e3,
+        "wall_ms": (time.perf_counter() - began) * 1e3,
+        "peak_mb": _peak_mb(),
+    }
+    if network is not None:
+        row["stages"] = {name: each * 1e3 for name, each in network.load_times.items()}
+    return row
 
 
-def model_of(named: str) -> Model:
+def _peak_mb() -> float:
+    """Return the peak memory; getrusage begins with that of the process that started this one."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(dict(line.split(":", 1) for line in status.splitlines())["VmHWM"].split()[0]) / 1024
+
+
+def model_of(named: str) -> tuple[Path, Inputs]:
     """Return a file, or a public model, with its inputs."""
     # Not in the processes that are measured, which import what they need.
     import armnn
@@ -128,131 +80,93 @@ def model_of(named: str) -> Model:
     with armnn.Runtime() as runtime:
         for name, info in runtime.load_model(path, ["CpuAcc", "CpuRef"]).inputs.items():
             feed = Feed() if public is None else public.feed(name)
-            shape = feed.shape
-            if shape is None:
-                shape = tuple(
-                    each if isinstance(each, int) else OPEN_DIMENSION if place else 1
-                    for place, each in enumerate(info.shape or ())
-                )
+            shape = feed.shape or tuple(
+                each if isinstance(each, int) else OPEN_DIMENSION if place else 1
+                for place, each in enumerate(info.shape or ())
+            )
             found[name] = (shape, info.data_type.numpy_dtype.name, feed.value or 0.0)
-    return Model(str(path.resolve()), found)
+    return path.resolve(), found
 
 
-def measured(model: Model, before: Sequence[Model], rounds: int) -> dict[str, Row]:
-    """Return the least figures of each runtime for a model.
-
-    Args:
-        model: The model.
-        before: What is loaded before it in turns, where imports do not count; may be empty.
-        rounds: How often each is measured.
-    """
-    best: dict[str, Row] = {}
-    before = before[:rounds]
+def measured(path: Path, inputs: Inputs, rounds: int) -> dict[str, dict[str, Any]]:
+    """Return the least figures of each runtime; a peer that refuses the model is left out."""
+    best: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         cache, code = Path(folder) / "cache", Path(folder) / "code"
         cache.mkdir(mode=0o700)
-        for each in (model, model, *before):
-            _ask(Task(COLD, each, str(cache)), code)
-        names = [*OURS, *PEERS[model.suffix]]
-        for number in range(rounds):
+        for _ in range(2):
+            _ask((CACHED, path, inputs, cache), code)
+        names = [COLD, CACHED, *PEERS[path.suffix]]
+        for _ in range(rounds):
             for name in tuple(names):
-                task = Task(COLD if name in OURS else name, model)
-                if name == CACHED:
-                    task = replace(task, cache=str(cache))
                 try:
-                    row = _ask(task, code)
-                    if before:
-                        task = replace(task, before=before[number % len(before)])
-                        row["import_free_ms"] = _ask(task, code)["load_ms"]
+                    row = _ask((name, path, inputs, cache if name == CACHED else None), code)
                 except subprocess.CalledProcessError:
-                    if name in OURS:
+                    if name in (COLD, CACHED):
                         raise
-                    names.remove(name)  # a peer may refuse a model, as OpenVINO does some
+                    names.remove(name)
                     continue
                 best[name] = least(best.get(name, row), row)
     return best
 
 
-def least(kept: Row, row: Row) -> Row:
-    """Return the lesser figures; stages are of one process."""
-    both = {name: min(kept[name], row[name]) for name in row if name != "stages"}
-    if "stages" in row:
-        both["stages"] = min(kept, row, key=lambda each: float(each["wall_ms"]))["stages"]
-    return both
+def least(kept: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lesser figures; stages are those of the faster process."""
+    faster = min(kept, row, key=lambda each: float(each["wall_ms"]))
+    return {name: faster[name] if name == "stages" else min(kept[name], row[name]) for name in row}
 
 
-def _ask(task: Task, code: Path) -> Row:
-    command = [sys.executable, "-m", "benchmarks.models.load_times", "--child"]
+def _ask(task: Sequence[Any], code: Path) -> dict[str, Any]:
+    """Return what a fresh process measures; its byte code is kept, as an installer keeps it."""
     # The threads of NumPy's BLAS wait busily after their start, which counts as processor time.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     environment = {**os.environ, **threads, "PYTHONPYCACHEPREFIX": str(code)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run(
-        [*command, json.dumps(asdict(task))],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: Row = json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, "-m", __spec__.name, "--child", json.dumps(task, default=str)]
+    options: dict[str, Any] = {"cwd": ROOT, "env": environment, "capture_output": True}
+    done = subprocess.run(command, **options, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
+def table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """Return the results as a Markdown table, and the stages of our loads."""
+    lines = [
+        "| model | runtime | import, ms | load and first run, ms | wall, ms | peak memory, MiB |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for model, rows in results.items():
+        for runtime, row in rows.items():
+            times = (f"{row[name]:.1f}" for name in ("import_ms", "load_ms", "wall_ms"))
+            lines.append(f"| {model} | {runtime} | {' | '.join(times)} | {row['peak_mb']:.0f} |")
+    for model, rows in results.items():
+        for runtime, row in rows.items():
+            if "stages" in row:
+                stages = (f"{name} {each:.1f}" for name, each in row["stages"].items())
+                lines += ["", f"{model}, {runtime}, ms: {', '.join(stages)}"]
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the models named; return 1 if one failed."""
+    """Measure the models named and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="*", help="files, or names of public models")
-    parser.add_argument(
-        "--before",
-        nargs="+",
-        default=[],
-        metavar="MODEL",
-        help="models that are loaded before, where imports do not count",
-    )
     parser.add_argument("--rounds", type=int, default=7, help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:
-        print(json.dumps(child(_task(json.loads(options.child)))))
+        runtime, path, inputs, cache = json.loads(options.child)
+        print(json.dumps(child(runtime, Path(path), inputs, cache and Path(cache))))
         return 0
-    from armnn.errors import ArmnnError
-
-    models: dict[str, Model] = {}
-    results: dict[str, dict[str, Row]] = {}
-    failed: list[str] = []
-    for name in dict.fromkeys((*options.models, *options.before)):
-        try:
-            models[name] = model_of(name)
-        except ArmnnError as error:
-            failed.append(f"{name}: {error}")
+    results = {}
     for name in options.models:
-        if name not in models:
-            continue
-        model, others = models[name], options.before or options.models
-        print(f"{len(results) + 1} of {len(options.models)}: {name}", file=sys.stderr)
-        before = [
-            models[each]
-            for each in others
-            if each != name and each in models and models[each].suffix == model.suffix
-        ]
-        try:
-            results[Path(model.path).name] = measured(model, before, options.rounds)
-        except subprocess.CalledProcessError as error:
-            failed.append(f"{name}: {error.stderr.strip().splitlines()[-1]}")
-    print(json.dumps(results) if options.json else tables(results))
-    for line in failed:
-        print(line, file=sys.stderr)
-    return int(bool(failed))
-
-
-def _task(given: dict[str, Any]) -> Task:
-    """Return a task that came as JSON."""
-    before = None if given["before"] is None else Model(**given["before"])
-    return Task(given["runtime"], Model(**given["model"]), given["cache"], before)
+        path, inputs = model_of(name)
+        results[path.name] = measured(path, inputs, options.rounds)
+    print(json.dumps(results) if options.json else table(results))
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Single layers on CpuRef and CpuAcc."""
