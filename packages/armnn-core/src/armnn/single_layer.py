@@ -60,7 +60,7 @@ def supports(backend: Backend, model: ModelContext, layer: Layer) -> Support:
 
 def optimized_types(network: Network, backend: Backend) -> tuple[str, ...]:
     """Return the optimized network's layer types for one backend."""
-    candidate = Candidate(backend, backend.create_model_context({}))
+    candidate = Candidate.of(backend, {})
     participants = Participants((candidate,), (), tuple, TensorHandleFactories())
     optimized = OptimizedNetwork(network, participants, OptimizerOptions())
     return tuple(layer.type for layer in optimized.network.layers)

@@ -286,7 +286,7 @@ def test_a_workload_that_cannot_be_made_names_layer_and_backend(make_backend, ma
         raise ZeroDivisionError("boom")
 
     runtime = make_runtime(make_backend("Fake", create_workload=create_workload))
-    with pytest.raises(BackendError, match=r"'Fake' failed to make a workload for layer.*boom"):
+    with pytest.raises(BackendError, match=r"'Fake' failed in create_workload of layer.*boom"):
         runtime.load_model(chain(), ["Fake"])
 
 

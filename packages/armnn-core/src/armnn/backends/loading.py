@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from armnn._arguments import shown
 from armnn._load_times import IMPORT, stage
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
@@ -143,18 +144,23 @@ class FoundBackend:
     def _made_of(self, found: _BackendOrClass, *, is_first: bool = False) -> Backend:
         try:
             if not isinstance(found, Backend):
-                return found()
+                return self._instance(found())
             if self._again is not None:
                 return (
                     found
                     if is_first
                     else self._made_of(self._checked(self._again()), is_first=True)
                 )
-            return _copied(found) if hasattr(type(found), "__copy__") else found
+            return self._instance(_copied(found)) if hasattr(type(found), "__copy__") else found
         except (KeyboardInterrupt, _RefusedError):
             raise
         except BaseException as error:
             raise self._failed(f"cannot be made: {describe_error(error)}") from error
+
+    def _instance(self, made: object) -> Backend:
+        if isinstance(made, Backend):
+            return made
+        raise self._failed(f"cannot be made: got {shown(made)}, expected a Backend")
 
     def _import(self) -> object:
         start = time.perf_counter()

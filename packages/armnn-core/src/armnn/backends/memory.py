@@ -112,7 +112,10 @@ class TensorHandle(ABC):
         Arm NN: ``CopyOutTo``. Since Backend API 1.2.
         """
         try:
-            np.copyto(array, self.map())
+            mapped = self.map()
+            if not isinstance(mapped, np.ndarray):  # NumPy would fill the array with a number
+                raise BackendError(f"map() returned {shown(mapped)}: expected an array {self.info}")
+            np.copyto(array, mapped)
         finally:
             self.unmap()
 
@@ -157,6 +160,14 @@ class PlacedHandle(ArrayHandle):
     __slots__ = ("address",)
 
     address: int
+
+    def copy_from(self, array: NDArray[Any]) -> None:
+        """Copy an array into the tensor."""
+        np.copyto(self._array, array)
+
+    def copy_to(self, array: NDArray[Any]) -> None:
+        """Copy the tensor into an array."""
+        np.copyto(array, self._array)
 
 
 class ComputedHandle(TensorHandle):
@@ -260,7 +271,20 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
         """Add a factory; the first of an id stays.
 
         Counterpart of Arm NN's ``RegisterFactory``.
+
+        Raises:
+            BackendError: It is not a factory, or has no text as id.
         """
+        if not isinstance(factory, TensorHandleFactory):
+            raise BackendError(
+                f"the tensor-handle factory to register is {shown(factory)}: expected a "
+                "TensorHandleFactory"
+            )
+        if not isinstance(getattr(factory, "id", None), str):
+            raise BackendError(
+                f"the tensor-handle factory to register, {type(factory).__name__}, has "
+                f"{shown(getattr(factory, 'id', None))} as id: expected a text"
+            )
         self._factories.setdefault(factory.id, factory)
 
     def register_copy_and_import_pair(self, copy_id: str, import_id: str) -> None:
@@ -292,8 +316,15 @@ def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.ui
 
     Raises:
         BackendError: The allocator returned something else.
+        Exception: It failed; a note names the backend.
     """
-    block: Any = allocator.allocate(size, ALIGNMENT)
+    block: Any
+    try:
+        block = allocator.allocate(size, ALIGNMENT)
+    except Exception as error:
+        kind = type(allocator).__name__
+        error.add_note(f"raised by the allocator of backend {backend_id!r}, {kind}")
+        raise
     if type(allocator) is HostAllocator:
         return cast("NDArray[np.uint8]", block)
     is_array = isinstance(block, np.ndarray) and block.dtype == np.uint8 and block.shape == (size,)

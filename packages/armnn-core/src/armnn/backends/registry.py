@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from armnn._arguments import text, texts
 from armnn._installing import REFERENCE
+from armnn.backends.calling import call
 from armnn.backends.discovery import dynamic_backends, static_backends, static_backends_of
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
@@ -270,7 +271,7 @@ class BackendRegistry:
                 continue
             try:
                 backend = self._backend(found)
-                score = backend.score()
+                score = call(backend.id, backend, "score")
             except BackendUnavailableError:
                 found.warn_once()
             except Exception as error:

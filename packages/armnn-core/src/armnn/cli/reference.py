@@ -17,4 +17,4 @@ def reference_evaluator() -> Evaluator:
         backend = BackendRegistry(CreationOptions()).get(REFERENCE)
     except BackendError:
         return Evaluator(())
-    return Evaluator((Candidate(backend, backend.create_model_context({})),))
+    return Evaluator((Candidate.of(backend, {}),))

@@ -14,8 +14,8 @@ from armnn.backends import (
     CreationOptions,
     OptionValue,
 )
+from armnn.backends.calling import call
 from armnn.backends.native import NativeBackend
-from armnn.errors import BackendError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _described(backend: Backend, options: CreationOptions) -> list[Fact]:
 
 @contextmanager
 def _open(backend: Backend, options: CreationOptions) -> Iterator[None]:
-    context = backend.create_context(options)
+    context = call(backend.id, backend, "create_context", options)
     try:
         yield
     finally:
@@ -98,7 +98,5 @@ def _facts(backend: Backend) -> Iterator[tuple[str, str]]:
 
 
 def _capabilities(backend: Backend) -> Mapping[str, OptionValue]:
-    capabilities = backend.capabilities
-    if not hasattr(capabilities, "items"):
-        raise BackendError(f"its capabilities are {capabilities!r}, expected a mapping")
+    capabilities: Mapping[str, OptionValue] = call(backend.id, backend, "capabilities")
     return capabilities

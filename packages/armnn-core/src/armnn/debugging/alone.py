@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.backends.calling import call
 from armnn.debugging.bench import Bench, border_values, disturbed, fragment
 from armnn.debugging.borders import digest
 from armnn.debugging.file_backed import leave_memory
@@ -145,7 +146,8 @@ class Examiner:
     def keeps_nan(self, backend: str) -> bool:
         """Return whether a backend must keep NaN."""
         candidate = self.bench.candidate(backend, self.network)
-        return candidate.backend.has_capability("PropagatesNaN")
+        answer: bool = call(candidate.id, candidate.backend, "has_capability", "PropagatesNaN")
+        return answer
 
     def _opinions(self, visit: Visit, backend: str) -> dict[Value, tuple[Array, Any, Any]]:
         layer = visit.layer

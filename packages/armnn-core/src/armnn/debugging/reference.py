@@ -205,7 +205,7 @@ class Reference:
         outputs = [_handle(info) for info in layer.output_infos]
         candidate = self._candidate
         try:
-            candidate.backend.create_workload(layer, candidate.model).bind(inputs, outputs)()
+            candidate.bind(candidate.workload(layer), layer, inputs, outputs)()
         except Exception as error:
             raise BackendError(
                 f"the reference {self.id!r} failed at layer {layer.name!r} ({layer.type}): {error}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from armnn.backends import ArrayHandle, Capability, CreationOptions, ProfilingSink, SubgraphView
 from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
+from armnn.backends.calling import check_answer
 from armnn.backends.control import RunControl, controlled
 from armnn.backends.memory import ComputedHandle
 from armnn.isolation import codec
@@ -27,7 +28,7 @@ from armnn.types import QuantizedArithmetic
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends import Backend, TensorHandle, Workload
+    from armnn.backends import Backend, Step, Support, TensorHandle, Workload
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
 
@@ -103,9 +104,12 @@ class Served:
     def describe(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Return what a registry asks of a backend."""
         backend = self.backend
+        capabilities, score = backend.capabilities, backend.score()
+        check_answer(backend.id, "capabilities", capabilities)
+        check_answer(backend.id, "score", score)
         found = {
             name: value
-            for name, value in backend.capabilities.items()
+            for name, value in capabilities.items()
             if name not in MASKED and isinstance(value, (bool, int, float, str))
         }
         version = backend.api_version
@@ -113,7 +117,7 @@ class Served:
             {
                 "id": backend.id,
                 "api_version": [version.major, version.minor],
-                "score": backend.score(),
+                "score": score,
                 "capabilities": found,
             }
         )
@@ -137,6 +141,7 @@ class Served:
         number, options = self._new(request), mapping(request.get("options"))
         given = {self.backend.id: options} if options else {}
         context = self.backend.create_context(CreationOptions(backend_options=given))
+        check_answer(self.backend.id, "create_context", context)
         self._objects[number] = context
         listener = BackendContext if context is None else type(context)
         is_default = listener.after_enqueue_workload is BackendContext.after_enqueue_workload
@@ -155,7 +160,9 @@ class Served:
     def model(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Make what the backend keeps for a network."""
         number, options = self._new(request), mapping(request.get("options"))
-        self._objects[number] = self.backend.create_model_context(options)
+        model = self.backend.create_model_context(options)
+        check_answer(self.backend.id, "create_model_context", model)
+        self._objects[number] = model
         return Answer()
 
     def query(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
@@ -164,8 +171,9 @@ class Served:
         view, _ = self._graph(request, blobs)
         if isinstance(self.backend, NetworkBackend):
             answers = self.backend.query(view, model)
+            check_answer(self.backend.id, "query", answers, (view,))
         else:
-            answers = [self.backend.supports(layer, model) for layer in view.layers]
+            answers = [self._support(layer, model) for layer in view.layers]
         return Answer({"answers": [codec.encoded_support(each) for each in answers]})
 
     def optimize(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
@@ -173,6 +181,7 @@ class Served:
         model = self._model(request)
         view, graph = self._graph(request, blobs)
         views = self.backend.optimize_subgraph(view, model)
+        check_answer(self.backend.id, "optimize_subgraph", views)
         document, arrays = codec.encoded_views(views, graph, self._keep)
         return Answer({"views": document}, arrays)
 
@@ -182,8 +191,10 @@ class Served:
         view, _ = self._graph(request, blobs)
         if len(view.layers) != 1:
             raise ProtocolError(f"got {len(view.layers)} layers for a workload, expected one")
-        workload = self.backend.create_workload(view.layers[0], model)
-        self._objects[number] = (view.layers[0], workload)
+        (layer,) = view.layers
+        workload = self.backend.create_workload(layer, model)
+        check_answer(self.backend.id, "create_workload", workload, about=layer)
+        self._objects[number] = (layer, workload)
         return Answer()
 
     def bind(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
@@ -192,7 +203,7 @@ class Served:
         layer, workload = self._workload(request)
         inputs = [self._unplaced(info) for info in _variable_infos(layer)]
         outputs = [self._unplaced(info) for info in layer.output_infos]
-        step = workload.bind(_with_constants(layer, inputs), outputs)
+        step = self._step(layer, workload, inputs, outputs)
         self._objects[number] = _Bound(step, inputs, outputs)
         return Answer()
 
@@ -225,7 +236,7 @@ class Served:
             infos = _variable_infos(layer)
             inputs = self._placed(request.get("inputs"), infos)
             outputs = self._placed(request.get("outputs"), layer.output_infos)
-            step = workload.bind(_with_constants(layer, inputs), outputs)
+            step = self._step(layer, workload, inputs, outputs)
             command, answer = integers(request.get("blocks"), 2)
             lane = ServedLane(step, self._bytes(command).data, self._bytes(answer).data, wake, done)
         except BaseException:
@@ -240,6 +251,22 @@ class Served:
         return Answer()
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _support(self, layer: Layer, model: ModelContext) -> Support:
+        answer = self.backend.supports(layer, model)
+        check_answer(self.backend.id, "supports", answer, about=layer)
+        return answer
+
+    def _step(
+        self,
+        layer: Layer,
+        workload: Workload,
+        inputs: Sequence[TensorHandle],
+        outputs: Sequence[TensorHandle],
+    ) -> Step:
+        step = workload.bind(_with_constants(layer, inputs), outputs)
+        check_answer(self.backend.id, "bind", step, about=layer)
+        return step
 
     def _free(self, thing: object) -> None:
         if isinstance(thing, ServedLane):

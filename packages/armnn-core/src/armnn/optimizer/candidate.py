@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import NetworkBackend
-from armnn.backends.named_frames import blamed
-from armnn.errors import ArmnnError, BackendError
+from armnn.backends.calling import attempt, call, check_answer
+from armnn.errors import ArmnnError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from armnn.backends import Backend, ModelContext
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from armnn.backends import Backend, ModelContext, OptionValue, Step, TensorHandle, Workload
     from armnn.backends.support import Support
     from armnn.graph import Layer, Network
     from armnn.layers import RequiredApi
@@ -30,6 +33,16 @@ class Candidate:
 
     backend: Backend
     model: ModelContext
+
+    @classmethod
+    def of(cls, backend: Backend, options: Mapping[str, OptionValue]) -> Candidate:
+        """Return a backend with a new context for a network with these options.
+
+        Raises:
+            InvalidArgumentError: The backend does not know an option.
+            BackendError: The backend returned something else than a context.
+        """
+        return cls(backend, call(backend.id, backend, "create_model_context", options))
 
     @property
     def id(self) -> str:
@@ -51,19 +64,53 @@ class Candidate:
         known = self._answer_of_host(layer, required_api)
         if known is not None:
             return known
-        try:
-            return blamed(self.backend.supports, self.id, layer.name)(layer, self.model)
-        except Exception as error:
-            raise BackendError(
-                f"backend {self.id!r} failed when asked about layer {layer.name!r} ({layer.type}): "
-                f"{error}"
-            ) from error
+        answer: Support = call(self.id, self.backend, "supports", layer, self.model, about=layer)
+        return answer
+
+    def workload(self, layer: Layer) -> Workload:
+        """Return the backend's workload of a layer that it supports.
+
+        Raises:
+            BackendError: The backend failed, or returned something else.
+        """
+        made: Workload = call(
+            self.id, self.backend, "create_workload", layer, self.model, about=layer
+        )
+        return made
+
+    def bind(
+        self,
+        workload: Workload,
+        layer: Layer,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        *scratch: NDArray[np.uint8],
+    ) -> Step:
+        """Return the step that runs a layer's workload on tensors.
+
+        Args:
+            workload: From :meth:`workload`.
+            layer: The layer.
+            inputs: See :meth:`armnn.backends.Workload.bind`.
+            outputs: See there.
+            scratch: The scratch memory, if the workload needs some.
+
+        Raises:
+            BackendError: The workload returned something that cannot be called.
+            Exception: The workload failed; a note names the backend and the layer.
+        """
+        method = "bind_with_scratch" if scratch else "bind"
+        step: Step = call(self.id, workload, method, inputs, outputs, *scratch, about=layer)
+        return step
 
     def query(self, network: Network, layers: Sequence[Layer]) -> dict[Layer, Support]:
         """Return the answers about layers of a network.
 
         They are empty if the backend takes layers one by one, or fails to answer about all of them
         at once: one by one, the layer that it fails at gets its name into the error.
+
+        Raises:
+            BackendError: The backend answered with something else than one Support per layer.
         """
         if not isinstance(self.backend, NetworkBackend):
             return {}
@@ -75,10 +122,12 @@ class Candidate:
             from armnn.backends import SubgraphView  # late: a prepared model asks nothing
 
             view = SubgraphView.of(network, asked)
+            about = f"network {network.name!r}"
             try:
-                found = blamed(self.backend.query, self.id, network.name)(view, self.model)
+                found = attempt(self.id, self.backend, "query", view, self.model, about=about)
             except ArmnnError:
                 return {}
+            check_answer(self.id, "query", found, (view,), about)
             answers.update(zip(view.layers, found, strict=True))
         return {layer: answer for layer, answer in answers.items() if answer is not None}
 

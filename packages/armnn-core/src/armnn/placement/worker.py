@@ -107,7 +107,7 @@ def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) 
         if network is None:
             return []
         given = request["options"]["model_options"].get(backend_id, {})
-        candidate = Candidate(backend, backend.create_model_context(given))
+        candidate = Candidate.of(backend, given)
         candidate.model.quantized_arithmetic = network.quantized_arithmetic
         layers = [each for each in network.topological_order() if each.type not in UNASSIGNED]
         known = candidate.query(network, layers)

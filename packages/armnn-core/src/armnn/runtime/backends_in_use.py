@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
 from armnn.backends.base import BackendContext
+from armnn.backends.calling import call
 from armnn.backends.entries import none_usable, unknown_backend
-from armnn.backends.memory import TensorHandleFactories
-from armnn.backends.named_frames import blamed
+from armnn.backends.memory import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.backends.options import ANY_BACKEND
 from armnn.backends.places import Opening, is_placed, own_id
 from armnn.backends.registry import BackendRegistry, first_entry
@@ -32,6 +32,7 @@ from armnn.types import MemorySource
 if TYPE_CHECKING:
     from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
     from armnn.backends.cache import ProgramCache
+    from armnn.backends.support import Support
     from armnn.backends.workers import Place
     from armnn.graph import Network
     from armnn.runtime.request import OptimizationRequest
@@ -151,7 +152,7 @@ class BackendsInUse:
         closing = Closing("the runtime")
         for backend, context in opened:
             if context is not None:
-                closing.step(_close, backend.id, context)
+                closing.step(call, backend.id, context, "close")
         closing.step(self.registry.close)
         closing.end()
 
@@ -216,12 +217,12 @@ class BackendsInUse:
             if options.protected_mode and (reason := _unprotected(backend, allocator)):
                 self.registry.leave_out(backend.id, BackendUnavailableError(reason))
                 return self.registry.get(backend.id)  # raises with the reason that was noted
-            if allocator is not None and not (answer := backend.accepts_allocator(allocator)):
+            if allocator is not None and not (answer := _accepts(backend, allocator)):
                 raise InvalidArgumentError(
                     f"backend {backend.id!r} cannot use the custom allocator: {answer.reason}"
                 )
             try:
-                context = blamed(backend.create_context, backend.id, "create_context")(options)
+                context = call(backend.id, backend, "create_context", options)
             except Exception as error:
                 if isinstance(error, InvalidArgumentError) and (given or allocator is not None):
                     raise  # the fault of the options, which another runtime may correct
@@ -268,9 +269,8 @@ class BackendsInUse:
         factories = TensorHandleFactories()
         candidates = {}
         for backend in (*chosen, *named):
-            backend.register_tensor_handle_factories(factories)
-            model = backend.create_model_context(backend_options.get(backend.id, {}))
-            candidates[backend.id] = Candidate(backend, model)
+            _register_factories(backend, factories)
+            candidates[backend.id] = Candidate.of(backend, backend_options.get(backend.id, {}))
         return Participants(
             tuple(candidates[backend.id] for backend in chosen),
             tuple(candidates[backend.id] for backend in named),
@@ -290,12 +290,12 @@ class BackendsInUse:
             backend = self.registry.get(EVALUATOR)
         except ArmnnError:
             return ()  # the backends of the network compute what they can
-        return (Candidate(backend, backend.create_model_context({})),)
+        return (Candidate.of(backend, {}),)
 
 
 def _unprotected(backend: Backend, allocator: Allocator | None) -> str:
     """Return why a backend does not keep content protected, or ""."""
-    if backend.capabilities.get(PROTECTED_CONTENT) is not True:
+    if call(backend.id, backend, "capabilities").get(PROTECTED_CONTENT) is not True:
         return f"protected_mode: it lacks the capability {PROTECTED_CONTENT}"
     if allocator is None:
         return "protected_mode: it has no allocator of protected memory in custom_allocators"
@@ -304,15 +304,29 @@ def _unprotected(backend: Backend, allocator: Allocator | None) -> str:
             f"protected_mode: its allocator gives {allocator.memory_source.arm_name} memory, "
             f"expected {MemorySource.DMA_BUF_PROTECTED.arm_name}"
         )
-    answer = backend.accepts_allocator(allocator)
+    answer = _accepts(backend, allocator)
     return "" if answer else f"protected_mode: it refuses its allocator: {answer.reason}"
 
 
-def _close(backend_id: str, context: BackendContext) -> None:
-    try:
-        context.close()
-    except Exception as error:
-        raise BackendError(f"backend {backend_id!r} failed in close: {error}") from error
+def _accepts(backend: Backend, allocator: Allocator) -> Support:
+    answer: Support = call(backend.id, backend, "accepts_allocator", allocator)
+    return answer
+
+
+def _register_factories(backend: Backend, factories: TensorHandleFactories) -> None:
+    """Register a backend's tensor-handle factories.
+
+    Raises:
+        BackendError: The backend prefers one that it does not register.
+    """
+    call(backend.id, backend, "register_tensor_handle_factories", factories)
+    for factory_id in call(backend.id, backend, "handle_factory_preferences"):
+        if factory_id != HOST_FACTORY_ID and factory_id not in factories:
+            known = ", ".join(map(repr, (HOST_FACTORY_ID, *factories)))
+            raise BackendError(
+                f"backend {backend.id!r} returned {factory_id!r} in handle_factory_preferences, "
+                f"which no backend registered: expected some of {known}"
+            )
 
 
 class BackendEvents:

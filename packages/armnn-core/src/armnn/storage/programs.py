@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.backends.base import CachingBackend
 from armnn.backends.cache import ProgramCache, StaleEntryError
+from armnn.backends.calling import call
 from armnn.errors import ArmnnError
 from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
 from armnn.storage.descriptions import check_report, decoded_info, decoded_report
@@ -165,9 +166,12 @@ def program_of(row: Mapping[str, Any], participants: Participants) -> CachedProg
     if not isinstance(candidate.backend, CachingBackend):
         raise StaleEntryError(f"the backend {candidate.id!r} finds no programs in caches any more")
     try:
-        return candidate.backend.cached_program(row["program"], candidate.model)
+        found: CachedProgram = call(
+            candidate.id, candidate.backend, "cached_program", row["program"], candidate.model
+        )
     except StaleEntryError as error:
         raise StaleEntryError(f"of its program {row['name']!r}, {error}") from error
+    return found
 
 
 def _candidate_of(row: Mapping[str, Any], participants: Participants) -> Candidate:

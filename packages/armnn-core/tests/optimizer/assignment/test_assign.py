@@ -162,7 +162,7 @@ def test_a_backend_that_fails_to_answer_is_named(make_backend, participants) -> 
         raise ZeroDivisionError("boom")
 
     parties = participants(make_backend("Broken", supports=fail))
-    with pytest.raises(BackendError, match=r"'Broken' failed when asked about layer 'add'.*boom"):
+    with pytest.raises(BackendError, match=r"'Broken' failed in supports of layer 'add'.*boom"):
         OptimizedNetwork(three_layers(), parties, OptimizerOptions())
 
 

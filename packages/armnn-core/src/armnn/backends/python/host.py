@@ -14,9 +14,10 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from armnn.backends.base import Backend
+from armnn.backends.base import Backend, ModelContext
+from armnn.backends.calling import check_answer
 from armnn.backends.ffi.calls import guarded
 from armnn.backends.ffi.errors import code_of
 from armnn.backends.ffi.values import value_of
@@ -26,6 +27,9 @@ from armnn.backends.support import Support
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, end_of, struct, text_of
+
+if TYPE_CHECKING:
+    from armnn.backends.options import OptionValue
 
 _Function: TypeAlias = Callable[..., int]
 
@@ -172,8 +176,22 @@ def _answers(backend: Backend, graph: abi.Graph) -> list[Support]:
         decoded = DecodedGraph(graph)
     except UnimplementedError as error:
         return [Support.no(str(error))] * graph.num_nodes
-    model = backend.create_model_context({})
-    return [backend.supports(layer, model) for layer in decoded.layers]
+    return _supported(backend, _model(backend, {}), decoded)
+
+
+def _model(backend: Backend, options: dict[str, OptionValue]) -> ModelContext:
+    model = backend.create_model_context(options)
+    check_answer(backend.id, "create_model_context", model)
+    return model
+
+
+def _supported(backend: Backend, model: ModelContext, decoded: DecodedGraph) -> list[Support]:
+    answers = []
+    for layer in decoded.layers:
+        answer = backend.supports(layer, model)
+        check_answer(backend.id, "supports", answer, about=layer)
+        answers.append(answer)
+    return answers
 
 
 def _compile(
@@ -188,8 +206,8 @@ def _compile(
     given = args.contents
     rows = (given.options[index] for index in range(given.num_options))
     options = {text_of(row.key): value_of(text_of(row.value)) for row in rows}
-    model = hosted.backend.create_model_context(options)
-    answers = [hosted.backend.supports(layer, model) for layer in decoded.layers]
+    model = _model(hosted.backend, options)
+    answers = _supported(hosted.backend, model, decoded)
     refused = [number for number, answer in enumerate(answers) if not answer]
     if refused:
         nodes = tuple(decoded.node_ids[number] for number in refused)

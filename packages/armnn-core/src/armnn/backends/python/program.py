@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.backends.calling import check_answer
 from armnn.backends.ffi.constants import constants
 from armnn.backends.memory import ArrayHandle
 from armnn.backends.python.graph import array_at
@@ -27,12 +28,16 @@ class PythonProgram:
 
     Attributes:
         graph: The graph.
+        backend_id: The backend.
         workloads: One per layer.
     """
 
     def __init__(self, backend: Backend, model: ModelContext, graph: DecodedGraph) -> None:
         self.graph = graph
+        self.backend_id = backend.id
         self.workloads = [backend.create_workload(layer, model) for layer in graph.layers]
+        for layer, workload in zip(graph.layers, self.workloads, strict=True):
+            check_answer(backend.id, "create_workload", workload, about=layer)
         for reference in graph.constant_refs:
             constants.keep(reference)
 
@@ -74,13 +79,15 @@ class PythonContext:
                 handles[value] = ArrayHandle(value.info, _array_of(value))
             return handles[value]
 
-        return [
-            workload.bind(
+        steps = []
+        for layer, workload in zip(graph.layers, self._program.workloads, strict=True):
+            step = workload.bind(
                 [None if value is None else handle_of(value) for value in layer.inputs],
                 [handle_of(value) for value in layer.outputs],
             )
-            for layer, workload in zip(graph.layers, self._program.workloads, strict=True)
-        ]
+            check_answer(self._program.backend_id, "bind", step, about=layer)
+            steps.append(step)
+        return steps
 
 
 def _array_of(value: Value) -> Any:

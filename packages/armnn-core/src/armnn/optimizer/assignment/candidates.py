@@ -127,7 +127,7 @@ def _compute(candidate: Candidate, layer: Layer) -> Sequence[NDArray[Any]]:
         ArrayHandle(info, array) for info, array in zip(layer.output_infos, arrays, strict=True)
     ]
     try:
-        candidate.backend.create_workload(layer, candidate.model).bind(inputs, outputs)()
+        candidate.bind(candidate.workload(layer), layer, inputs, outputs)()
     except Exception as error:
         raise BackendError(
             f"backend {candidate.id!r} failed to compute the constant layer {layer.name!r} "

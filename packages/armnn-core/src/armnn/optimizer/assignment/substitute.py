@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
-from armnn.backends.named_frames import blamed
+from armnn.backends.calling import call
 from armnn.errors import OptimizationError
 from armnn.optimizer.assignment.assign import assign_backends
 from armnn.optimizer.assignment.partition import partition
@@ -112,14 +112,12 @@ def _next_in_turn(
 
 
 def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
-    try:
-        optimize = blamed(candidate.backend.optimize_subgraph, candidate.id, view.layers[0].name)
-        return optimize(view, candidate.model)
-    except Exception as error:
-        raise OptimizationError(
-            f"backend {candidate.id!r} failed to optimise a subgraph of {len(view.layers)} layers "
-            f"from {view.layers[0].name!r} on: {error}"
-        ) from error
+    count, first = len(view.layers), view.layers[0]
+    about = f"{count} layers from {first.name!r} ({first.type}) on" if count > 1 else first
+    views: OptimizationViews = call(
+        candidate.id, candidate.backend, "optimize_subgraph", view, candidate.model, about=about
+    )
+    return views
 
 
 def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -> None:

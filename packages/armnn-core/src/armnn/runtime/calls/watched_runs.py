@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from armnn._arguments import refused
+from armnn.backends.calling import call
 from armnn.backends.control import RunControl
 from armnn.runtime.calls.deadlines import deadline_of
 from armnn.runtime.calls.properties import check_profiler, has_method
@@ -51,10 +52,10 @@ def watched_run(
     start = time.perf_counter_ns()
     with ExitStack() as stack:
         for each in participants.all:
-            context = each.backend.create_profiling_context(profiler)
+            context = call(each.id, each.backend, "create_profiling_context", profiler)
             if context is not None:
-                context.begin_run(network_id)
-                stack.callback(context.end_run, network_id)
+                call(each.id, context, "begin_run", network_id)
+                stack.callback(call, each.id, context, "end_run", network_id)
         made = run()
     profiler.event("run", start, time.perf_counter_ns(), category="run")
     return made

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn.backends.calling import call
 from armnn.backends.memory import address_of, handle_at
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.planner import Block, Layout
@@ -77,7 +78,9 @@ def plan_arenas(
         owned.setdefault(owner(value), []).append(value)
     scratch: dict[str, list[tuple[Layer, Block]]] = {}
     for index, layer in enumerate(order):
-        size = workloads[layer].scratch_bytes if layer in workloads else 0
+        size = 0
+        if layer in workloads:
+            size = call(layer.backend or "", workloads[layer], "scratch_bytes", about=layer)
         if size:
             scratch.setdefault(layer.backend or "", []).append((layer, Block(index, index, size)))
     arenas: dict[str, Arena] = {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armnn.backends.calling import call
 from armnn.backends.memory import (
     HOST_FACTORY_ID,
     HOST_SOURCES,
@@ -19,7 +20,7 @@ from armnn.runtime.memory.handles import CopyWorkload, constant_handle
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends import MemoryManager, TensorHandleFactories
+    from armnn.backends import MemoryManager, TensorHandleFactories, TensorHandleFactory
     from armnn.graph import Layer, Value
     from armnn.optimizer.assignment.boundaries import Placement
     from armnn.types import MemorySource
@@ -60,7 +61,7 @@ class TensorHandles:
         factory = self._factories.import_factory(self._placement.factories[value])
         if factory is None or not self.imports(value, source):
             return None
-        return factory.import_memory(value.info, given)
+        return _imported(value, factory, given)
 
     def imports(self, value: Value, source: MemorySource) -> bool:
         """Return whether a tensor's own factory imports from a source."""
@@ -81,7 +82,7 @@ class TensorHandles:
                 handles[value] = ComputedHandle(value.info)
             else:
                 manager = managers.get(owner(value))
-                handles[value] = self._factories[factory].create(value.info, manager)
+                handles[value] = self._created(value, factory, manager)
 
     def import_output(self, layer: Layer, handles: Handles) -> bool:
         """Import the input's memory for the output, if possible."""
@@ -90,7 +91,7 @@ class TensorHandles:
         factory = self._factories.import_factory(self._placement.factories[layer.output])
         if factory is None:
             return False
-        imported = factory.import_memory(layer.output.info, handles[layer.inputs[0]])
+        imported = _imported(layer.output, factory, handles[layer.inputs[0]])
         if imported is None:
             return False
         handles[layer.output] = imported
@@ -104,6 +105,19 @@ class TensorHandles:
             return handles[value]
         return self._constants[value, self._constant_factory(layer)]
 
+    def _created(
+        self, value: Value, factory: str, manager: MemoryManager | None, owner_id: str | None = None
+    ) -> TensorHandle:
+        made: TensorHandle = call(
+            owner_id or owner(value),
+            self._factories[factory],
+            "create",
+            value.info,
+            manager,
+            about=f"tensor {value.name!r}",
+        )
+        return made
+
     def _placed_constants(self, order: Sequence[Layer]) -> dict[tuple[Value, str], TensorHandle]:
         """Put each constant into the memory that its readers need."""
         placed: dict[tuple[Value, str], TensorHandle] = {}
@@ -115,7 +129,7 @@ class TensorHandles:
                 host = constant_handle(value)
                 handle: TensorHandle = host
                 if factory != HOST_FACTORY_ID:
-                    handle = self._factories[factory].create(value.info, None)
+                    handle = self._created(value, factory, None, layer.backend)
                     CopyWorkload().bind([host], [handle])()
                 placed[value, factory] = handle
         return placed
@@ -123,3 +137,12 @@ class TensorHandles:
     def _constant_factory(self, layer: Layer) -> str:
         preferences = self._placement.preferences(layer)
         return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
+
+
+def _imported(
+    value: Value, factory: TensorHandleFactory, handle: TensorHandle
+) -> TensorHandle | None:
+    made: TensorHandle | None = call(
+        owner(value), factory, "import_memory", value.info, handle, about=f"tensor {value.name!r}"
+    )
+    return made

@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from armnn._arguments import shown
 from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
+from armnn.backends.calling import call
 from armnn.backends.control import controlled
 from armnn.backends.memory import PlacedHandle
-from armnn.errors import (
-    InvalidArgumentError,
-)
+from armnn.errors import BackendError, InvalidArgumentError
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.steps import BoundSteps, filling, repeating, repeating_into
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, Task, TensorHandle
@@ -51,12 +52,27 @@ class ExecutionContext:
         inputs: Sequence[tuple[str, TensorHandle]],
         outputs: Sequence[tuple[str, TensorHandle | None]],
         steps: Sequence[tuple[Layer | ProgramLayer, Step]],
-        managers: Sequence[MemoryManager],
+        managers: Mapping[str, MemoryManager],
         memory: Sequence[tuple[Allocator, NDArray[np.uint8]]],
         submit: Callable[[int | None], Task] | None = None,
+        owners: Callable[[str], Collection[str]] | None = None,
     ) -> None:
+        """Keep them.
+
+        Args:
+            inputs: The tensor of each input of the network.
+            outputs: The tensor of each output; None for an output that nothing makes.
+            steps: The steps, each with its layer.
+            managers: The memory managers by backend.
+            memory: The blocks of working memory, each with its allocator.
+            submit: See the attribute.
+            owners: Returns the backends beside an input or output, for messages. None if all
+                tensors are in host memory.
+        """
         self.submit = submit
+        self._owners = owners
         self._inputs = tuple([handle for _, handle in inputs])
+        self._input_names = tuple([name for name, _ in inputs])
         # The arrays of host memory stay the same; other memory is mapped anew for each run.
         self._arrays = [h.map() if isinstance(h, _ON_ARRAYS) else None for h in self._inputs]
         self._outputs = [
@@ -66,7 +82,7 @@ class ExecutionContext:
         ]
         self._shapes: dict[str, tuple[int, ...]] | None = None
         self._steps = BoundSteps(steps)
-        self._managers = tuple(managers)
+        self._managed = tuple(_ManagedMemory(*each) for each in managers.items())
         self._memory = list(memory)
         # The same once more, as it takes the least time.
         self._read = [
@@ -101,11 +117,11 @@ class ExecutionContext:
         """
         if targets:
             check_shapes(targets, self._output_shapes())
-        if not self._managers:
+        if not self._managed:
             return self._run_on(inputs, control, targets or {})
         with ExitStack() as stack:
-            for manager in self._managers:
-                stack.enter_context(manager)
+            for memory in self._managed:
+                stack.enter_context(memory)
             return self._run_on(inputs, control, targets or {})
 
     def _run_on(
@@ -113,7 +129,12 @@ class ExecutionContext:
     ) -> dict[str, NDArray[Any]]:
         for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
             if array is None:
-                handle.copy_from(source)
+                try:
+                    handle.copy_from(source)
+                except Exception as error:
+                    name = self._input_names[self._inputs.index(handle)]
+                    self._note(error, "copy_from", name)
+                    raise
             else:
                 array[...] = source
         self._run_with(control)
@@ -126,8 +147,8 @@ class ExecutionContext:
             ExecutionError: See :meth:`run`.
         """
         with ExitStack() as stack:
-            for manager in self._managers:
-                stack.enter_context(manager)
+            for memory in self._managed:
+                stack.enter_context(memory)
             self._run_with(control)
 
     def repeating(self, second_names: Mapping[str, str]) -> Repeat:
@@ -171,14 +192,14 @@ class ExecutionContext:
 
         It raises ExecutionError if a layer failed; the message names it.
         """
-        if self._managers:
+        if self._managed:
             return partial(self.run_bound, None)
         return self._steps.run
 
     def close(self) -> None:
         """Give the working memory back."""
         self.submit = None
-        self._inputs = ()
+        self._inputs, self._input_names, self._owners = (), (), None
         self._arrays, self._outputs, self._read, self._made = [], [], [], []
         self._steps, self._fill = _NO_STEPS, _FILL_NOTHING
         memory, self._memory = self._memory, []
@@ -205,11 +226,22 @@ class ExecutionContext:
         made = {}
         for name, handle, array in self._outputs:
             target = targets.get(name)
-            if target is not None:
-                made[name] = _copy_into(target, name, handle)
-            else:
-                made[name] = _copy_out(handle) if array is None else array.copy()
+            if target is None and array is not None:
+                made[name] = array.copy()
+                continue
+            try:
+                made[name] = (
+                    _copy_out(handle) if target is None else _copy_into(target, name, handle)
+                )
+            except Exception as error:
+                self._note(error, "map" if target is None else "copy_to", name)
+                raise
         return made
+
+    def _note(self, error: Exception, method: str, name: str) -> None:
+        """Name the tensor and its backend in the error of a tensor handle."""
+        beside = "" if self._owners is None else ", ".join(sorted(map(repr, self._owners(name))))
+        error.add_note(f"raised by {method} of tensor {name!r} of backend {beside or 'the host'}")
 
     def _run_with(self, control: RunControl | None) -> None:
         if control is None:
@@ -217,6 +249,29 @@ class ExecutionContext:
             return
         with controlled(control):
             self._steps.run_watched(control)
+
+
+class _ManagedMemory:
+    """The memory of a backend, acquired for a run; errors name the backend."""
+
+    __slots__ = ("_backend_id", "_manager")
+
+    def __init__(self, backend_id: str, manager: MemoryManager) -> None:
+        self._backend_id, self._manager = backend_id, manager
+
+    def __enter__(self) -> None:
+        try:
+            self._manager.acquire()
+        except Exception as error:
+            error.add_note(f"raised by acquire of backend {self._backend_id!r}")
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._manager.release()
+        except Exception as error:
+            error.add_note(f"raised by release of backend {self._backend_id!r}")
+            raise
 
 
 _NO_STEPS: Final = BoundSteps([])
@@ -240,7 +295,10 @@ def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> Non
 
 def _copy_out(handle: TensorHandle) -> NDArray[Any]:
     try:
-        return handle.map().copy()
+        array = handle.map()
+        if not isinstance(array, np.ndarray):
+            raise BackendError(f"map() returned {shown(array)}: expected an array {handle.info}")
+        return array.copy()
     finally:
         handle.unmap()
 
@@ -258,7 +316,7 @@ def memory_managers(participants: Participants) -> dict[str, MemoryManager]:
     for candidate in (*participants.candidates, *participants.named):
         backend = candidate.backend
         if type(backend).create_memory_manager is not Backend.create_memory_manager:
-            manager = backend.create_memory_manager()
+            manager = call(backend.id, backend, "create_memory_manager")
             if manager is not None:
                 managers[backend.id] = manager
     return managers

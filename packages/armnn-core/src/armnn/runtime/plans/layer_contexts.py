@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, HostAllocator
+from armnn.backends.calling import call, check_answer
 from armnn.backends.memory import allocated
 from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from armnn.backends import Allocator, MemoryManager, Step, Task, TensorHandle, Workload
+    from armnn.backends import (
+        Allocator,
+        AsyncExecution,
+        MemoryManager,
+        Step,
+        Task,
+        TensorHandle,
+        Workload,
+    )
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
     from armnn.optimizer.observe import Observation
@@ -131,15 +140,7 @@ class LayerContexts:
         observation = _observation_of(layer)
         if observation is not None and self._sink is not None:
             return self._sink.workload(observation)
-        candidate = self._candidate(layer)
-        try:
-            make = blamed(candidate.backend.create_workload, candidate.id, layer.name)
-            return make(layer, candidate.model)
-        except Exception as error:
-            raise BackendError(
-                f"backend {candidate.id!r} failed to make a workload for layer {layer.name!r} "
-                f"({layer.type}): {error}"
-            ) from error
+        return self._candidate(layer).workload(layer)
 
     def _candidate(self, layer: Layer) -> Candidate:
         try:
@@ -154,7 +155,10 @@ class LayerContexts:
         if backend_id in allocators:
             return allocators[backend_id]
         candidate = self._candidates.get(backend_id)
-        return HostAllocator() if candidate is None else candidate.backend.default_allocator()
+        if candidate is None:
+            return HostAllocator()
+        made: Allocator = call(candidate.id, candidate.backend, "default_allocator")
+        return made
 
     # -- contexts -------------------------------------------------------------------------------
 
@@ -179,11 +183,7 @@ class LayerContexts:
             if layer in self._workloads and not self._handles.import_output(layer, handles):
                 inputs = [self._handles.of_input(layer, v, handles) for v in layer.inputs]
                 outputs = [handles[value] for value in layer.outputs]
-                workload = self._workloads[layer]
-                if layer in scratch:
-                    step = workload.bind_with_scratch(inputs, outputs, scratch[layer])
-                else:
-                    step = workload.bind(inputs, outputs)
+                step = self._bound(layer, inputs, outputs, scratch.get(layer))
                 step = blamed(step, layer.backend or "", layer.name)
                 if self._watch is not None:
                     step = _watched(step, partial(self._watch, layer, outputs))
@@ -202,24 +202,43 @@ class LayerContexts:
             inputs=[(layer.name, handles[layer.output]) for layer in network.inputs],
             outputs=[(layer.name, handle) for layer, handle in made.items()],
             steps=steps,
-            managers=tuple(managers.values()),
+            managers=managers,
             memory=memory,
             submit=None if binding is None or managers else self._submit(steps),
+            owners=self.owners,
         )
+
+    def _bound(
+        self,
+        layer: Layer,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        scratch: NDArray[np.uint8] | None,
+    ) -> Step:
+        method, beside = ("bind", ()) if scratch is None else ("bind_with_scratch", (scratch,))
+        owner_id = layer.backend or "the host"
+        workload = self._workloads[layer]
+        step: Step = call(owner_id, workload, method, inputs, outputs, *beside, about=layer)
+        return step
 
     def _submit(self, steps: Sequence[tuple[Layer, Step]]) -> Callable[[int | None], Task] | None:
         """Return the function that submits the only step."""
         if len(steps) != 1 or steps[0][0].backend not in self._candidates:
             return None
         ((layer, step),) = steps
-        extension = self._candidate(layer).backend.extension(ASYNC_EXECUTION)
+        candidate = self._candidate(layer)
+        extension: AsyncExecution | None = call(
+            candidate.id, candidate.backend, "extension", ASYNC_EXECUTION
+        )
         if extension is None:
             return None
-        from armnn.backends import AsyncExecution  # late: few runs are asynchronous
 
-        if not isinstance(extension, AsyncExecution):
-            return None
-        return lambda deadline: extension.submit(step, deadline_ns=deadline)
+        def submit(deadline: int | None) -> Task:
+            task = extension.submit(step, deadline_ns=deadline)
+            check_answer(candidate.id, "submit", task, about=layer)
+            return task
+
+        return submit
 
     def _choose_arrays(self, binding: Binding, handles: Mapping[Value, TensorHandle]) -> None:
         """Give free inputs and outputs the arrays of their tensors."""

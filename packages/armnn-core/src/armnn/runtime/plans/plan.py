@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import CachingBackend
+from armnn.backends.calling import call
 from armnn.optimizer.single_program import SingleProgram
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.program_contexts import ProgramContexts
@@ -160,8 +161,11 @@ def _by_program(
     if not isinstance(backend, CachingBackend) or _has_own_workloads(type(backend)):
         return None
     infos = [single.ports.inputs[name] for name in single.ports.read]
-    workload = backend.program_workload(single.layer.compiled, infos, single.ports.made)
-    if workload.scratch_bytes:
+    layer, made = single.layer, single.ports.made
+    workload = call(
+        backend.id, backend, "program_workload", layer.compiled, infos, made, about=layer
+    )
+    if call(backend.id, workload, "scratch_bytes", about=layer):
         return None
     return ProgramContexts(single, workload, participants, by_layers)
 

@@ -11,8 +11,9 @@ import threading
 from math import prod
 from typing import TYPE_CHECKING
 
+from armnn.backends.calling import call
 from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
-from armnn.backends.named_frames import Frames, blamed
+from armnn.backends.named_frames import blamed
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
 
 if TYPE_CHECKING:
@@ -76,18 +77,15 @@ class ProgramContexts:
     def make(self) -> ExecutionContext:
         layer, ports, candidate = self._single.layer, self._single.ports, self._single.candidate
         managers = memory_managers(self._participants)
-        allocator = candidate.backend.default_allocator()
+        allocator = call(candidate.id, candidate.backend, "default_allocator")
         block = allocated(layer.backend, allocator, self.arena_bytes)
         source, begin = allocator.memory_source, address_of(block)
         handles = [handle_at(block, *place, source, begin) for place in self._places]
         inputs = dict(zip(ports.inputs, handles, strict=False))
         made = handles[len(inputs) :]
-        bind = self._workload.bind
-        if Frames.are_named:
-            bind = blamed(bind, layer.backend, layer.name)
-        step = bind([inputs[name] for name in ports.read], made)
-        if Frames.are_named:
-            step = blamed(step, layer.backend, layer.name)
+        read = [inputs[name] for name in ports.read]
+        step = call(candidate.id, self._workload, "bind", read, made, about=layer)
+        step = blamed(step, layer.backend, layer.name)
         return ExecutionContext(
             inputs=list(inputs.items()),
             outputs=[
@@ -95,7 +93,7 @@ class ProgramContexts:
                 for name, at in ports.outputs.items()
             ],
             steps=[(layer, step)],
-            managers=tuple(managers.values()),
+            managers=managers,
             memory=[(allocator, block)],
         )
 

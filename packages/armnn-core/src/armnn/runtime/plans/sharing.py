@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.backends import SHARED_MEMORY, SharedMemory
+from armnn.backends import SHARED_MEMORY
+from armnn.backends.calling import call
 
 if TYPE_CHECKING:
+    from armnn.backends import SharedMemory
     from armnn.runtime.plans.cache import NetworkPlans
 
 
@@ -23,7 +25,9 @@ def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:
     beside = {owner for plan in plans.plans for owner in plan.owners(name)}
     for candidate in plans.optimized.participants.all:
         if not beside or candidate.id in beside:
-            extension = candidate.backend.extension(SHARED_MEMORY)
-            if isinstance(extension, SharedMemory):
+            extension: SharedMemory | None = call(
+                candidate.id, candidate.backend, "extension", SHARED_MEMORY
+            )
+            if extension is not None:
                 return extension
     return None

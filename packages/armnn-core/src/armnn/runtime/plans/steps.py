@@ -18,14 +18,15 @@ import numpy as np
 
 from armnn._aliases import Aliased, empty_aliased
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
+from armnn.optimizer.assignment.boundaries import owner
+from armnn.optimizer.single_program import ProgramLayer
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import Step
     from armnn.backends.control import RunControl
-    from armnn.graph import Layer
-    from armnn.optimizer.single_program import ProgramLayer
+    from armnn.graph import Layer, Value
     from armnn.runtime.plans.outputs import Targets
 
 
@@ -35,6 +36,8 @@ Repeat: TypeAlias = "Callable[[Inputs], dict[str, NDArray[Any]] | None]"
 RepeatInto: TypeAlias = "Callable[[Inputs, Targets], dict[str, NDArray[Any]] | None]"
 _DICTIONARIES: Final = (dict, Aliased)
 """What given arrays are in, such as those that an earlier run made."""
+_COPIES: Final = ("Input", "Output", "MemCopy", "MemImport")
+"""The layers whose steps only copy a tensor from one memory to another."""
 
 
 class BoundSteps:
@@ -117,9 +120,27 @@ def _each(layers: Sequence[Layer | ProgramLayer], steps: Sequence[Step]) -> Call
 def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
     """Return the error of a failed layer, naming it."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
+    if not isinstance(layer, ProgramLayer) and layer.type in _COPIES:
+        return kind(f"{_copy_of(layer)} failed: {error}")
     return kind(
         f"layer {layer.name!r} ({layer.type}) failed on {layer.backend or 'the host'}: {error}"
     )
+
+
+def _copy_of(layer: Layer) -> str:
+    """Return the words for the copy of a tensor between memories."""
+    if layer.type == "Input":
+        return f"the copy of the input {layer.name!r} into a tensor of {_memory_of(layer.output)}"
+    (value,) = layer.inputs
+    source = "a tensor" if value is None else f"tensor {value.name!r} of {_memory_of(value)}"
+    if layer.type == "Output":
+        return f"the copy of {source} to the output {layer.name!r}"
+    return f"the copy of {source} into a tensor of {_memory_of(layer.output)}"
+
+
+def _memory_of(value: Value) -> str:
+    backend_id = owner(value)
+    return f"backend {backend_id!r}" if backend_id else "the host"
 
 
 def filling(arrays: Named) -> Callable[[Inputs], bool]:

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""The guarded calls of backends that are written in Python.
+
+The host calls the methods of the contract (:mod:`armnn.backends.base`) here, when it prepares and
+binds a network. What a method returns is checked where it was called: the error names the backend,
+the method, the layer, what came and what was expected, not an attribute of ``None`` ten functions
+later. Steps that are bound are called without any of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from armnn._arguments import shown
+from armnn.backends.base import BackendContext, ModelContext, Workload
+from armnn.backends.cache import CachedProgram
+from armnn.backends.control import ProfilingContext
+from armnn.backends.extensions import KINDS, SharedBuffer, Task
+from armnn.backends.memory import Allocator, MemoryManager, TensorHandle
+from armnn.backends.named_frames import blamed
+from armnn.backends.support import Support
+from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
+from armnn.errors import ArmnnError, BackendError, OptimizationError
+from armnn.graph import LayerGraph
+from armnn.tensor import TensorInfo
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class _Layer(Protocol):
+        """A layer of a network, or what is left of one in a network that is one program."""
+
+        @property
+        def name(self) -> str: ...
+
+        @property
+        def type(self) -> str: ...
+
+
+About: TypeAlias = "_Layer | str | None"
+"""What a call is about: a layer, a text such as "tensor 'x'", or nothing but the backend."""
+
+
+def call(backend_id: str, owner: object, method: str, *arguments: Any, about: About = None) -> Any:
+    """Call a method of a backend, or read a property, and check what it returns.
+
+    Args:
+        backend_id: The backend.
+        owner: The backend itself, or an object that it made.
+        method: The name of the method or property.
+        arguments: Of the method.
+        about: What the call is about, for messages.
+
+    Raises:
+        BackendError: It returned something of another type than the contract says
+            (OptimizationError: ``optimize_subgraph`` did).
+        Exception: It failed; see :func:`attempt`.
+    """
+    answer = attempt(backend_id, owner, method, *arguments, about=about)
+    check_answer(backend_id, method, answer, arguments, about)
+    return answer
+
+
+def attempt(
+    backend_id: str, owner: object, method: str, *arguments: Any, about: About = None
+) -> Any:
+    """Call a method of a backend as :func:`call` does, but do not check what it returns.
+
+    Raises:
+        BackendError: A method failed of which the contract says that the host reports it so; the
+            cause is chained (OptimizationError: ``optimize_subgraph`` failed).
+        Exception: Another one failed. It raises what the backend raised, with a note that names the
+            backend, the method and what the call was about.
+    """
+    try:
+        found = getattr(owner, method)
+        if method in _PROPERTIES:
+            return found
+        doing = method if about is None or isinstance(about, str) else about.name
+        return blamed(found, backend_id, doing)(*arguments)
+    except Exception as error:
+        wrap = _WRAPPED.get(method)
+        if wrap is None:
+            error.add_note(f"raised by {method}{_of(about)} of backend {backend_id!r}")
+            raise
+        raise wrap(f"backend {backend_id!r} failed in {method}{_of(about)}: {error}") from error
+
+
+def check_answer(
+    backend_id: str,
+    method: str,
+    answer: object,
+    arguments: Sequence[Any] = (),
+    about: About = None,
+) -> None:
+    """Check what a method of a backend returned.
+
+    Raises:
+        BackendError: It is of another type than the contract says (OptimizationError: of
+            ``optimize_subgraph``).
+    """
+    returns = RETURNS.get(method)
+    if returns is None:
+        return
+    got = returns.wrong(answer, arguments)
+    if got is not None:
+        raise _WRAPPED.get(method, BackendError)(
+            f"backend {backend_id!r} returned {got} from {method}{_of(about)}: expected "
+            f"{returns.expected}"
+        )
+
+
+def _of(about: About) -> str:
+    if about is None:
+        return ""
+    return f" of {about}" if isinstance(about, str) else f" of layer {about.name!r} ({about.type})"
+
+
+class Returns(NamedTuple):
+    """What a method of the contract returns.
+
+    Attributes:
+        expected: The words for it.
+        wrong: Returns the words for an answer that is something else, None for a right one. It gets
+            the arguments of the call, too.
+    """
+
+    expected: str
+    wrong: Callable[[Any, Sequence[Any]], str | None]
+
+
+def _instance(expected: str, *kinds: type[Any]) -> Returns:
+    return Returns(expected, lambda answer, _: None if isinstance(answer, kinds) else shown(answer))
+
+
+def _whole_number(answer: Any, _: Sequence[Any]) -> str | None:
+    fits = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
+    return None if fits else shown(answer)
+
+
+def _size(answer: Any, _: Sequence[Any]) -> str | None:
+    return _whole_number(answer, _) or (None if answer >= 0 else shown(answer))
+
+
+def _answers(answer: Any, arguments: Sequence[Any]) -> str | None:
+    """Return what is wrong with the answers to ``query``."""
+    layers = arguments[0].layers
+    if not isinstance(answer, Collection) or isinstance(answer, (str, bytes, Mapping)):
+        return shown(answer)
+    if len(answer) != len(layers):
+        return f"{len(answer)} answers about {len(layers)} layers"
+    for layer, each in zip(layers, answer, strict=True):
+        if not isinstance(each, Support):
+            return f"{shown(each)} for layer {layer.name!r} ({layer.type})"
+    return None
+
+
+_LISTS: Final[Mapping[str, type[Any]]] = {
+    "substitutions": Substitution,
+    "failed": SubgraphView,
+    "untouched": SubgraphView,
+    "deleted": SubgraphView,
+}
+"""What is in the lists of OptimizationViews."""
+
+
+def _views(views: Any, _: Sequence[Any]) -> str | None:
+    if not isinstance(views, OptimizationViews):
+        return shown(views)
+    for name, kind in _LISTS.items():
+        rows: Any = getattr(views, name)
+        if not isinstance(rows, Sequence) or isinstance(rows, str):
+            return f"OptimizationViews with {shown(rows)} as {name}"
+        for row in rows:
+            if not isinstance(row, kind):
+                return f"OptimizationViews with {shown(row)} in {name}"
+    for each in views.substitutions:
+        pattern: Any = each.pattern
+        replacement: Any = each.replacement
+        if not isinstance(pattern, SubgraphView):
+            return f"a Substitution with {shown(pattern)} as pattern"
+        if not isinstance(replacement, LayerGraph):
+            return f"a Substitution with {shown(replacement)} as replacement"
+    reasons: Any = views.reasons
+    if not isinstance(reasons, Mapping):
+        return f"OptimizationViews with {shown(reasons)} as reasons"
+    return None
+
+
+def _names(answer: Any, _: Sequence[Any]) -> str | None:
+    if isinstance(answer, str) or not isinstance(answer, Sequence):
+        return shown(answer)
+    wrong = [each for each in answer if not isinstance(each, str)]
+    return f"{shown(wrong[0])} in {shown(answer)}" if wrong else None
+
+
+def _stated(answer: Any, _: Sequence[Any]) -> str | None:
+    """Return what is wrong with capabilities."""
+    if not isinstance(answer, Mapping):
+        return shown(answer)
+    for name, value in answer.items():
+        if not isinstance(name, str) or not isinstance(value, (bool, int, float, str)):
+            return f"{shown(value)} for {shown(name)}"
+    return None
+
+
+def _extension(answer: Any, arguments: Sequence[Any]) -> str | None:
+    kind = KINDS.get(arguments[0])
+    fits = answer is None or kind is None or isinstance(answer, kind)
+    return None if fits else f"{shown(answer)} for {arguments[0]!r}"
+
+
+def _handle(answer: Any, _: Sequence[Any]) -> str | None:
+    if not isinstance(answer, TensorHandle):
+        return shown(answer)
+    info = getattr(answer, "info", None)
+    return None if isinstance(info, TensorInfo) else f"a handle with {shown(info)} as info"
+
+
+_STEP: Final = Returns(
+    "a step: a function without parameters that runs the layer",
+    lambda answer, _: None if callable(answer) else shown(answer),
+)
+_SUPPORT: Final = _instance("a Support: Support(True), or Support.no(reason)", Support)
+_WORKLOAD: Final = _instance("a Workload", Workload)
+
+RETURNS: Final[Mapping[str, Returns]] = {
+    "accepts_allocator": _SUPPORT,
+    "bind": _STEP,
+    "bind_with_scratch": _STEP,
+    "cached_program": _instance("a CachedProgram", CachedProgram),
+    "capabilities": Returns(
+        "a mapping of names to Booleans, numbers or texts, from a property", _stated
+    ),
+    "create": Returns("a TensorHandle with a TensorInfo as info", _handle),
+    "create_context": _instance("a BackendContext or None", BackendContext, type(None)),
+    "create_memory_manager": _instance("a MemoryManager or None", MemoryManager, type(None)),
+    "create_model_context": _instance("a ModelContext", ModelContext),
+    "create_profiling_context": _instance(
+        "a ProfilingContext or None", ProfilingContext, type(None)
+    ),
+    "create_workload": _WORKLOAD,
+    "default_allocator": _instance("an Allocator", Allocator),
+    "extension": Returns(
+        f"None, or {', '.join(f'{kind.__name__} for {name!r}' for name, kind in KINDS.items())}",
+        _extension,
+    ),
+    "handle_factory_preferences": Returns(
+        "a sequence of ids of tensor-handle factories, from a property", _names
+    ),
+    "has_capability": _instance("True or False", bool),
+    "import_fd": _instance("a SharedBuffer", SharedBuffer),
+    "import_memory": Returns(
+        "a TensorHandle with a TensorInfo as info, or None",
+        lambda answer, _: None if answer is None else _handle(answer, _),
+    ),
+    "optimize_subgraph": Returns(
+        "OptimizationViews with lists of Substitution and SubgraphView", _views
+    ),
+    "program_workload": _WORKLOAD,
+    "query": Returns("one Support per layer of the view, in order", _answers),
+    "score": Returns("a whole number", _whole_number),
+    "scratch_bytes": Returns("a whole number of at least 0", _size),
+    "submit": _instance("a Task", Task),
+    "supports": _SUPPORT,
+}
+"""What each method returns; what the others return is ignored."""
+
+_PROPERTIES: Final = frozenset(("capabilities", "handle_factory_preferences", "scratch_bytes"))
+
+_WRAPPED: Final[Mapping[str, type[ArmnnError]]] = {
+    "close": BackendError,
+    "create_workload": BackendError,
+    "optimize_subgraph": OptimizationError,
+    "supports": BackendError,
+}
+"""The methods whose failures get an error of the host's."""
+
+
+__all__ = ["RETURNS", "About", "Returns", "attempt", "call", "check_answer"]
