@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Checks that ``armnn compare`` names faults of other runtimes.
 
-    python -m tools.faults.check [--reduce] [--polygraphy] [NAME ...]
+    python -m tools.faults.check [--reduce] [NAME ...]
 
 Each version with a fault is installed into a folder of its own, ``.cache/faults``, and a process
 that imports it from there compares the model. It exits with 1 if a fault is not named as expected.
@@ -18,23 +18,22 @@ from typing import TYPE_CHECKING
 
 from armnn.debugging import CompareOptions, Reduction, compare, reduce
 from tools import ROOT
-from tools.faults import of_onnxruntime, of_openvino, unpublished
-from tools.faults.polygraphy import reduced_by_polygraphy
+from tools.faults import of_onnxruntime, of_openvino
 
 if TYPE_CHECKING:
     from tools.faults.fault import Fault
 
 CACHE = ROOT / ".cache" / "faults"
 
-FAULTS = (*of_onnxruntime.FAULTS, *of_openvino.FAULTS, *unpublished.FAULTS)
+FAULTS = (*of_onnxruntime.FAULTS, *of_openvino.FAULTS)
 
 
-def installed(requirement: str, *more: str) -> Path:
-    """Return the folder with a distribution, and more."""
+def installed(requirement: str) -> Path:
+    """Return the folder with a distribution."""
     folder = CACHE / requirement.replace("==", "-")
     if not folder.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        subprocess.run([*pip, "--target", str(folder), requirement, *more], check=True)
+        subprocess.run([*pip, "--target", str(folder), requirement], check=True)
     return folder
 
 
@@ -56,8 +55,7 @@ def check_one(fault: Fault, arguments: argparse.Namespace) -> int:
     found = named(fault)
     is_as_expected = set(fault.wrong) <= found and bool(found) == bool(fault.wrong)
     verdict = "named" if found else "not named"
-    where = fault.where or "no report found"
-    print(f"{fault.name}, {fault.runtime} {fault.version} ({where}):")
+    print(f"{fault.name}, {fault.runtime} {fault.version} ({fault.where}):")
     expected = "" if is_as_expected else f" UNEXPECTED, not {', '.join(fault.wrong) or 'none'}"
     print(f"  compare: {verdict}, {', '.join(sorted(found)) or 'none'}{expected}", flush=True)
     if arguments.reduce and found:
@@ -68,9 +66,6 @@ def check_one(fault: Fault, arguments: argparse.Namespace) -> int:
             f"{small.seconds:.0f} s, failed {small.confirmed} of {small.runs} times",
             flush=True,
         )
-    if arguments.polygraphy:
-        tool = installed("polygraphy==0.53.6", "onnx-graphsurgeon==0.6.1")
-        print(f"  polygraphy: {reduced_by_polygraphy(fault, tool, CACHE)}", flush=True)
     return int(not is_as_expected)
 
 
@@ -92,7 +87,6 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="faults; all by default")
     parser.add_argument("--here", action="store_true", help="with the runtime of this process")
     parser.add_argument("--reduce", action="store_true", help="write the smallest models, too")
-    parser.add_argument("--polygraphy", action="store_true", help="and let Polygraphy reduce them")
     arguments = parser.parse_args()
     chosen = [each for each in FAULTS if not arguments.names or each.name in arguments.names]
     if arguments.here:
@@ -103,7 +97,7 @@ def main() -> int:
         paths = [str(runtime), str(ROOT), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
         command = [sys.executable, "-m", "tools.faults.check", "--here", fault.name]
-        command += ["--reduce"] * arguments.reduce + ["--polygraphy"] * arguments.polygraphy
+        command += ["--reduce"] * arguments.reduce
         failed += subprocess.run(command, env=environment, check=False).returncode != 0
     print(f"{len(chosen) - failed} of {len(chosen)} as expected")
     return int(failed > 0)

@@ -27,7 +27,7 @@ class Fault:
 
     Attributes:
         name: A few words.
-        where: The public report; "" if none was found.
+        where: The public report.
         runtime: The distribution with the fault.
         version: Of the distribution.
         build: Makes the model.

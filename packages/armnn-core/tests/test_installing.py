@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from importlib.metadata import metadata
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-import armnn
 from armnn._installing import BACKENDS, PARSERS, USUAL, install_command, reinstall_command
 
 NOTE = (
@@ -72,27 +68,3 @@ def test_each_backend_of_the_table_is_an_extra_under_the_name_of_its_distributio
         distribution for distribution, _ in extras if distribution.startswith("armnn-backend-")
     }
     assert named == {*BACKENDS.values()}
-
-
-def backends_named(path: Path) -> list[str]:
-    """Return the backend ids in a module's texts.
-
-    Docstrings and comments are left out.
-    """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    texts = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if node not in statements
-    ]
-    named = re.compile(rf"\b(?:{'|'.join(BACKENDS)})\b")
-    return [id_ for text in texts for id_ in named.findall(text)]
-
-
-def test_no_other_module_of_the_core_names_a_backend() -> None:
-    root = Path(armnn.__path__[0])
-    named = {str(path.relative_to(root)): backends_named(path) for path in root.rglob("*.py")}
-    assert {path for path, ids in named.items() if ids} == {"_installing.py"}
-    assert sorted(named["_installing.py"]) == sorted(BACKENDS)
