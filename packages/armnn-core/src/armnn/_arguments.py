@@ -26,6 +26,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,11 @@ def refused(what: str, value: object, expected: str) -> InvalidArgumentError:
 
 
 def unknown(
-    what: str, name: str, known: Sequence[str], beside: Iterable[str] = ()
+    what: str,
+    name: str,
+    known: Sequence[str],
+    beside: Iterable[str] = (),
+    removed: Mapping[str, str] = MappingProxyType({}),
 ) -> UnknownNameError:
     """Return the error of a name that does not exist.
 
@@ -58,19 +63,25 @@ def unknown(
         name: What was written.
         known: The names that exist.
         beside: Further ones, which are suggested and not listed.
+        removed: What to do instead, by names that existed before.
     """
     from armnn._spelling import closest  # late: for a message only
 
+    if name in removed:
+        return UnknownNameError(f"there is no {what.format(repr(name))} any more: {removed[name]}")
     meant = closest(name, (*known, *beside))
     hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(known)}"
     return UnknownNameError(f"there is no {what.format(repr(name))}; {hint}")
 
 
-def with_known_names(what: str) -> Callable[[type[_T]], type[_T]]:
+def with_known_names(
+    what: str, removed: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[type[_T]], type[_T]]:
     """Return a decorator: unknown keywords of a class raise UnknownNameError.
 
     Args:
         what: What a field is, with the mark {} in place of its name.
+        removed: What to do instead, by names that existed before.
     """
 
     def decorate(kind: type[_T]) -> type[_T]:
@@ -81,7 +92,7 @@ def with_known_names(what: str) -> Callable[[type[_T]], type[_T]]:
         def checked(self: _T, *positional: object, **named: object) -> None:
             for name in named:
                 if name not in known:
-                    raise unknown(what, name, known)
+                    raise unknown(what, name, known, removed=removed)
             made(self, *positional, **named)
 
         type.__setattr__(kind, "__init__", checked)

@@ -57,6 +57,14 @@ def test_an_option_with_one_value_is_refused_the_second_time(
             ["tune", "m.onnx", "--xyz"],
             "armnn tune: error: there is no option --xyz; 'armnn tune --help' lists the options",
         ),
+        (
+            ["run", "m.onnx", "--auto-budget", "3"],
+            (
+                "armnn run: error: there is no option --auto-budget any more: armnn tune MODEL "
+                "(armnn.placement.tune and write_verdict) measures once, and backends='auto' "
+                "follows its verdict from then on"
+            ),
+        ),
     ],
 )
 def test_an_option_that_a_command_lacks_is_answered_with_the_closest(

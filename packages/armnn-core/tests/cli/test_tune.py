@@ -15,16 +15,14 @@ from armnn.cli import tune as command
 from armnn.cli.main import main
 from armnn.errors import PlacementError
 from armnn.placement import Trial, Verdict, read_verdicts
-from armnn.verdicts.parts import MeasuredPart, PartCost
 
-PART = MeasuredPart("relu", 1, (PartCost("CpuRef", 17.0), PartCost("A", 25.0, 3.0)))
 VERDICT = Verdict(
     models=("file 1 aa",),
     machine="a machine",
     builds={"CpuRef": "armnn-backend-ref 1.2.0"},
     day="2026-11-22",
     trials=(
-        Trial(("CpuRef",), {}, 100.4, 0.5, 0.0, {"CpuRef": 2}, parts=(PART,)),
+        Trial(("CpuRef",), {}, 100.4, 0.5, 0.0, {"CpuRef": 2}),
         Trial(("A", "CpuRef"), {"A": {"NumberOfThreads": 1}}, 250.0, 0.25, 12.0, {"A": 2}),
         Trial(("B",), fault="computes relu wrongly"),
     ),
@@ -61,9 +59,8 @@ def test_the_table_has_every_choice(
     assert lines[4].split() == ["CpuRef", "100", "1.00", "0.50", "chosen"]
     assert lines[5].split() == ["A,CpuRef", "A.NumberOfThreads=1", "250", "2.49", "12", "0.25"]
     assert lines[6].split() == ["B", "computes", "relu", "wrongly"]
-    assert lines[8] == ("Part 'relu' (1 layer): 17 us on CpuRef, 25 us on A + 3 us for the border")
-    assert f"Wrote the verdict to {file}" in lines[9]
-    assert "pip install armnn-core[cpu] adds CpuAcc" in lines[10]
+    assert f"Wrote the verdict to {file}" in lines[8]
+    assert "pip install armnn-core[cpu] adds CpuAcc" in lines[9]
     (request,) = requests
     assert request["backends"] == ["CpuRef", "A"]
     assert request["budget"] == 3.0
@@ -84,7 +81,6 @@ def test_json_is_the_verdict(
     file = tmp_path / "cache" / "armnn" / "verdicts.json"
     assert document["file"] == str(file)
     assert document["trials"][1]["options"] == {"A": {"NumberOfThreads": 1}}
-    assert document["trials"][0]["parts"][0]["costs"][1]["border_microseconds"] == 3.0
     assert read_verdicts(file) == (VERDICT,)
 
 

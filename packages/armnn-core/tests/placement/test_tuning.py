@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends import CreationOptions
 from armnn.errors import (
     BackendUnavailableError,
     InvalidArgumentError,
@@ -21,14 +19,12 @@ from armnn.errors import (
     UnknownBackendError,
 )
 from armnn.graph import Network
-from armnn.optimizer import OptimizerOptions
 from armnn.placement import Trial, tune, tuning
 from armnn.placement.measuring import Contest, asked
-from armnn.placement.tuning import measure
+from armnn.placement.tuning import orders_of
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn.verdicts.files import verdict_of
-from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
+from armnn.verdicts.auto import merged
 from armnn_backend_api.processes import NoReplyError
 from fakes.plugins import backend_plugin, installed
 
@@ -136,24 +132,6 @@ def test_open_shapes_need_inputs() -> None:
     assert verdict.chosen.backends[0] == "CpuRef"
 
 
-def test_a_measurement_for_auto_prints_its_verdict(
-    tmp_path: Path, two_layers: Network, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = tmp_path / "two.armnn"
-    armnn.save(two_layers, model)
-    request = {
-        "model": str(model),
-        "backends": ["CpuRef"],
-        "budget": 600,
-        "options": transferable_optimizer(OptimizerOptions(min_part=2)),
-        "creation_options": transferable(CreationOptions(plan_limit=3)),
-        "parser_options": {},
-    }
-    measure(json.loads(json.dumps(request)))
-    verdict = verdict_of(capsys.readouterr().out.encode())
-    assert verdict.chosen.backends == ("CpuRef",)
-
-
 def test_what_the_caller_sets_wins() -> None:
     given = {"A": {"x": 1}, "C": {"z": 1}}
     chosen = {"A": {"x": 2, "y": 3}, "B": {"w": 4}}
@@ -169,3 +147,38 @@ def test_a_child_without_a_model_says_so(tmp_path: Path) -> None:
     }
     with pytest.raises(NoReplyError, match=r"its process ended with exit code 1: .*none\.armnn"):
         list(asked(request, "ask", 30))
+
+
+def test_a_backend_that_runs_all_hides_those_after_it() -> None:
+    answers = {"A": [True, True], "B": [True, True]}
+    assert orders_of(["A", "B"], answers) == [("A",), ("B",)]
+
+
+def test_a_backend_that_lacks_layers_needs_another_behind_it() -> None:
+    answers = {"Half": [True, False], "All": [True, True]}
+    assert orders_of(["Half", "All"], answers) == [("All",), ("Half", "All")]
+
+
+def test_two_halves_are_tried_in_both_orders_only_where_they_compete() -> None:
+    apart = {"A": [True, False, False], "B": [False, True, False], "All": [True, True, True]}
+    found = orders_of(["A", "B", "All"], apart)
+    assert found == [("All",), ("A", "All"), ("B", "All"), ("A", "B", "All")]
+    competing = {"A": [True, True, False], "B": [False, True, True], "All": [True] * 3}
+    assert {("A", "B"), ("B", "A")} < set(orders_of(["A", "B", "All"], competing))
+
+
+def test_layers_that_no_backend_runs_leave_no_order() -> None:
+    assert orders_of(["A"], {"A": [True, False]}) == []
+
+
+def test_where_no_answer_is_known_each_backend_goes_first_once() -> None:
+    assert orders_of(["A", "B"], {"A": [], "B": []}) == [("A", "B"), ("B", "A")]
+
+
+def test_of_many_backends_the_most_preferred_are_permuted() -> None:
+    ids = [f"B{number}" for number in range(8)]
+    answers = {each: [each == one for one in ids[:5]] + [True] for each in ids}
+    answers["B7"] = [True] * 6
+    found = orders_of(ids, answers)
+    assert found[0] == ("B7",)
+    assert all(set(order) <= {*ids[:5]} or order == ("B7",) for order in found)

@@ -29,7 +29,6 @@ OTHERS: dict[str, Any] = {
     "options.rewrite": False,
     "options.min_part": 2,
     "options.verdicts": "verdicts.json",
-    "options.auto_budget": 3.0,
     "without": frozenset({"A"}),
 }
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from dataclasses import replace
@@ -13,20 +12,17 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends import CreationOptions, refresh
+from armnn.backends import refresh
 from armnn.backends.registry import BackendRegistry
-from armnn.errors import InvalidArgumentError, PlacementError, UnknownBackendError
+from armnn.errors import InvalidArgumentError, PlacementError, UnknownBackendError, UnknownNameError
 from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn.verdicts import Trial, Verdict, auto, user_verdicts, write_verdict
-from armnn.verdicts.identity import builds_of, identity_of_file, identity_of_network, this_machine
-from armnn.verdicts.parts import MeasuredPart, PartCost
-from armnn_backend_api.processes import Bounds, Ending, PythonCall
+from armnn.verdicts.files import builds_of, identity_of_file, identity_of_network, this_machine
 
 ADD = BinaryOperation.ADD
-CREATION = CreationOptions()
 X = {"x": np.linspace(-1, 1, 1 << 16, dtype=np.float32).reshape(64, 1024)}
 
 
@@ -57,18 +53,6 @@ def test_the_verdict_in_the_users_file_chooses(two_layers: Network) -> None:
     assert "choice of backends" in str(armnn.optimize(two_layers, ["auto"]))
 
 
-def test_the_report_has_what_the_parts_take(two_layers: Network, tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.json"
-    verdict = verdict_for(identity_of_network(two_layers))
-    part = MeasuredPart("relu", 1, (PartCost("CpuRef", 17.0), PartCost("Npu", 25.0, 3.0)))
-    trials = (replace(verdict.chosen, parts=(part,)),)
-    write_verdict(path, replace(verdict, trials=trials))
-    report = armnn.load_model(two_layers, "auto", verdicts=str(path)).report
-    assert report.choice.endswith(
-        "part 'relu' (1 layer): 17 us on CpuRef, 25 us on Npu + 3 us for the border"
-    )
-
-
 def test_the_same_verdict_gives_the_same_plan_and_bits(two_layers: Network, tmp_path: Path) -> None:
     path = tmp_path / "verdicts.json"
     write_verdict(path, verdict_for(identity_of_network(two_layers)))
@@ -86,7 +70,7 @@ def test_a_verdict_costs_a_load_little(two_layers: Network, tmp_path: Path) -> N
     registry, spent = BackendRegistry(), []
     for _ in range(9):
         began = time.thread_time()
-        choice = auto.choose(model, OptimizerOptions(verdicts=str(path)), registry, CREATION)
+        choice = auto.choose(model, OptimizerOptions(verdicts=str(path)), registry)
         spent.append(time.thread_time() - began)
     assert choice.backends == ("CpuRef",)
     assert min(spent) < 2e-3
@@ -171,67 +155,12 @@ def test_a_cached_model_and_a_prepared_file_follow_the_verdict(
     assert armnn.load_model(prepared, "auto").run(X)["y"].shape == (64, 1024)
 
 
-@pytest.fixture
-def children(two_layers: Network, monkeypatch: pytest.MonkeyPatch) -> list[PythonCall]:
-    """Let measurements end at once; return their calls."""
-    calls: list[PythonCall] = []
-
-    def run(call: PythonCall, bounds: Bounds) -> Ending:
-        assert bounds.seconds is not None
-        assert bounds.seconds > 3
-        calls.append(call)
-        verdict = verdict_for("another identity")
-        return Ending("ended", 0, output=json.dumps(verdict.as_dict()).encode())
-
-    monkeypatch.setattr(auto, "run", run)
-    return calls
-
-
-def test_a_budget_lets_auto_measure_once_and_remember(
-    two_layers: Network, children: list[PythonCall]
-) -> None:
-    for _ in range(2):
-        loaded = armnn.load_model(two_layers, "auto", auto_budget=3)
-        assert loaded.report.choice.startswith("chosen by measurement")
-    (call,) = children
-    assert call.function == "armnn.placement.tuning:measure"
-    (request,) = call.arguments
-    assert request["budget"] == 3.0
-
-
-def test_a_verdict_that_cannot_be_kept_is_followed_all_the_same(
-    two_layers: Network,
-    children: list[PythonCall],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    (tmp_path / "cache").touch()
-    choice = armnn.load_model(two_layers, "auto", auto_budget=3).report.choice
-    assert choice.startswith("chosen by measurement")
-    assert "The verdict is not kept" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("ending", "words"),
-    [
-        (Ending("deadline"), "ended with exceeded time"),
-        (Ending("ended", 1, errors=b"Traceback\nNo: \x1b[2Jchoice\n"), "exit code 1: No: .*choice"),
-        (Ending("ended", 0, output=b"{}"), "gave no verdict"),
-    ],
-)
-def test_a_failed_measurement_says_why(
-    two_layers: Network, monkeypatch: pytest.MonkeyPatch, ending: Ending, words: str
-) -> None:
-    monkeypatch.setattr(auto, "run", lambda *_: ending)
-    with pytest.raises(PlacementError, match=words) as info:
-        armnn.load_model(two_layers, "auto", auto_budget=3)
-    assert "\x1b" not in str(info.value)
-
-
-@pytest.mark.parametrize("budget", [-1, float("inf"), float("nan"), "long"])
-def test_the_budget_of_auto_is_a_number_of_seconds(two_layers: Network, budget: float) -> None:
-    with pytest.raises(InvalidArgumentError, match="auto_budget"):
-        armnn.load_model(two_layers, "auto", auto_budget=budget)
+def test_the_removed_budget_says_what_measures_now(two_layers: Network) -> None:
+    message = r"no option 'auto_budget' of the optimizer any more: armnn tune MODEL"
+    with pytest.raises(UnknownNameError, match=message):
+        armnn.load_model(two_layers, "auto", auto_budget=3)  # type: ignore[call-arg]
+    with pytest.raises(UnknownNameError, match=message):
+        OptimizerOptions(auto_budget=3)  # type: ignore[call-arg]
 
 
 def test_auto_stands_alone(two_layers: Network) -> None:

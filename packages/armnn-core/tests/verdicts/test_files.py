@@ -13,12 +13,8 @@ import pytest
 from armnn.errors import PlacementError
 from armnn.verdicts import Trial, Verdict, read_verdicts, user_verdicts, write_verdict
 from armnn.verdicts.files import found_verdict
-from armnn.verdicts.parts import MeasuredPart, PartCost
 
-PART = MeasuredPart("conv", 3, (PartCost("A", 17.5), PartCost("B", fault="does not run all of it")))
-FAST = Trial(
-    ("A", "B"), {"A": {"NumberOfThreads": 1}}, 1500.4, 0.25, 20.0, {"A": 3, "B": 1}, parts=(PART,)
-)
+FAST = Trial(("A", "B"), {"A": {"NumberOfThreads": 1}}, 1500.4, 0.25, 20.0, {"A": 3, "B": 1})
 CRASHED = Trial(("C",), fault="its process ended with SIGSEGV")
 VERDICT = Verdict(
     ("file 3 aa", "network bb"),
@@ -32,18 +28,27 @@ VERDICT = Verdict(
 def test_a_verdict_reads_as_a_sentence() -> None:
     assert str(VERDICT) == (
         "chosen by measurement on 2026-11-22: A,B A.NumberOfThreads=1: 1,500 us, 20 us of it at "
-        "borders (others: C: its process ended with SIGSEGV); part 'conv' (3 layers): 18 us on A"
+        "borders (others: C: its process ended with SIGSEGV)"
     )
 
 
-def test_files_of_earlier_releases_have_no_parts(tmp_path: Path) -> None:
+def test_costs_of_parts_in_older_files_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.json"
-    write_verdict(path, VERDICT)
-    content = json.loads(path.read_text())
-    for row in content["verdicts"][0]["trials"]:
-        del row["parts"]
-    path.write_text(json.dumps(content))
-    assert read_verdicts(path) == (replace(VERDICT, trials=(replace(FAST, parts=()), CRASHED)),)
+    parts = [{"name": "conv", "layers": 3, "costs": []}]
+    path.write_bytes(_changed((*TRIAL, "parts"), parts))
+    assert read_verdicts(path) == (VERDICT,)
+
+
+def test_a_choice_for_single_layers_holds_no_more_and_goes_when_the_file_is_written(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "verdicts.json"
+    path.write_bytes(_changed((*TRIAL, "layer_backends"), {"conv": "B"}))
+    (old,) = read_verdicts(path)
+    assert old.change_since(VERDICT.builds).endswith("run armnn tune again")
+    other = replace(VERDICT, machine="another")
+    write_verdict(path, other)
+    assert read_verdicts(path) == (other,)
 
 
 def test_a_file_keeps_the_verdicts_of_other_models_and_machines(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from armnn.backends import CreationOptions
 from armnn.benchmarking.peers import PEERS
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
-from armnn.verdicts.transfer import transferable, transferable_optimizer
+from armnn.placement.requests import transferable, transferable_optimizer
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any
 
 from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
+from armnn.optimizer.options import REMOVED
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +36,9 @@ class Parser(argparse.ArgumentParser):
         strange = next((each for each in rest if each.startswith("-")), None)
         if strange is not None:
             name = strange.partition("=")[0]
+            removed = REMOVED.get(name.removeprefix("--").replace("-", "_"))
+            if removed is not None:
+                self.exit(2, f"{self.prog}: error: there is no option {name} any more: {removed}\n")
             meant = closest(name, [each for each in self._option_string_actions if each != name])
             hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists the options"
             self.exit(2, f"{self.prog}: error: there is no option {name}; {hint}\n")

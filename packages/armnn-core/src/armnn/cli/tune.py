@@ -44,8 +44,7 @@ def add_parser(
         "tune",
         help=summary,
         description="Measure every backend alone and every order of preference that places the "
-        "layers differently, each in a process of its own, then the most promising cut of the "
-        "network between backends, and keep the fastest one that is right. "
+        "layers differently, each in a process of its own, and keep the fastest one that is right. "
         "It is what --backends auto uses on this machine from then on. With --machine measure the "
         "costs of the machine instead, by which a backend chooses between kernels.",
         epilog=_EXAMPLES,
@@ -125,8 +124,6 @@ def _show(verdict: Verdict, file: Path) -> None:
     best = verdict.chosen.microseconds or 1.0
     rows = [_row(trial, best, trial is verdict.chosen) for trial in verdict.trials]
     print_table("Choices of backends, measured as wholes", COLUMNS, rows)
-    for part in verdict.chosen.parts:
-        print(printable(f"Part {part}"))
     print(printable(f"Wrote the verdict to {file}; --backends auto follows it."))
     if verdict.chosen.backends == (REFERENCE,):
         print(f"{REFERENCE} is made to be right, not fast: pip install armnn-core[cpu] adds {FAST}")

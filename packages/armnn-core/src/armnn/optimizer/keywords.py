@@ -29,4 +29,3 @@ class OptimizerKeywords(TypedDict, total=False):
     rewrite: bool
     min_part: int
     verdicts: str
-    auto_budget: float

@@ -13,7 +13,6 @@ from armnn._arguments import (
     instance,
     integer,
     mapping,
-    real,
     refused,
     text,
     unknown,
@@ -34,6 +33,12 @@ DebugCallback: TypeAlias = "Callable[[str, int, NDArray[Any]], object]"
 """Takes a layer's name, the number of its output and a copy of the stored values."""
 
 OPTION = "option {} of the optimizer"
+
+REMOVED = {
+    "auto_budget": "armnn tune MODEL (armnn.placement.tune and write_verdict) measures once, and "
+    "backends='auto' follows its verdict from then on",
+}
+"""What to do instead of options of earlier releases."""
 
 DEBUG_FOLDER = "ArmNNIntermediateLayerOutputs"
 """The folder of ``debug_to_file=True``, in the current one; Arm NN's name."""
@@ -80,13 +85,6 @@ def _file(value: object, what: str) -> str:
     return "" if isinstance(value, str) and not value else file_path(value, what)
 
 
-def _seconds(value: object, what: str) -> float:
-    seconds = real(value, what)
-    if not 0 <= seconds < float("inf"):
-        raise refused(what, value, "0 or more seconds")
-    return seconds
-
-
 def _count(value: object, what: str) -> int:
     number = integer(value, what)
     if number < 1:
@@ -121,7 +119,7 @@ def _model_options(value: object, what: str) -> dict[str, dict[str, OptionValue]
     return {backend: dict(given) for backend, given in options.items()}
 
 
-@with_known_names(OPTION)
+@with_known_names(OPTION, REMOVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerOptions:
     """How a network is prepared (Arm NN: ``OptimizerOptions``).
@@ -156,8 +154,6 @@ class OptimizerOptions:
             smaller one goes to the backend of a part beside it that runs all of its layers, too.
         verdicts: The file of verdicts for ``backends="auto"``. Without it the file beside the model
             counts, whose name adds ``.verdicts.json``, then the user's.
-        auto_budget: Seconds that ``backends="auto"`` may measure where there is no verdict; 0 for
-            no measurement.
     """
 
     reduce_fp32_to_fp16: bool = field(
@@ -221,10 +217,6 @@ class OptimizerOptions:
     verdicts: str = field(
         default="", metadata=_about(_file, "", "the measurements that backends 'auto' follow")
     )
-    auto_budget: float = field(
-        default=0.0,
-        metadata=_about(_seconds, "", "seconds that backends 'auto' may measure if it must"),
-    )
 
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for wrong kinds and contradictions."""
@@ -281,7 +273,7 @@ def checked_options(
     known = [each.name for each in fields(OptimizerOptions)]
     for name in keywords:
         if name not in known:
-            raise unknown(OPTION, name, known, _parameters_of(function))
+            raise unknown(OPTION, name, known, _parameters_of(function), REMOVED)
     values: dict[str, Any] = dict(keywords)
     return replace(given, **values) if values else given
 

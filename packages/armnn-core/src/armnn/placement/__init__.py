@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from armnn.placement.tuning import tune
 from armnn.verdicts import Trial, Verdict, read_verdicts, user_verdicts, write_verdict
-from armnn.verdicts.parts import MeasuredPart, PartCost
 
 __all__ = [
-    "MeasuredPart",
-    "PartCost",
     "Trial",
     "Verdict",
     "read_verdicts",

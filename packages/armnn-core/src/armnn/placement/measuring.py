@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.verdicts.transfer import following
+from armnn.placement.requests import following
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 
 if TYPE_CHECKING:
@@ -169,15 +169,13 @@ def _score(finalists: Sequence[Candidate]) -> None:
         candidate.score = statistics.median(row)
 
 
-def asked(
-    request: Mapping[str, Any], function: str, seconds: float, module: str = _MODULE
-) -> Iterator[dict[str, Any]]:
+def asked(request: Mapping[str, Any], function: str, seconds: float) -> Iterator[dict[str, Any]]:
     """Yield the replies of a child until it ends.
 
     Raises:
         NoReplyError: It did not end well.
     """
-    with JsonChild(f"{module}:{function}", request, _lasting(seconds)) as child:
+    with JsonChild(f"{_MODULE}:{function}", request, _lasting(seconds)) as child:
         while True:
             try:
                 yield child.reply()

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.__about__ import __version__
 from armnn._arguments import instance, real, refused, texts
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
@@ -22,18 +20,10 @@ from armnn.backends.registry import BackendRegistry
 from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
 from armnn.optimizer import OptimizerOptions
-from armnn.placement.cuts import LEAST_MICROSECONDS, cut_trial, leading_backends
 from armnn.placement.measuring import Contest, asked
-from armnn.placement.orders import orders_of
-from armnn.placement.subject import Subject
+from armnn.placement.requests import Subject, following, transferable, transferable_optimizer
 from armnn.verdicts import Trial, Verdict
-from armnn.verdicts.files import CORE
-from armnn.verdicts.identity import (
-    builds_of,
-    this_machine,
-)
-from armnn.verdicts.parts import MeasuredPart, parts_from
-from armnn.verdicts.transfer import following, transferable, transferable_optimizer
+from armnn.verdicts.files import builds_of, this_machine
 from armnn_backend_api.processes import NoReplyError
 
 if TYPE_CHECKING:
@@ -47,14 +37,8 @@ THREADS: Final = "NumberOfThreads"
 """The option whose values are tried: one thread beside the backend's own choice."""
 CHECK_SECONDS: Final = 600.0
 """How long the check of one choice may take; it computes every layer on the reference."""
-PARTS_SECONDS: Final = 60.0
-"""How long the parts of the choice are measured, one after the other."""
-CUTS_SHARE: Final = 0.7
-"""The part of the time left in which stretches of the network are measured."""
-_MODULES: Final = {
-    "measure_parts": "armnn.placement.part_costs",
-    "measure_cuts": "armnn.placement.cuts",
-}
+MOST_PERMUTED: Final = 5
+"""Backends whose orders are all looked at; further ones are tried alone."""
 _LOADABLE: Final = (BackendState.KNOWN, BackendState.LOADED)
 
 
@@ -71,10 +55,9 @@ def tune(
 ) -> Verdict:
     """Measure which backends run a model fastest, and right.
 
-    Every choice is measured as a whole in a process of its own: each backend alone, all orders of
-    preference that place the layers differently, and the most promising plan that gives stretches
-    of the network to other backends than the fastest order. The fastest choice is compared with
-    CpuRef layer by layer; one that is wrong is never chosen.
+    Every choice is measured as a whole in a process of its own: each backend alone, and all orders
+    of preference that place the layers differently. The fastest choice is compared with CpuRef
+    layer by layer; one that is wrong is never chosen.
 
     Args:
         model: The path of a model file, or a network.
@@ -105,8 +88,8 @@ def tune(
         trials = search.run(search.usable(backends), began + budget)
     entries = BackendRegistry(creation).entries()
     used = {backend for trial in trials for backend in trial.backends}
-    builds = {**builds_of(used, entries), CORE: __version__}
     day = time.strftime("%Y-%m-%d")
+    builds = builds_of(used, entries)
     return Verdict(subject.identities, this_machine(), builds, day, tuple(trials))
 
 
@@ -157,11 +140,7 @@ class _Search:
         able = [each for each in backend_ids if each in answers]
         trials = [Trial(order) for order in orders_of(able, answers)]
         done = [*Contest(self._request, deadline, self._tell).run(trials), *faults]
-        done = self._cut(self._threads(done, deadline), able, deadline)
-        chosen, *others = self._checked(done, deadline)
-        sound = [each for each in (chosen, *others) if each.microseconds and not each.fault]
-        among = [one for one in able if any(one in each.layers for each in sound)]
-        return [replace(chosen, parts=self._parts(chosen, among)), *others]
+        return self._checked(self._threads(done, deadline), deadline)
 
     def _answers(
         self, backend_ids: Sequence[str], deadline: float
@@ -201,24 +180,6 @@ class _Search:
         known = [each for each in again if each.microseconds is not None and not each.fault]
         return [*known, *trials[1:]] if known else trials
 
-    def _cut(self, trials: list[Trial], able: Sequence[str], deadline: float) -> list[Trial]:
-        """Measure the most promising plan with cuts, too."""
-        usable = [each for each in trials if _is_usable(each)]
-        leading = leading_backends(usable)
-        left = deadline - time.monotonic()
-        if len(leading) < 2 or left <= 0 or (usable[0].microseconds or 0) < LEAST_MICROSECONDS:
-            return trials
-        self._tell("cuts of the network")
-        order = tuple(dict.fromkeys((*usable[0].backends, *able)))
-        request = self._request_of(replace(usable[0], backends=order))
-        rows = self._said({**request, "leading": leading}, "measure_cuts", CUTS_SHARE * left)
-        found = cut_trial(usable[0], rows)
-        if found is None or time.monotonic() >= deadline:
-            return trials
-        again = Contest(self._request, deadline, self._tell).run([usable[0], found])
-        known = [each for each in again if _is_usable(each)]
-        return [*known, *(each for each in trials if each is not usable[0])] if known else trials
-
     def _checked(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
         """Put the fastest right trial first; note what is wrong."""
         wrong: list[Trial] = []
@@ -231,11 +192,7 @@ class _Search:
             deadline += time.monotonic() - began  # it comes on top
             if not fault:
                 return [trial, *wrong, *waiting[1:]]
-            same = [
-                each
-                for each in waiting
-                if (each.backends, each.layer_backends) == (trial.backends, trial.layer_backends)
-            ]
+            same = [each for each in waiting if each.backends == trial.backends]
             wrong += [replace(each, fault=fault or each.fault) for each in same]
             rest = [each for each in waiting if each not in same]
             waiting = self._measured_again(rest, deadline)
@@ -256,21 +213,6 @@ class _Search:
         known = [each for each in found.values() if _is_usable(each)]
         late = [each for each in usable if not _is_usable(found[each.title])]
         return [*known, *late, *(each for each in trials if each not in usable)]
-
-    def _parts(self, chosen: Trial, among: Sequence[str]) -> tuple[MeasuredPart, ...]:
-        """Measure each part of a choice on every backend."""
-        if len(chosen.layers) < 2:
-            return ()
-        self._tell(f"the parts of {chosen.title}")
-        request = {**self._request_of(chosen), "among": list(among)}
-        return tuple(parts_from(self._said(request, "measure_parts", PARTS_SECONDS)))
-
-    def _said(self, request: dict[str, Any], function: str, seconds: float) -> list[dict[str, Any]]:
-        """Return the answers of a child until it ends."""
-        rows: list[dict[str, Any]] = []
-        with contextlib.suppress(NoReplyError):
-            rows.extend(asked(request, function, seconds, _MODULES[function]))
-        return rows
 
     def _request_of(self, trial: Trial) -> dict[str, Any]:
         options = following(self._request["options"], trial, self._given)
@@ -293,13 +235,27 @@ def _is_usable(trial: Trial) -> bool:
     return trial.microseconds is not None and not trial.fault
 
 
-def measure(request: dict[str, Any]) -> None:
-    """Print the verdict of a measurement as JSON.
+def orders_of(
+    backend_ids: Sequence[str], answers: Mapping[str, Sequence[bool]]
+) -> list[tuple[str, ...]]:
+    """Return the orders that place the layers differently.
+
+    A backend that an order gives no layer is left out of it. Of orders with the same backend for
+    each layer, the first is kept. Short orders come first, then those of preferred backends.
 
     Args:
-        request: The arguments of :func:`tune`, as JSON can hold them.
+        backend_ids: In the order of preference.
+        answers: For each of them whether it runs each layer; nothing if that is not known, then
+            each backend is tried before all others.
     """
-    options = OptimizerOptions(**request.pop("options"))
-    creation = CreationOptions(**request.pop("creation_options"))
-    verdict = tune(**request, options=options, creation_options=creation)
-    print(json.dumps(verdict.as_dict()))
+    if not all(answers[each] for each in backend_ids):
+        return [(each, *(other for other in backend_ids if other != each)) for each in backend_ids]
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    alone = [(each,) for each in backend_ids]
+    for order in (*alone, *permutations(backend_ids[:MOST_PERMUTED])):
+        runs = list(zip(*(answers[each] for each in order), strict=True))
+        if all(map(any, runs)):
+            placed = tuple(order[list(row).index(True)] for row in runs)
+            used = tuple(each for each in order if each in placed)
+            found.setdefault(placed, used or order)
+    return sorted(found.values(), key=len)

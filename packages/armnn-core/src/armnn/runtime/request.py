@@ -259,9 +259,7 @@ def with_backends(
     request: OptimizationRequest,
     model: str | Network,
     registry: BackendRegistry,
-    creation_options: CreationOptions,
     profiler: ProfilingSink | None,
-    parser_options: ParserOptions | None = None,
 ) -> OptimizationRequest:
     """Return a request with backends in place of "auto".
 
@@ -269,9 +267,7 @@ def with_backends(
         request: How a caller wants the model prepared.
         model: Its file, or the network.
         registry: The backends of the runtime.
-        creation_options: Those of the runtime.
         profiler: Where the phase is recorded, if anywhere.
-        parser_options: Those of the file.
 
     Raises:
         PlacementError: See :func:`armnn.verdicts.auto.choose`.
@@ -286,7 +282,7 @@ def with_backends(
 
     with phase(profiler, "choose backends"):
         file = Path(model) if isinstance(model, str) else model
-        found = choose(file, request.options, registry, creation_options, parser_options)
+        found = choose(file, request.options, registry)
     return replace(request, backends=found.backends, options=found.options, choice=found.text)
 
 

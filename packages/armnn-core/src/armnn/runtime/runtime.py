@@ -174,7 +174,7 @@ class Runtime(NetworkOwner):
             backends, options, keywords, backend_options, None, self.compile_network
         )
         profiler = profiler_of(profiler, request.options)
-        request = with_backends(request, network, self.registry, self.options, profiler)
+        request = with_backends(request, network, self.registry, profiler)
         with self._gate:
             return write_artefact(network.clone(), path, request, self._backends, profiler)
 
@@ -329,7 +329,7 @@ class Runtime(NetworkOwner):
     ) -> OptimizedNetwork:
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
-        request = with_backends(request, network, self.registry, self.options, profiler)
+        request = with_backends(request, network, self.registry, profiler)
         cache = cache_folder(request, profiler)
         with self._gate:
             options = request.options
@@ -351,9 +351,7 @@ class Runtime(NetworkOwner):
         self, file: str, origin: LoadRequest, profiler: ProfilingSink | None
     ) -> LoadedNetwork:
         optimized: OptimizedNetwork | StoredNetwork
-        request = with_backends(
-            origin.request, file, self.registry, self.options, profiler, origin.parser_options
-        )
+        request = with_backends(origin.request, file, self.registry, profiler)
         origin = replace(origin, request=request)
         cache = cache_folder(request, profiler)
         if splitext(file)[1] == PREPARED:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 from armnn.backends.crashes import is_ours_alone
 from armnn.errors import PlacementError
@@ -16,32 +15,20 @@ from armnn.graph import Network
 from armnn.verdicts.files import (
     SUFFIX,
     Verdict,
-    found_verdict,
-    read_verdicts,
-    user_verdicts,
-    verdict_of,
-    write_verdict,
-)
-from armnn.verdicts.identity import (
     builds_of,
+    found_verdict,
     identity_of_file,
     identity_of_network,
+    read_verdicts,
     this_machine,
+    user_verdicts,
 )
-from armnn.verdicts.transfer import merged, transferable, transferable_optimizer
-from armnn_backend_api.processes import Bounds, PythonCall, run
 
 if TYPE_CHECKING:
-    from armnn.backends import CreationOptions
     from armnn.backends.registry import BackendRegistry
     from armnn.optimizer import OptimizerOptions
-    from armnn.parsing import ParserOptions
 
 _log = logging.getLogger(__name__)
-
-_MEASURE: Final = "armnn.placement.tuning:measure"
-MOST_SECONDS: Final = 3600.0
-"""How long a measurement may take beyond its budget: the checks compute every layer twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +50,6 @@ def choose(
     model: Path | Network,
     options: OptimizerOptions,
     registry: BackendRegistry,
-    creation_options: CreationOptions,
-    parser_options: ParserOptions | None = None,
 ) -> Choice:
     """Return the backends of a verdict, else the usual ones.
 
@@ -72,17 +57,12 @@ def choose(
         model: The model's file, or a network without one.
         options: The caller's.
         registry: The backends of the runtime.
-        creation_options: Those of the runtime, for a measurement.
-        parser_options: Those of the model, for a measurement.
 
     Raises:
-        PlacementError: The file of verdicts that the options name cannot be used, or the
-            measurement that they ask for found nothing.
+        PlacementError: The file of verdicts that the options name cannot be used.
     """
-    plain = replace(options, verdicts="", auto_budget=0.0)
+    plain = replace(options, verdicts="")
     verdict, reason = _verdict(model, options.verdicts, registry)
-    if verdict is None and options.auto_budget:
-        verdict = _measured(options, model, creation_options, parser_options)
     if verdict is None:
         text = f"not measured: {reason}; armnn tune measures, until then the usual order holds"
         _log.warning("backends='auto' for %s: %s", _title(model), text)
@@ -91,11 +71,7 @@ def choose(
         return Choice(None, replace(plain, model_options=usual), text)
     chosen = verdict.chosen
     given = merged(options.model_options, chosen.options, chosen.backends)
-    placed = dict(options.layer_backends)
-    if isinstance(model, Path) or {*chosen.layer_backends} <= {each.name for each in model.layers}:
-        placed = {**chosen.layer_backends, **placed}
-    followed = replace(plain, model_options=given, layer_backends=placed)
-    return Choice(chosen.backends, followed, str(verdict))
+    return Choice(chosen.backends, replace(plain, model_options=given), str(verdict))
 
 
 def _verdict(
@@ -137,44 +113,15 @@ def _files(model: Path | Network, file: str) -> list[Path]:
     return found
 
 
-def _measured(
-    options: OptimizerOptions,
-    model: Path | Network,
-    creation_options: CreationOptions,
-    parser_options: ParserOptions | None,
-) -> Verdict:
-    """Measure in a child process; keep the verdict if possible."""
-    with tempfile.TemporaryDirectory(prefix="armnn-auto-") as folder:
-        path, identity = model, ""
-        if isinstance(model, Network):
-            from armnn.storage.armnn_files import save  # late: few models are networks
-
-            path, identity = Path(folder, "model.armnn"), identity_of_network(model)
-            save(model, path, beyond_arm_nn=True)
-        request = {
-            "model": str(path),
-            "budget": options.auto_budget,
-            "options": transferable_optimizer(options),
-            "creation_options": transferable(creation_options),
-            "parser_options": dict(parser_options or {}),
-        }
-        bounds = Bounds(seconds=options.auto_budget + MOST_SECONDS)
-        ending = run(PythonCall(_MEASURE, [request]), bounds)
-    if not ending.is_success:
-        words = ending.errors.decode(errors="replace").strip().splitlines()[-1:]
-        detail = "".join(each if each.isprintable() else "?" for each in "".join(words))[:2000]
-        raise PlacementError(f"the measurement for {_title(model)} ended with {ending}: {detail}")
-    verdict = verdict_of(ending.output)
-    if identity:
-        verdict = replace(verdict, models=(identity,))
-    kept = Path(options.verdicts) if options.verdicts else user_verdicts()
-    if kept is not None:
-        try:
-            write_verdict(kept, verdict)
-        except PlacementError as error:
-            _log.warning("The verdict is not kept: %s", error)
-    return verdict
-
-
 def _title(model: Path | Network) -> str:
     return repr(model.name if isinstance(model, Network) else str(model))
+
+
+def merged(
+    given: Mapping[str, Mapping[str, Any]],
+    chosen: Mapping[str, Mapping[str, Any]],
+    backends: Sequence[str],
+) -> dict[str, dict[str, Any]]:
+    """Return a choice's options under the caller's, for its backends."""
+    found = {each: {**chosen.get(each, {}), **given.get(each, {})} for each in backends}
+    return {backend: options for backend, options in found.items() if options}

@@ -8,31 +8,34 @@ among backends that may be used anyway.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.__about__ import __version__
-from armnn._files import write_whole
+from armnn._files import file_sha256, write_whole
+from armnn._processor import described_processor, processor_revision
 from armnn.backends.crashes import crash_file
 from armnn.errors import PlacementError
-from armnn.verdicts.parts import MeasuredPart, PartCost
 
 if TYPE_CHECKING:
-    from armnn.backends import OptionValue
+    from armnn.backends import BackendEntry, OptionValue
+    from armnn.graph import Network, Value
 
 FORMAT: Final = 1
-CORE: Final = "armnn-core"
-"""Under which the version of the core is among the builds: it gives layers their names."""
 SUFFIX: Final = ".verdicts.json"
 """What the name of a file of verdicts adds to that of the model beside it."""
+_END: Final = 1 << 18
+"""Bytes of each end of a model's file that its identity covers."""
 _LARGEST_FILE: Final = 1 << 22
+_SINGLE_LAYERS: Final = (
+    "it gives single layers to other backends, which is measured no more: run armnn tune again"
+)
+"""The fault of choices that development versions between 1.2 and 1.3 wrote."""
 _MOST: Final = 500
 """Verdicts that the user's file keeps: the youngest."""
-_MOST_SHOWN: Final = 8
-"""Parts of a choice that its text names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,6 @@ class Trial:
         border_microseconds: The part of a run that copies between backends take.
         layers: How many layers each backend runs.
         fault: Why it cannot be chosen; "" if it can.
-        parts: What its parts take on each backend; known of a chosen trial with several backends.
-        layer_backends: The backend that a layer is given to before the order of preference holds,
-            by the layer's name.
     """
 
     backends: tuple[str, ...]
@@ -59,23 +59,16 @@ class Trial:
     border_microseconds: float = 0.0
     layers: Mapping[str, int] = field(default_factory=dict)
     fault: str = ""
-    parts: tuple[MeasuredPart, ...] = ()
-    layer_backends: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """The backends with options and moved layers, as text."""
+        """The backends with options, as text."""
         given = [
             f"{backend}.{name}={value}"
             for backend, options in self.options.items()
             for name, value in options.items()
         ]
-        moved = Counter(self.layer_backends.values())
-        cuts = [
-            f"({count} layer{'s' * (count != 1)} cut out for {backend})"
-            for backend, count in moved.items()
-        ]
-        return " ".join([",".join(self.backends), *given, *cuts])
+        return " ".join([",".join(self.backends), *given])
 
     def __str__(self) -> str:
         if self.microseconds is None:
@@ -112,8 +105,7 @@ class Verdict:
     def __str__(self) -> str:
         others = "; ".join(str(each) for each in self.trials[1:])
         chosen = f"chosen by measurement on {self.day}: {self.chosen}"
-        text = f"{chosen} (others: {others})" if others else chosen
-        return "; ".join([text, *(f"part {each}" for each in self.chosen.parts[:_MOST_SHOWN])])
+        return f"{chosen} (others: {others})" if others else chosen
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -121,8 +113,8 @@ class Verdict:
 
     def change_since(self, builds: Mapping[str, str]) -> str:
         """Return why it holds no more for these builds, or ""."""
-        if self.chosen.layer_backends and self.builds.get(CORE) != __version__:
-            return f"it names layers as core {self.builds.get(CORE)} did, this is {__version__}"
+        if self.chosen.fault:
+            return self.chosen.fault
         for backend in self.chosen.backends:
             if backend not in builds:
                 return f"it chooses {backend}, which is not there"
@@ -161,18 +153,6 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
         ) from error
 
 
-def verdict_of(content: bytes) -> Verdict:
-    """Return the verdict that JSON holds.
-
-    Raises:
-        PlacementError: It is none.
-    """
-    try:
-        return _verdict(json.loads(content))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise PlacementError(f"a measurement gave no verdict: {error}") from error
-
-
 def write_verdict(path: Path, verdict: Verdict) -> None:
     """Put a verdict into a file; others in it stay.
 
@@ -183,7 +163,8 @@ def write_verdict(path: Path, verdict: Verdict) -> None:
     others = [
         each
         for each in known
-        if each.machine != verdict.machine or not set(each.models) & set(verdict.models)
+        if not each.chosen.fault
+        and (each.machine != verdict.machine or not set(each.models) & set(verdict.models))
     ]
     rows = [each.as_dict() for each in (*others, verdict)][-_MOST:]
     text = json.dumps({"format": FORMAT, "verdicts": rows}, indent=1, sort_keys=True)
@@ -205,7 +186,7 @@ def user_verdicts() -> Path | None:
 
 def _verdict(row: Mapping[str, Any]) -> Verdict:
     trials = tuple(_trial(each) for each in row["trials"])
-    if not trials or trials[0].fault or not trials[0].backends:
+    if not trials or row["trials"][0]["fault"] or not trials[0].backends:
         raise ValueError("a verdict chooses nothing")
     builds = {_text(name): _text(build) for name, build in row["builds"].items()}
     models = tuple(map(_text, row["models"]))
@@ -224,23 +205,8 @@ def _trial(row: Mapping[str, Any]) -> Trial:
         _real(row["load_seconds"]),
         _real(row["border_microseconds"]) or 0.0,
         {_text(backend): int(count) for backend, count in row["layers"].items()},
-        _text(row["fault"]),
-        tuple(map(_part, row.get("parts", ()))),  # files of armnn-core 1.2.0 have neither
-        {_text(k): _text(v) for k, v in row.get("layer_backends", {}).items()},
+        _SINGLE_LAYERS if row.get("layer_backends") else _text(row["fault"]),
     )
-
-
-def _part(row: Mapping[str, Any]) -> MeasuredPart:
-    costs = (
-        PartCost(
-            _text(each["backend"]),
-            _real(each["microseconds"]) or 0.0,
-            _real(each["border_microseconds"]) or 0.0,
-            _text(each["fault"]),
-        )
-        for each in row["costs"]
-    )
-    return MeasuredPart(_text(row["name"]), int(row["layers"]), tuple(costs))
 
 
 def _text(value: object) -> str:
@@ -270,3 +236,63 @@ def found_verdict(
     wanted = set(identities)
     matching = (each for each in verdicts if each.machine == machine and wanted & {*each.models})
     return next(matching, None)
+
+
+def identity_of_file(path: Path) -> str:
+    """Return the digest of a model's file.
+
+    It is the size and the sha256 of the first and last 256 KiB, which take a millisecond for any
+    size: a verdict is advice about time, and another model with both would still compute right.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = sha256(file.read(_END))
+        if size > _END:
+            file.seek(max(size - _END, _END))
+            digest.update(file.read(_END))
+    return f"file {size} {digest.hexdigest()}"
+
+
+def identity_of_network(network: Network) -> str:
+    """Return the digest of a network without its weights."""
+    numbers: dict[Value, str] = {}
+    digest = sha256()
+    for layer in network.topological_order():
+        read = [value and numbers[value] for value in layer.inputs]
+        made = [(value.info, value.constant is not None) for value in layer.outputs]
+        digest.update(f"{layer.type} {layer.descriptor!r} {read} {made}\n".encode())
+        for value in layer.outputs:
+            numbers[value] = f"{len(numbers)}"
+    return f"network {digest.hexdigest()}"
+
+
+def this_machine() -> str:
+    """Return the processor, its revision and the CPUs in use."""
+    revision = processor_revision()
+    return f"{described_processor()}, {revision}" if revision else described_processor()
+
+
+def builds_of(backend_ids: Iterable[str], entries: Iterable[BackendEntry]) -> dict[str, str]:
+    """Return the build of each backend that was found.
+
+    It is the distribution with its version; of a shared library the name and sha256 of the file.
+    """
+    wanted = set(backend_ids)
+    found: dict[str, str] = {}
+    for entry in entries:
+        if entry.id in wanted and entry.id not in found:
+            found[entry.id] = _build_of(entry)
+    return found
+
+
+def _build_of(entry: BackendEntry) -> str:
+    if entry.is_static:
+        return entry.owner
+    path = Path(entry.origin)
+    try:
+        return f"{path.name} {file_sha256(path)}"
+    except OSError:
+        return path.name

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A model and its inputs in files for child processes."""
+"""What child processes get of a model: its files, and options as JSON can hold them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,14 +14,20 @@ import numpy as np
 from armnn.debugging.samples import checked_samples
 from armnn.graph import Network
 from armnn.parsing import parse
-from armnn.verdicts.identity import identity_of_file, identity_of_network
+from armnn.verdicts.auto import merged
+from armnn.verdicts.files import identity_of_file, identity_of_network
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from numpy.typing import NDArray
 
+    from armnn.backends import CreationOptions
+    from armnn.optimizer import OptimizerOptions
+    from armnn.verdicts import Trial
+
 _CHECK_REPEATS: Final = 3
+_IN_PROCESS_ONLY: Final = ("custom_allocators", "memory_strategies", "backends")
 
 
 class Subject:
@@ -61,3 +68,30 @@ class Subject:
             "repeats": _CHECK_REPEATS,
         }
         return cls(path, identities, request)
+
+
+def transferable(options: CreationOptions) -> dict[str, Any]:
+    """Return the options of a runtime, without functions and objects."""
+    return {
+        each.name: value
+        for each in fields(options)
+        if each.name not in _IN_PROCESS_ONLY and (value := getattr(options, each.name)) is not None
+    }
+
+
+def transferable_optimizer(options: OptimizerOptions) -> dict[str, Any]:
+    """Return the options of a preparation, without what shows tensors."""
+    hidden = replace(options, debug=False, debug_to_file=False, verdicts="")
+    found = {each.name: getattr(hidden, each.name) for each in fields(hidden)}
+    return {**found, "shape_inference_method": hidden.shape_inference_method.arm_name}
+
+
+def following(options: Mapping[str, Any], trial: Trial, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return transferable options with those of a choice.
+
+    Args:
+        options: Those of a preparation.
+        trial: The choice.
+        given: The caller's options of backends, which win.
+    """
+    return {**options, "model_options": merged(given, trial.options, trial.backends)}
