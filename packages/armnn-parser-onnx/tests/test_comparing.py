@@ -17,8 +17,7 @@ from onnx import helper
 import armnn
 from armnn.cli.main import main
 from armnn.debugging import compare_with_tool
-from armnn.debugging.marking import marked_onnx
-from armnn.debugging.runtimes import RUNTIMES, run_elsewhere
+from armnn.debugging.other_runtimes import RUNTIMES, marked_onnx, run_elsewhere
 from armnn.errors import ExecutionError, InvalidArgumentError
 
 OPTIONS = ("--backends", "CpuRef", "--compare-with", "onnxruntime", "--json")

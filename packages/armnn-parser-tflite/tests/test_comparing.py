@@ -12,7 +12,7 @@ import pytest
 
 import armnn
 from armnn.cli.main import main
-from armnn.debugging.runtimes import run_elsewhere
+from armnn.debugging.other_runtimes import run_elsewhere
 from armnn.errors import ExecutionError, InvalidArgumentError
 
 OPTIONS = ("--backends", "CpuRef", "--compare-with", "litert", "--json")

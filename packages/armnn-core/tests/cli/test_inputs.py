@@ -11,7 +11,7 @@ import pytest
 
 from armnn import DataType, TensorInfo
 from armnn.cli.inputs import Feed, InputOptions, make_feeds, split_named, with_shapes
-from armnn.debugging.random_inputs import random_array
+from armnn.debugging.samples import random_array
 from armnn.errors import InvalidArgumentError
 
 ONE = {"x": TensorInfo((2, 3), DataType.FLOAT32)}

@@ -18,10 +18,9 @@ from armnn.debugging import (
     CompareOptions,
     ErrorKind,
     Findings,
-    alone,
     bench,
-    clean_values,
     compare,
+    comparing,
 )
 from armnn.errors import BackendError, InvalidArgumentError, UnknownBackendError
 from fakes import SelectiveBackend
@@ -325,34 +324,22 @@ def test_a_decision_that_rounding_turns_over_is_no_fault_of_a_fusion(right: Back
     assert findings.unexplained
 
 
-@pytest.mark.parametrize("name", [fault.name for fault in FAULTS if fault.is_fused])
-def test_fusions_of_large_networks_are_found_with_few_values_kept(
-    name: str, right: Backend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fault = BY_NAME[name]
-    network = planted_network(fault.network, fault.layer)
-    monkeypatch.setattr(clean_values, "KEPT_BYTES", 0)
-    (wrong,) = found_by(network, right, fault).wrong
-    assert wrong.layers[-1] == f"planted {fault.layer}"
-    assert len(wrong.layers) == 2
-
-
 def test_the_model_is_closed_before_its_layers_are_examined(
     right: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    closed, examined = bench.LoadedPart.close, alone.Examiner.layer
+    closed, examined = bench.LoadedPart.close, comparing.Examiner.layer
 
     def close(part: bench.LoadedPart) -> None:
         order.append("closed")
         closed(part)
 
-    def layer(examiner: alone.Examiner, *arguments: Any, **options: Any) -> Any:
+    def layer(examiner: comparing.Examiner, *arguments: Any, **options: Any) -> Any:
         order.append("examined")
         return examined(examiner, *arguments, **options)
 
     monkeypatch.setattr(bench.LoadedPart, "close", close)
-    monkeypatch.setattr(alone.Examiner, "layer", layer)
+    monkeypatch.setattr(comparing.Examiner, "layer", layer)
     half = changed("half", "Activation", lambda call: [call.right()[0] / 2])
     assert len(found_by(two_steps(), right, half).wrong) == 1
     assert order[:2] == ["closed", "examined"]

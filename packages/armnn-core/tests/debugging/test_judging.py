@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from armnn import DataType, TensorInfo
-from armnn.debugging.judging import Opinions, judge
-from armnn.debugging.verdicts import ErrorKind, Figures
+from armnn.debugging.findings import ErrorKind, Figures
+from armnn.debugging.judging import Opinions, as_bfloat16, judge
 
 FLOOR = 2.0**-23
 TRUTH = np.linspace(-2, 2, 200)
@@ -152,3 +152,8 @@ def test_few_numbers_tell_no_rms_error() -> None:
         truth = np.full(count, 1.0)
         got = (truth + 4.5 * FLOOR).astype(np.float32)
         assert judged(got, truth).kind is kind
+
+
+def test_numbers_too_large_for_bfloat16_are_infinite_without_a_warning() -> None:
+    made = as_bfloat16(np.array([1e300, -1e39, 1 + 2.0**-9, 1 + 2.0**-7]))
+    np.testing.assert_array_equal(made, [np.inf, -np.inf, 1, 1 + 2.0**-7])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armnn import DataType, Network, TensorInfo
-from armnn.debugging.noise import floor_of, terms_of
+from armnn.debugging.judging import floor_of, terms_of
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

@@ -9,9 +9,8 @@ import pytest
 from armnn import CreationOptions, Network, TensorInfo
 from armnn.backends import ModelContext
 from armnn.backends.registry import BackendRegistry
-from armnn.debugging.clean_values import CleanValues, Visit
-from armnn.debugging.reference import Reference
-from armnn.debugging.ties import Ties
+from armnn.debugging.judging import Ties
+from armnn.debugging.reference import CleanValues, Reference, Visit
 from armnn.optimizer import Candidate
 
 
@@ -22,7 +21,7 @@ def reference() -> Reference:
 
 
 def visit_of(network: Network, array: Any, reference: Reference) -> Visit:
-    (visit,) = CleanValues(network, {"x": array}, reference)
+    (visit,) = CleanValues(network, {"x": array}, reference).visits
     return visit
 
 

@@ -24,8 +24,7 @@ from armnn.debugging import (
     compare_with_tool,
     find_wrong_pass,
 )
-from armnn.debugging.runtimes import runtime_of
-from armnn.debugging.tools import first_states
+from armnn.debugging.other_runtimes import first_states, runtime_of
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 

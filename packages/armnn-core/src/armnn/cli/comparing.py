@@ -14,7 +14,7 @@ from armnn.cli.input_sets import texts_of_sets
 from armnn.cli.inputs import split_named
 from armnn.cli.output import print_table, progress
 from armnn.debugging import Comparison, OutputDifference, Tolerance, compare_outputs
-from armnn.debugging.runtimes import RUNTIMES, run_elsewhere
+from armnn.debugging.other_runtimes import RUNTIMES, run_elsewhere
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

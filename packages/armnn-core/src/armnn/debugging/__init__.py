@@ -15,22 +15,27 @@ if TYPE_CHECKING:
         Tolerance,
         compare_outputs,
     )
-    from armnn.debugging.findings import Findings, Unexplained
+    from armnn.debugging.findings import (
+        ErrorKind,
+        FailureSignature,
+        Figures,
+        Findings,
+        LayerVerdict,
+        Unexplained,
+    )
+    from armnn.debugging.other_runtimes import compare_with_tool
     from armnn.debugging.passes import PassVerdict, find_wrong_pass
     from armnn.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
-    from armnn.debugging.tools import compare_with_tool
-    from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
             "comparing": "CompareOptions compare",
             "differences": "Comparison OutputDifference Tolerance compare_outputs",
-            "findings": "Findings Unexplained",
+            "findings": "ErrorKind FailureSignature Figures Findings LayerVerdict Unexplained",
+            "other_runtimes": "compare_with_tool",
             "passes": "PassVerdict find_wrong_pass",
             "reducing": "Failure Progress ReduceOptions Reduction reduce",
-            "tools": "compare_with_tool",
-            "verdicts": "ErrorKind FailureSignature Figures LayerVerdict",
         },
     )
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._process_memory import trim_memory
 from armnn.debugging.reference import is_real
 from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Network
@@ -49,9 +48,6 @@ Place = tuple[str, int]
 Observer = Callable[[Place, "DataType", "NDArray[Any]"], object]
 """Is called with the place of each value that a step has computed, its type and its data."""
 
-Source = Callable[[], "Network"]
-"""Makes the network; the caller may change it."""
-
 
 class Bench:
     """The backends under test, opened once.
@@ -80,23 +76,21 @@ class Bench:
         """
         return self._participants([backend], OptimizerOptions(), network).candidates[0]
 
-    def load(self, source: Source, inputs: Arrays) -> LoadedPart:
+    def load(self, network: Network, inputs: Arrays) -> LoadedPart:
         """Load a network as its user would.
-
-        Its constants are let go while they are compiled.
 
         Raises:
             ArmnnError: It cannot be prepared for these inputs.
         """
-        return self._load(source, inputs, self._backends, self.options)
+        return self._load(network, inputs, self._backends, self.options)
 
-    def layers(self, source: Source, inputs: Arrays) -> Segments:
+    def layers(self, network: Network, inputs: Arrays) -> Segments:
         """Return a network's layers as backends get them.
 
         Raises:
             ArmnnError: It cannot be prepared for these inputs.
         """
-        network = source()
+        network = network.clone()
         participants = self._participants(self._backends, self.options, network)
         shapes = {layer.name: inputs[layer.name].shape for layer in network.inputs}
         values = _deciding_values(network, inputs)
@@ -117,7 +111,7 @@ class Bench:
         options = OptimizerOptions(
             rewrite=False, model_options={} if chosen is None else {backend: chosen}
         )
-        return self._load(network.clone, inputs, (backend,), options)
+        return self._load(network, inputs, (backend,), options)
 
     def close(self) -> None:
         """Close the backends."""
@@ -130,9 +124,9 @@ class Bench:
         return self._in_use.participants(network, request, None, None)
 
     def _load(
-        self, source: Source, inputs: Arrays, backends: Sequence[str], options: OptimizerOptions
+        self, network: Network, inputs: Arrays, backends: Sequence[str], options: OptimizerOptions
     ) -> LoadedPart:
-        network = source()
+        network = network.clone()
         participants = self._participants(backends, options, network)
         self._loads += 1
         events = BackendEvents(self._loads, self._in_use.contexts_of(participants))
@@ -220,11 +214,6 @@ class LoadedPart:
             finally:
                 handle.unmap()
 
-    def free_working_memory(self) -> None:
-        """Free what later runs allocate again."""
-        self._plan.drop_contexts()
-        trim_memory()
-
     def close(self) -> None:
         """Free its memory."""
         closing = Closing("a compared network")
@@ -235,7 +224,6 @@ class LoadedPart:
         if self._weighs > COLLECTED_BYTES:
             # Compiled layers refer to each other: without this their programs would stay.
             gc.collect()
-            trim_memory()
 
 
 def fragment(source: Network, layers: Sequence[Layer]) -> tuple[Network, dict[str, Value]]:

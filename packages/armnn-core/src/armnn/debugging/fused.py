@@ -2,37 +2,189 @@
 """Stage 2 for fusions: layers only wrong together.
 
 Each layer of a part is right alone, and yet the part is wrong: what one layer leaves out or does
-twice when it is compiled with its neighbours is found by halving the part.
+twice when it is compiled with its neighbours is found by halving the part. The truth about a chain
+of layers is computed in float64 from the first layer's operands on, and nothing between is rounded;
+other values show what rounding between quantised layers explains.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.debugging.bench import border_values
-from armnn.debugging.borders import is_near
-from armnn.debugging.chains import Chains, farthest
-from armnn.debugging.judging import FEWEST_FOR_RMS, Opinions, judge
-from armnn.debugging.noise import floor_of
+from armnn.debugging.findings import ErrorKind, Figures, LayerVerdict
+from armnn.debugging.judging import (
+    FEWEST_FOR_RMS,
+    UNITS,
+    Opinions,
+    as_bfloat16,
+    floor_of,
+    is_near,
+    judge,
+)
 from armnn.debugging.reference import is_real, real_values
-from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
+from armnn.layers import LAYERS
+from armnn.quantization import quantization_arrays
+from armnn.types import DataType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from armnn.debugging.alone import Examiner
+    from armnn.debugging.comparing import Examiner
+    from armnn.debugging.reference import CleanValues
     from armnn.graph import Layer, Value
 
     Array = NDArray[Any]
-    Reals = dict[Value, NDArray[Any]]
+    Reals = NDArray[np.float64]
+    RealValues = dict[Value, Reals]
 
 MOST_FUSED_FAULTS = 8
 """Faults of one part that are looked for one after the other."""
+
+ROUNDINGS = 3
+"""Ways to round the values between quantised layers that are tried."""
+
+SPREAD = 1.5
+"""How many times the largest error of those ways another one's may be."""
+
+
+STORED_ERROR = UNITS[DataType.BFLOAT16] / 4
+"""The error of a number that is stored in BFloat16, as a part of it.
+
+Errors are even up to half a unit of the number's power of two, so that their RMS is 0.4 of half a
+unit of the number. The ratios of a judgement have room for the largest, which is twice this.
+"""
+
+
+@dataclass(slots=True)
+class Chains:
+    """Computes the values of chains of one compiled part.
+
+    Attributes:
+        examiner: Has the reference, which computes the truth.
+        clean: The reference's values.
+        backend: The id of the backend that is examined.
+    """
+
+    examiner: Examiner
+    clean: CleanValues
+    backend: str
+    _known: dict[Layer, tuple[int, tuple[RealValues, RealValues]]] = field(default_factory=dict)
+    _rounded: dict[tuple[Layer, ...], list[RealValues]] = field(default_factory=dict)
+
+    def of(self, layers: Sequence[Layer]) -> tuple[RealValues, RealValues]:
+        """Return a chain's truth, and its values with narrowed operands.
+
+        The values of a chain are those of every longer one with the same beginning.
+        """
+        length, known = self._known.get(layers[0], (0, ({}, {})))
+        if length < len(layers):
+            narrow = self._narrow(layers)
+            known = self._chain(layers, ()), self._chain(layers, narrow) if narrow else {}
+            self._known[layers[0]] = len(layers), known
+        return known
+
+    def forget(self, first: Layer) -> None:
+        """Drop the chain with that beginning."""
+        self._known.pop(first, None)
+
+    def rounded(self, layers: Sequence[Layer]) -> list[RealValues]:
+        """Return a chain's values with other roundings between layers.
+
+        A right backend rounds a number to either of the steps beside it where its arithmetic
+        differs from the reference's in the last place, such as at a tie. What the reference's own
+        roundings add up to behind it is one case of many. With fast math it may also store numbers
+        in BFloat16.
+
+        Args:
+            layers: The chain.
+
+        Returns:
+            Nothing where no value between layers is rounded.
+        """
+        key = tuple(layers)
+        if key not in self._rounded:
+            errors = _errors_between(layers, is_fast=self.examiner.is_fast(self.backend))
+            self._rounded[key] = [
+                self._chain(layers, self._narrow(layers), partial(_moved, errors, generator))
+                for generator in (np.random.default_rng(seed) for seed in range(ROUNDINGS))
+                if errors
+            ]
+        return self._rounded[key]
+
+    def _narrow(self, layers: Sequence[Layer]) -> list[Layer]:
+        return [layer for layer in layers if self.examiner.narrows(layer, self.backend)]
+
+    def _chain(
+        self,
+        layers: Sequence[Layer],
+        narrow: Collection[Layer],
+        rounded: Callable[[Value, Reals], Reals] | None = None,
+    ) -> RealValues:
+        """Return a chain's values in float64.
+
+        Args:
+            layers: The layers.
+            narrow: Those whose operands are rounded to BFloat16.
+            rounded: What is done to each value for the layers behind it.
+        """
+        reals: RealValues = {}
+        for layer in layers:
+            operands = [None if value is None else self.clean[value] for value in layer.inputs]
+            narrowed = as_bfloat16 if layer in narrow else None
+            made = self.examiner.reference.exact(layer, operands, reals, narrowed)
+            for value, real in zip(layer.outputs, made, strict=True):
+                if real is not None:
+                    reals[value] = real if rounded is None else rounded(value, real)
+        return reals
+
+
+def _errors_between(layers: Sequence[Layer], *, is_fast: bool) -> dict[Value, tuple[Any, float]]:
+    """Return the errors of rounded values between layers.
+
+    They are absolute and relative ones.
+    """
+    made = [v for each in layers if not LAYERS[each.type].moves_data for v in each.outputs]
+    found: dict[Value, tuple[Any, float]] = {}
+    for value in (v for v in made if any(reader in layers for reader in v.consumers)):
+        if value.info.scales:
+            found[value] = 0.5 * quantization_arrays(value.info)[0].astype(np.float64), 0.0
+        elif is_fast and value.info.data_type is DataType.FLOAT32:
+            found[value] = 0.0, STORED_ERROR
+    return found
+
+
+def _moved(
+    errors: Mapping[Value, tuple[Any, float]],
+    generator: np.random.Generator,
+    value: Value,
+    real: Reals,
+) -> Reals:
+    if value not in errors:
+        return real
+    absolute, relative = errors[value]
+    moved: Reals = real + generator.choice([-1, 1], real.shape) * (absolute + relative * real)
+    return moved
+
+
+def farthest(truth: Mapping[Value, Reals], others: Sequence[Mapping[Value, Reals]]) -> RealValues:
+    """Return the truth moved by what others allow.
+
+    Args:
+        truth: The truth.
+        others: Other right values of some of its tensors.
+    """
+    found: RealValues = {}
+    for value in {value for other in others for value in other}:
+        distances = [np.abs(other[value] - truth[value]) for other in others if value in other]
+        found[value] = truth[value] + SPREAD * np.maximum.reduce(distances)
+    return found
 
 
 @dataclass(slots=True)
@@ -42,32 +194,19 @@ class FusedSearch:
     Attributes:
         examiner: Runs and judges groups of layers.
         layers: Those of the part, in topological order.
-        clean: The reference's value of each value that the layers read or make.
+        clean: The reference's values.
         backend: The id of the backend.
     """
 
     examiner: Examiner
     layers: Sequence[Layer]
-    clean: Mapping[Value, Array]
+    clean: CleanValues
     backend: str
     _chains: Chains = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin without chains."""
         self._chains = Chains(self.examiner, self.clean, self.backend)
-
-    def differs(self) -> bool:
-        """Return whether the part is wrong at its borders.
-
-        Only the values there are kept in memory.
-        """
-        for layers in _between_decisions(self.layers):
-            self._chains.compute(layers, border_values(layers))
-            verdict = self._verdict(layers, layers)
-            self._chains.forget(layers[0])
-            if verdict.is_wrong:
-                return True
-        return False
 
     def run(self) -> list[LayerVerdict]:
         """Return the groups that are wrong, in graph order."""
@@ -170,21 +309,21 @@ class FusedSearch:
 
             figures = worst(narrow)
             if figures.kind in (ErrorKind.VALUES, ErrorKind.SATURATION):
-                rounded = self._chains.rounded(layers, known.values())
+                rounded = self._chains.rounded(layers)
                 figures = worst(farthest(truth, [narrow, *rounded])) if rounded else figures
             return figures
 
         examiner = replace(self.examiner, repeats=runs)
         return examiner.group(layers, self.clean, self.backend, judged, runs)
 
-    def _noise(self, layers: Sequence[Layer], truth: Reals, narrow: Reals) -> float:
+    def _noise(self, layers: Sequence[Layer], truth: RealValues, narrow: RealValues) -> float:
         """Return the largest RMS error that rounding explains.
 
         It is a part of the value's size. The last few numbers of a chain are too few to tell it.
         """
         found = 0.0
         known = (each for layer in layers for each in layer.outputs if each in truth)
-        for value in (each for each in known if each in self.clean):
+        for value in known:
             exact = truth[value]
             size = _rms(exact)
             real = real_values(self.clean[value], value.info)
@@ -212,24 +351,3 @@ def _between_decisions(layers: Sequence[Layer]) -> list[Sequence[Layer]]:
 
 def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
-
-
-def at_borders(layers: Sequence[Layer]) -> dict[Value, None]:
-    """Return the values that runs of layers exchange."""
-    found: dict[Value, None] = {}
-    for run in _between_decisions(layers):
-        made = {value for layer in run for value in layer.outputs}
-        read = (value for layer in run for value in layer.inputs if value not in made)
-        found |= {v: None for v in (*read, *border_values(run)) if v and v.constant is None}
-        found |= {v: None for v in made if not is_real(v.info)}
-    return found
-
-
-def read_or_made(layers: Sequence[Layer]) -> dict[Value, None]:
-    """Return the values of some layers, constants left out."""
-    return {
-        value: None
-        for layer in layers
-        for value in (*layer.inputs, *layer.outputs)
-        if value is not None and value.constant is None
-    }

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.bench import Bench
-from armnn.debugging.clean_values import CleanValues
-from armnn.debugging.judging import Opinions, judge
-from armnn.debugging.noise import floor_of
-from armnn.debugging.reference import Reference
+from armnn.debugging.findings import ErrorKind, Figures
+from armnn.debugging.judging import Opinions, floor_of, judge
+from armnn.debugging.reference import CleanValues, Reference
 from armnn.debugging.samples import checked_samples
-from armnn.debugging.verdicts import ErrorKind, Figures
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
@@ -154,7 +152,7 @@ class _Search:
     def _outputs(self, control: _Counter) -> Arrays:
         """Return the outputs with the counter's changes."""
         with _controlled(control):
-            loaded = self.bench.load(self.network.clone, self.inputs)
+            loaded = self.bench.load(self.network, self.inputs)
         try:
             return loaded.run(self.inputs)
         finally:
@@ -164,7 +162,7 @@ class _Search:
         """Return a judge that knows the unchanged network's outputs."""
         built = Bench([self.reference], OptimizerOptions(rewrite=False), CreationOptions())
         try:
-            cut = built.layers(self.network.clone, self.inputs)
+            cut = built.layers(self.network, self.inputs)
         finally:
             built.close()
         if cut.rest is not None:
@@ -176,7 +174,7 @@ class _Search:
         reals: dict[Value, NDArray[Any]] = {}
         clean = CleanValues(cut.head, self.inputs, reference)
         floor = 0.0
-        for visit in clean:
+        for visit in clean.visits:
             made = reference.exact(visit.layer, visit.operands, reals)
             pairs = zip(visit.layer.outputs, made, strict=True)
             reals.update({value: real for value, real in pairs if real is not None})

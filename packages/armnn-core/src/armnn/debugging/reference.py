@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The reference backend's opinions about single layers.
+"""The reference backend's opinions about layers.
 
 It computes a layer in its own type, and once more with every real tensor in Float64: that output is
-not rounded and is the truth.
+not rounded and is the truth. Every layer of a network is computed of the reference's own values, so
+that no error of another backend reaches them: they are clean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn._process_memory import trim_memory
 from armnn.backends import ArrayHandle
 from armnn.backends.memory import ComputedHandle
-from armnn.debugging import file_backed
-from armnn.debugging.pieces import pieces_of
 from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn.graph import Network
 from armnn.quantization import quantization_arrays
@@ -27,18 +26,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import TensorHandle
-    from armnn.debugging.pieces import Piece
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate
 
     Stored = NDArray[Any]
     Reals = NDArray[np.float64]
 
-_WORTH_TRIMMING: Final = 1 << 20
-"""Bytes of outputs from which on what was freed goes back to the system at once."""
-
 _CONVERSIONS = ("Quantize", "Dequantize")
 """Layer types whose outputs are the input's real values."""
+
+NOT_COMPUTED = ("Input", "Output", "Constant")
+"""Layer types that no backend computes."""
 
 
 class Reference:
@@ -49,17 +47,16 @@ class Reference:
         executions: How many layers it has computed.
     """
 
-    def __init__(self, candidate: Candidate, *, remembers: bool = False) -> None:
+    def __init__(self, candidate: Candidate) -> None:
         """Begin without results.
 
         Args:
             candidate: The backend with its context for the network.
-            remembers: Whether true outputs of clean inputs are kept: the network is small.
         """
         self.id = candidate.id
         self.executions = 0
         self._candidate = candidate
-        self._known: dict[Layer, list[Reals | None]] | None = {} if remembers else None
+        self._known: dict[Layer, list[Reals | None]] = {}
 
     def own(self, layer: Layer, operands: Sequence[Stored | None]) -> list[Stored]:
         """Return the outputs of a layer in its own types.
@@ -73,9 +70,7 @@ class Reference:
                 f"the reference {self.id!r} cannot judge layer {layer.name!r} ({layer.type}): "
                 f"{answer.reason}"
             )
-        made = self._computed(layer, operands)
-        _trim_after(made)
-        return made
+        return self._computed(layer, operands)
 
     def exact(
         self,
@@ -91,12 +86,12 @@ class Reference:
 
         Args:
             layer: The layer.
-            operands: Its inputs as stored.
+            operands: Its inputs as stored: the same ones each time that no others take their place.
             reals: Real values that take the place of an input's.
             narrowed: What is done to each operand but the bias before.
         """
         is_clean = narrowed is None and not any(value in (reals or {}) for value in layer.inputs)
-        if self._known is None or not is_clean:
+        if not is_clean:
             return self._exact(layer, operands, reals or {}, narrowed)
         if layer not in self._known:
             self._known[layer] = self._exact(layer, operands, {}, None)
@@ -109,46 +104,6 @@ class Reference:
         reals: Mapping[Value, Reals],
         narrowed: Callable[[Reals], Reals] | None,
     ) -> list[Reals | None]:
-        if narrowed is None:
-            known = [
-                operand if value is None else reals.get(value, operand)
-                for value, operand in zip(layer.inputs, operands, strict=True)
-            ]
-            pieces = pieces_of(layer, known)
-            if len(pieces) > 1:
-                made = [self._exact_in_pieces(layer, pieces, reals)]
-            else:
-                made = self._exact_at_once(layer, operands, reals, None)
-        else:
-            made = self._exact_at_once(layer, operands, reals, narrowed)
-        _trim_after(made)
-        file_backed.leave_memory([*made, *(reals.get(each) for each in layer.inputs if each)])
-        return made
-
-    def _exact_in_pieces(
-        self, layer: Layer, pieces: Sequence[Piece], reals: Mapping[Value, Reals]
-    ) -> Reals | None:
-        truth = file_backed.empty(layer.output_infos[0].static_shape, np.dtype(np.float64))
-        for piece in pieces:
-            known = {
-                value: operand
-                for value, operand in zip(layer.inputs, piece.operands, strict=True)
-                if value in reals and value is not None and operand is not None
-            }
-            (made,) = self._exact_at_once(layer, piece.operands, known, None, piece)
-            if made is None:
-                return None
-            truth[piece.place] = made
-        return truth
-
-    def _exact_at_once(
-        self,
-        layer: Layer,
-        operands: Sequence[Stored | None],
-        reals: Mapping[Value, Reals],
-        narrowed: Callable[[Reals], Reals] | None,
-        piece: Piece | None = None,
-    ) -> list[Reals | None]:
         nothing: list[Reals | None] = [None] * len(layer.outputs)
         if not any(is_real(info) for info in layer.output_infos):
             return nothing
@@ -160,7 +115,7 @@ class Reference:
             ]
             if layer.type in _CONVERSIONS:
                 return [values[0]]
-            twin = _retyped(layer, values, network, piece)
+            twin = _retyped(layer, values, network)
             if not self._candidate.supports(twin):
                 return nothing
             made = self._computed(twin, values)
@@ -236,7 +191,6 @@ def _retyped(
     layer: Layer,
     values: Sequence[Stored | None],
     network: Network,
-    piece: Piece | None,
 ) -> Layer:
     """Add a layer on Float64 constants to a network.
 
@@ -244,7 +198,6 @@ def _retyped(
         layer: The layer.
         values: Its operands.
         network: Gets the twin.
-        piece: That of the layer which is computed, if not all of it.
     """
     operands: list[Value | None] = []
     for value, array in zip(layer.inputs, values, strict=True):
@@ -255,13 +208,10 @@ def _retyped(
         info = info_of(array) if is_changed else value.info.with_shape(array.shape)
         operands.append(network.add_constant(array, info))
     infos = [
-        TensorInfo(info.shape if piece is None else piece.shape, DataType.FLOAT64)
-        if is_real(info)
-        else info
+        TensorInfo(info.shape, DataType.FLOAT64) if is_real(info) else info
         for info in layer.output_infos
     ]
-    descriptor = layer.descriptor if piece is None else piece.descriptor
-    return network.add(layer.type, operands, descriptor, name=layer.name, outputs=infos)
+    return network.add(layer.type, operands, layer.descriptor, name=layer.name, outputs=infos)
 
 
 def _bias_steps(layer: Layer, name: str) -> NDArray[np.float64]:
@@ -280,13 +230,55 @@ def _bias_steps(layer: Layer, name: str) -> NDArray[np.float64]:
     return steps
 
 
-def _trim_after(made: Sequence[Stored | None]) -> None:
-    """Return what computing large outputs freed to the system."""
-    if sum(each.nbytes for each in made if each is not None) >= _WORTH_TRIMMING:
-        trim_memory()
-
-
 def _handle(info: TensorInfo) -> TensorHandle:
     if not info.is_static:
         return ComputedHandle(info)
-    return ArrayHandle(info, file_backed.empty(info.static_shape, info.data_type.numpy_dtype))
+    return ArrayHandle(info, np.empty(info.static_shape, info.data_type.numpy_dtype))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visit:
+    """A layer with its clean inputs and outputs, as stored.
+
+    Attributes:
+        layer: The layer.
+        operands: One array per input, None where it is absent.
+        outputs: One array per output.
+    """
+
+    layer: Layer
+    operands: Sequence[Stored | None]
+    outputs: Sequence[Stored]
+
+
+class CleanValues:
+    """A network's values by the reference, computed at once.
+
+    Attributes:
+        outputs: Those of the network, by name.
+        visits: The layers that are computed, in topological order.
+    """
+
+    def __init__(
+        self, network: Network, inputs: Mapping[str, Stored], reference: Reference
+    ) -> None:
+        """Compute a network whose shapes are known.
+
+        Raises:
+            BackendError: The reference does not compute a layer, or fails.
+        """
+        self.outputs: dict[str, Stored] = {}
+        self.visits: list[Visit] = []
+        self._values = {layer.output: inputs[layer.name] for layer in network.inputs}
+        for layer in network.topological_order():
+            operands = [None if value is None else self[value] for value in layer.inputs]
+            if layer.type == "Output" and operands[0] is not None:
+                self.outputs[layer.name] = operands[0]
+            elif layer.type not in NOT_COMPUTED:
+                visit = Visit(layer, operands, reference.own(layer, operands))
+                self._values.update(zip(layer.outputs, visit.outputs, strict=True))
+                self.visits.append(visit)
+
+    def __getitem__(self, value: Value) -> Stored:
+        """Return a value's data."""
+        return self._values[value] if value.constant is None else value.constant

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn._arguments import items, mapping, refused
-from armnn.debugging.random_inputs import random_array
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.calls.inputs import ExpectedInputs
 from armnn.tensor import format_shape
@@ -57,3 +57,25 @@ def _checked(name: str, infos: Mapping[str, TensorInfo], given: Arrays) -> dict[
     mapping(given, "the inputs of a sample")
     arrays = expected.checked(given)
     return {each: np.asarray(array) for each, array in zip(infos, arrays, strict=True)}
+
+
+def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
+    """Return random values determined by name, shape and seed.
+
+    Real numbers are drawn from the standard normal distribution and quantised values from all
+    that can be stored. Plain integers are 0 or 1, which is also an index or a mask to most
+    networks.
+
+    Args:
+        name: Of the input, so that two inputs of the same shape differ.
+        info: The input, with a known shape.
+        seed: At least 0.
+    """
+    generator = np.random.default_rng((seed, zlib.crc32(name.encode())))
+    dtype, shape = info.data_type.numpy_dtype, info.static_shape
+    if info.data_type.is_float:
+        return generator.standard_normal(shape, np.float32).astype(dtype)
+    if info.is_quantized:
+        limits = np.iinfo(dtype)
+        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return generator.integers(0, 2, shape).astype(dtype)

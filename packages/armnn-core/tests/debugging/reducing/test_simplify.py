@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn import DataType, Network, TensorInfo
-from armnn.debugging.reducing.candidate import Candidate
-from armnn.debugging.reducing.simplify import simplified
+from armnn.debugging.reducing.candidate import Candidate, simplified
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

@@ -1,23 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""Networks with inputs that may show a failure."""
+"""Networks with inputs that may show a failure, and simpler ones made of them.
+
+Layers are taken out, weights and inputs sliced together, and numbers and parameters made plain.
+Which dimensions belong together follows from what fits: those of one size are cut at once, then two
+of them, then each alone. Shape inference refuses what does not fit, before anything is run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from armnn.debugging.bench import fragment
-from armnn.debugging.clean_values import NOT_COMPUTED
-from armnn.errors import GraphError
+from armnn.debugging.reference import NOT_COMPUTED
+from armnn.errors import ArmnnError, GraphError
 from armnn.graph import Network
+from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
     from armnn.layers import Descriptor
-    from armnn.tensor import TensorInfo
 
     Array = NDArray[Any]
     Stored = tuple[Array, TensorInfo]
@@ -149,3 +159,179 @@ def rebuilt(
 def _open(info: TensorInfo) -> TensorInfo:
     """Return an info whose dimensions may be any."""
     return info if info.shape is None else info.with_shape((None,) * len(info.shape))
+
+
+_MOST_PAIRED = 12
+"""Dimensions of one size up to which all pairs are tried."""
+
+
+class _Dimension(NamedTuple):
+    source: Layer
+    axis: int
+
+
+def with_smaller_shapes(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield candidates with shorter dimensions."""
+    by_size: dict[int, list[_Dimension]] = defaultdict(list)
+    for source in candidate.sources:
+        for axis, size in enumerate(candidate.stored(source)[0].shape):
+            by_size[size].append(_Dimension(source, axis))
+    for size in sorted(by_size, reverse=True):
+        if size > 1:
+            for target in dict.fromkeys((1, 2, size // 2, size - 1)):
+                if 0 < target < size:
+                    yield from _cut(candidate, by_size[size], size, target)
+
+
+def _cut(
+    candidate: Candidate, dimensions: Sequence[_Dimension], size: int, target: int
+) -> Iterator[Candidate]:
+    groups = [tuple(dimensions)]
+    if 2 < len(dimensions) <= _MOST_PAIRED:
+        groups += combinations(dimensions, 2)
+    groups += [(each,) for each in dimensions if len(dimensions) > 1]
+    for group in groups:
+        for part in (slice(0, target), slice(size - target, size)):
+            data: dict[Layer, Stored] = {}
+            for source, axis in group:
+                array, info = data.get(source) or candidate.stored(source)
+                data[source] = _sliced(array, info, axis, part)
+            for descriptors in ({}, _with_numbers(candidate, size, target)):
+                try:
+                    yield rebuilt(candidate, data, descriptors)
+                except (ArmnnError, ValueError, IndexError):
+                    continue
+
+
+def _sliced(array: Any, info: TensorInfo, axis: int, part: slice) -> Stored:
+    place = [slice(None)] * array.ndim
+    place[axis] = part
+    cut = np.ascontiguousarray(array[tuple(place)])
+    if info.is_per_axis and info.axis == axis:
+        scales, zeros = info.scales[part], info.zero_points[part]
+        return cut, TensorInfo(cut.shape, info.data_type, scales, zeros, axis)
+    return cut, info.with_shape(cut.shape)
+
+
+def _with_numbers(candidate: Candidate, size: int, target: int) -> Mapping[Layer, Descriptor]:
+    """Return descriptors that have the size in their lists, changed."""
+    found: dict[Layer, Descriptor] = {}
+    for layer in candidate.layers:
+        changed = {}
+        for field in dataclasses.fields(layer.descriptor):
+            value = getattr(layer.descriptor, field.name)
+            if isinstance(value, tuple) and size in value:
+                changed[field.name] = tuple(target if each == size else each for each in value)
+        if changed:
+            found[layer] = dataclasses.replace(layer.descriptor, **changed)
+    return found
+
+
+Move = Callable[[Candidate], Iterator[Candidate]]
+"""Yields simpler candidates, each of the candidate given; some may not fit together."""
+
+
+def simplified(candidate: Candidate, fails: Callable[[Candidate], bool]) -> Candidate:
+    """Return a candidate of which no simplification still fails."""
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for move in MOVES:
+            found = _moved(candidate, move, fails)
+            while found is not None:
+                candidate, is_changed = found, True
+                found = _moved(candidate, move, fails)
+    return candidate
+
+
+def _moved(
+    candidate: Candidate, move: Move, fails: Callable[[Candidate], bool]
+) -> Candidate | None:
+    for simpler in move(candidate):
+        if simpler.network.outputs and fails(simpler):
+            return simpler
+    return None
+
+
+def _with_fewer_outputs(candidate: Candidate) -> Iterator[Candidate]:
+    outputs = candidate.network.outputs
+    if len(outputs) > 1:
+        for kept in outputs:
+            yield without_outputs(candidate, [each for each in outputs if each is not kept])
+        for dropped in outputs:
+            yield without_outputs(candidate, [dropped])
+
+
+def _with_fewer_operands(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield candidates without an optional input."""
+    for layer in candidate.layers:
+        for at, value in enumerate(layer.inputs):
+            slot = layer.spec.input_slot(at)
+            if value is not None and (slot.optional or slot.variadic):
+                yield from _fitting(candidate, absent=[(layer, at)])
+
+
+def _with_default_parameters(candidate: Candidate) -> Iterator[Candidate]:
+    for layer in candidate.layers:
+        for field in dataclasses.fields(layer.descriptor):
+            if getattr(layer.descriptor, field.name) == field.default:
+                continue
+            if field.default is dataclasses.MISSING:
+                continue
+            try:
+                usual = dataclasses.replace(layer.descriptor, **{field.name: field.default})
+            except (ArmnnError, ValueError):
+                continue
+            yield from _fitting(candidate, descriptors={layer: usual})
+
+
+def _with_constants(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield candidates with one input less, which is recorded."""
+    inputs = candidate.network.inputs
+    if len(inputs) > 1:
+        for layer in reversed(inputs):
+            yield from _fitting(candidate, fixed=[layer])
+
+
+def _with_splats(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield candidates with the same number all over a tensor."""
+    for layer in candidate.sources:
+        array, info = candidate.stored(layer)
+        if not array.size:
+            continue
+        first = array.reshape(-1)[0]
+        for number in (np.zeros((), array.dtype), np.ones((), array.dtype), first):
+            splat = np.full(array.shape, number, array.dtype)
+            if np.array_equal(array, splat):
+                break  # what comes next is no simpler
+            yield from _fitting(candidate, data={layer: (splat, info)})
+
+
+def _with_short_numbers(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield candidates with inputs of two decimals."""
+    for layer in candidate.sources:
+        array, info = candidate.stored(layer)
+        if info.data_type.is_float:
+            short = np.round(array.astype(np.float64), 2).astype(array.dtype)
+            if not np.array_equal(short, array, equal_nan=True):
+                yield from _fitting(candidate, data={layer: (short, info)})
+
+
+def _fitting(candidate: Candidate, **changes: object) -> Iterator[Candidate]:
+    """Yield a changed candidate if its layers fit each other."""
+    try:
+        yield rebuilt(candidate, **changes)  # type: ignore[arg-type]  # those of rebuilt
+    except (ArmnnError, ValueError, IndexError):
+        return
+
+
+MOVES: tuple[Move, ...] = (
+    _with_fewer_outputs,
+    with_smaller_shapes,
+    _with_constants,
+    _with_fewer_operands,
+    _with_default_parameters,
+    _with_splats,
+    _with_short_numbers,
+)
+"""In the order in which they are tried: those that save most come first."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
-from armnn.debugging.verdicts import ErrorKind, Figures, LayerVerdict
+from armnn.debugging.findings import ErrorKind, Figures, LayerVerdict
 
 if TYPE_CHECKING:
     from armnn_backend_api.processes import Ending

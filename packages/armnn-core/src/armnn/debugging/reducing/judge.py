@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn.debugging.reducing.failure import Failure
-from armnn.debugging.reducing.writing import SUFFIX, write_arrays, write_model
+from armnn.debugging.reducing.result import SUFFIX, write_arrays, write_model
 from armnn.errors import ArmnnError, BackendError, InvalidArgumentError
 from armnn_backend_api.processes import (
     Bounds,

@@ -15,11 +15,9 @@ from armnn._arguments import instance, real, refused
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.reducing.judge import Judge
-from armnn.debugging.reducing.recorded import Recorder
-from armnn.debugging.reducing.result import Reduction, Result
-from armnn.debugging.reducing.search import Progress, Search
+from armnn.debugging.reducing.result import SUFFIX, Reduction, Result
+from armnn.debugging.reducing.search import Progress, Recorder, Search
 from armnn.debugging.reducing.worker import Job
-from armnn.debugging.reducing.writing import SUFFIX
 from armnn.debugging.samples import checked_samples
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
@@ -113,7 +111,7 @@ def reduce(
         job = Job(check, tuple(backends), reference, chosen, creation)
         suffix = path.suffix if command else SUFFIX
         judge = Judge(job, folder, command, suffix, bounds.try_limit)
-        recorder = Recorder(reference, folder, rewrite=chosen.rewrite)
+        recorder = Recorder(reference, rewrite=chosen.rewrite)
         try:
             return _reduced(judge, recorder, network, given, path, bounds, progress)
         finally:

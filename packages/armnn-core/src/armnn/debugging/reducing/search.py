@@ -1,29 +1,134 @@
 # SPDX-License-Identifier: MIT
-"""The search for the smallest part that fails."""
+"""The search for the smallest part that fails.
+
+Layers are deleted by counter-based delta debugging: the sets that are tried get smaller by a fixed
+factor per round, whatever was found before, which is as good as estimating each item's probability
+(arXiv 2408.04735), and nothing has to be estimated. What deleted layers would have computed is
+recorded with the reference and becomes an input.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from armnn.debugging.reducing.candidate import Candidate, part_of
-from armnn.debugging.reducing.delta import smallest
-from armnn.debugging.reducing.simplify import simplified
+from armnn.backends import CreationOptions
+from armnn.debugging.bench import Bench
+from armnn.debugging.comparing import MOST_SEGMENTS
+from armnn.debugging.reducing.candidate import Candidate, part_of, simplified
+from armnn.debugging.reference import CleanValues, Reference
 from armnn.errors import ArmnnError
+from armnn.optimizer.options import OptimizerOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.debugging.reducing.failure import Failure
     from armnn.debugging.reducing.judge import Judge
-    from armnn.debugging.reducing.recorded import Recorder
-    from armnn.graph import Layer, Value
+    from armnn.graph import Layer, Network, Value
+
+    Array = NDArray[Any]
+
+T = TypeVar("T")
+
+_FACTOR: Final = 1 - 1 / math.e
+"""How much smaller the sets of a round are than those of the round before."""
 
 FLAKY_REPEATS = 20
 FLAKY_TRIES = 3
 """How often a candidate of a flaky failure is tried before it counts as right."""
+
+
+def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """Return a smallest set of items that fails.
+
+    Args:
+        items: They fail together; neighbours are tried together.
+        fails: Returns whether some of them, in their order, still fail.
+    """
+    kept, size = list(items), max(1, len(items) // 2)
+    while True:
+        before = len(kept)
+        kept = _without_runs(kept, size, fails)
+        if size == 1 and len(kept) == before:
+            return kept
+        size = max(1, min(int(size * _FACTOR), len(kept) // 2))
+
+
+def _without_runs(items: list[T], size: int, fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """Return the items without runs of one size."""
+    kept, at = items, 0
+    while at < len(kept):
+        rest = [*kept[:at], *kept[at + size :]]
+        if rest and fails(rest):
+            kept = rest
+        else:
+            at += size
+    return kept
+
+
+class Recorder:
+    """Computes and records values with the reference.
+
+    Args:
+        reference: The id of the backend.
+        rewrite: Whether the passes of the optimizer run.
+    """
+
+    def __init__(self, reference: str, *, rewrite: bool) -> None:
+        self._reference = reference
+        self._bench = Bench([reference], OptimizerOptions(rewrite=rewrite), CreationOptions())
+
+    def close(self) -> None:
+        """Close the backend."""
+        self._bench.close()
+
+    def segments(self, network: Network, inputs: Mapping[str, Array]) -> Iterator[Candidate]:
+        """Yield a model's parts that wait for each other's data.
+
+        Branches are resolved by these inputs, and so are unknown shapes.
+
+        Raises:
+            ArmnnError: The reference cannot run the model.
+        """
+        rest: Network | None = network
+        arrays = dict(inputs)
+        for _ in range(MOST_SEGMENTS):
+            if rest is None:
+                return
+            cut = self._bench.layers(rest, arrays)
+            given = {layer.name: arrays[layer.name] for layer in cut.head.inputs}
+            segment = Candidate(cut.head, given)
+            yield segment
+            arrays |= self.outputs(segment)
+            rest = cut.rest
+
+    def values(self, candidate: Candidate) -> dict[Value, Array]:
+        """Return what each layer of a candidate computes.
+
+        Raises:
+            BackendError: The reference does not compute a layer.
+        """
+        found = {layer.output: candidate.inputs[layer.name] for layer in candidate.network.inputs}
+        for visit in self._clean(candidate).visits:
+            found.update(zip(visit.layer.outputs, visit.outputs, strict=True))
+        return found
+
+    def outputs(self, candidate: Candidate) -> dict[str, Array]:
+        """Return the outputs of a candidate.
+
+        Raises:
+            BackendError: The reference does not compute a layer.
+        """
+        return self._clean(candidate).outputs
+
+    def _clean(self, candidate: Candidate) -> CleanValues:
+        network = candidate.network
+        reference = Reference(self._bench.candidate(self._reference, network))
+        return CleanValues(network, candidate.inputs, reference)
 
 
 @dataclass(frozen=True, slots=True)
