@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
 
-from armnn.errors import ClosedError
 from armnn.runtime import default_runtime
 from armnn_compat import onnxruntime as ort
 from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -110,9 +110,8 @@ def test_an_optimized_model_needs_a_place_that_can_be_written(
 
 def test_a_session_that_is_gone_leaves_nothing_in_the_runtime(options_seen, sum_model) -> None:
     session = ort.InferenceSession(sum_model())
-    network = session._network
+    network = weakref.ref(session._network)
     session.run(None, {"x": X, "y": Y})
     del session
     gc.collect()
-    with pytest.raises(ClosedError, match="closed"):
-        network.run({"x": X, "y": Y})
+    assert network() is None

@@ -119,6 +119,26 @@ def test_an_isolated_backend_computes_in_another_process(
     assert "was asked to" in model.faults[-1]
 
 
+def test_a_dropped_network_is_freed_in_the_worker(runtime: Runtime, model: LoadedNetwork) -> None:
+    model.run(fed())
+    link = supervisor_of(runtime, "Hostile").link()
+    with runtime.load_model(rectifier(), ["Hostile", "Honest"]) as unloaded:
+        unloaded.run(fed())
+    del unloaded
+    left = len(link._numbers)
+    for _ in range(3):
+        dropped = runtime.load_model(rectifier(), ["Hostile", "Honest"])
+        dropped.run(fed())
+        assert len(link._numbers) > left
+        del dropped
+        until = time.monotonic() + 10
+        while len(link._numbers) > left and time.monotonic() < until:
+            time.sleep(0.001)
+        assert len(link._numbers) == left
+    np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+    assert supervisor_of(runtime, "Hostile").link() is link
+
+
 def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> None:
     target = np.full(SHAPE, 7, np.float32)
     assert model.run(fed(), {"y": target})["y"] is target

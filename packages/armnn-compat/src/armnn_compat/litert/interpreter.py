@@ -80,7 +80,6 @@ class Interpreter:
         self._arrays: dict[int, NDArray[Any]] = {}
         self._is_allocated = False
         self._may_run_again = True
-        self._unload: Callable[[], object] = lambda: None
         self._first_values = self.model.first_values()
         self._states: dict[str, NDArray[Any]] = {}
         self._load(network)
@@ -272,15 +271,16 @@ class Interpreter:
         return tuple(i for i in dict.fromkeys(self.model.inputs) if self.model.constant(i) is None)
 
     def _load(self, network: Network) -> None:
-        self._optimized = self._preparation.optimize(network)
-        self._unload()
-        self._network = self._preparation.load(self._optimized)
+        optimized = self._preparation.optimize(network)
+        network.clear()  # the runtime has a copy
+        vars(self).pop("_network", None)  # first: its memory goes with it
+        self._optimized = optimized
+        self._network = self._preparation.load(optimized)
         for name in list(self._optimized.inputs)[len(self._takes) :]:
             self._states.setdefault(name, self._first_value(name))
-        # The runtime keeps what is loaded, so an interpreter that is gone has to say so.
-        finalizer = weakref.finalize(self, self._network.unload)
-        finalizer.atexit = False  # a run that is still going on must not keep the process
-        self._unload = finalizer
+        if self._preparation.profiler is None:  # whose profile describes the layers
+            # Layers refer to each other: without this their programs wait for the collector.
+            weakref.finalize(self, optimized.clear).atexit = False
 
     def _inferred_outputs(
         self, shapes: Iterable[tuple[int, ...]]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +110,7 @@ class InferenceSession:
             network = default_runtime().load_model(
                 parsed, choice.backends, backend_options=choice.options, profiler=self._recorder
             )
+            parsed.clear()  # the runtime has a copy; else the weights stay until they are collected
             self._record("session_initialization", began)
         self._network = network
         self._providers = choice.providers
@@ -119,9 +119,6 @@ class InferenceSession:
         self._feeds = Feeds(described, network.inputs)
         self._outputs = model.completed(described.outputs, network.outputs)
         self._metadata = described.metadata
-        # The runtime keeps what is loaded, so a session that is gone has to say so.
-        self._unload = weakref.finalize(self, network.unload)
-        self._unload.atexit = False  # a run that is still going on must not keep the process
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -159,9 +156,7 @@ class InferenceSession:
         provider_options: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
         """Load the model again for other providers."""
-        unload_before = self._unload
         self._load(providers, provider_options)
-        unload_before()
 
     def enable_fallback(self) -> None:
         """Do nothing: refused layers go to the next backend anyway."""

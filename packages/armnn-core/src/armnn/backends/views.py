@@ -69,6 +69,7 @@ class SubgraphView:
         from armnn.graph import Network  # late: what is compiled already needs no views
 
         fragment = Network(f"replacement in {self.network.name}")
+        fragment.is_temporary = True
         for value in self.inputs:
             fragment.add_input(value.name, value.info)
         return fragment

@@ -61,6 +61,7 @@ class Network(LayerBuilders):
         external_files: Files read below the model's folder, with their status; a parser sets it.
         is_folded: Whether quantised layers are there for those on floats: ``armnn.parsing.GROUP``.
         lets_constants_go: Whether constants may go one by one as their readers are compiled.
+        is_temporary: Whether it goes once its layers were copied, as what replaces a part does.
         keeps_graphs: Whether what backends compile of it is to be compiled for other shapes, too.
     """
 
@@ -75,6 +76,7 @@ class Network(LayerBuilders):
         self.origin: Operator | None = None
         self.external_files: dict[str, stat_result] = {}
         self.lets_constants_go = self.keeps_graphs = self.is_folded = False
+        self.is_temporary = False
         self._layers: dict[Layer, None] = {}
         self._ends: dict[str, dict[Layer, None]] = {"Input": {}, "Output": {}}
         self._names: dict[tuple[str, str], Layer] = {}
@@ -340,7 +342,9 @@ class Network(LayerBuilders):
     def clear(self) -> None:
         """Take all layers out; they cannot be used any more."""
         for layer in self._layers:
-            layer.data = None
+            layer.data = layer.compiled = None
+            for value in layer.outputs:
+                value.uses.clear()
             layer.inputs = layer.outputs = ()  # else only the garbage collector would free them
         self._layers.clear()
         self._names.clear()

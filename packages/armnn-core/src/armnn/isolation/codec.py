@@ -201,6 +201,7 @@ def decoded_views(
         if not pattern.layers:
             raise ProtocolError("a substitution has no layers")
         replacement = Network("replacement")
+        replacement.is_temporary = True
         _decoded_rows(mapping(row).get("replacement"), replacement, blocks, program)
         views.substitutions.append(Substitution(pattern, replacement))
     for name in ("failed", "untouched", "deleted"):

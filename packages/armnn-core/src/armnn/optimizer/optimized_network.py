@@ -133,7 +133,9 @@ class OptimizedNetwork:
         self._static = self._prepare(shapes, {}, may_change=may_change, trial=trial)
         self._only = self._static
         if self._static.segments.rest is None:
-            self._source = self.network  # without what went into compiled programs
+            copied, self._source = self._source, self.network
+            if copied not in (self._source, self._static.segments.head):
+                copied.clear()  # whose weights went into compiled programs
             self._only = only_program(self._static, self.participants) or self._static
 
     @property
@@ -230,6 +232,20 @@ class OptimizedNetwork:
         if self._only is not None:
             return self._only
         return self._from_template(shapes, values) or self._traced(shapes, values)
+
+    def clear(self) -> None:
+        """Take all layers out, so that their memory goes at once.
+
+        Layers and values refer to each other: else they, and the weights and programs that they
+        hold, stay until the garbage is collected. Only its sole owner may call it.
+        """
+        templates = [template for kept in self._templates.values() for template in kept]
+        for each in (*templates, self._only, self._static):
+            if each is not None:
+                each.clear()
+        self._source.clear()
+        self._templates.clear()
+        self._only = self._static = None
 
     def _from_template(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]

@@ -82,3 +82,9 @@ class Prepared:
     def report(self) -> Report:
         """Which layer runs where, and why."""
         return self.make_report()
+
+    def clear(self) -> None:
+        """Take all layers out, so that their memory goes at once."""
+        for graph in (self.network, self.segments.head, self.segments.rest):
+            if graph is not None:
+                graph.clear()

@@ -122,6 +122,11 @@ class SingleProgram:
     def placement(self) -> Placement:
         return self.whole.placement
 
+    def clear(self) -> None:
+        """Take the layers out of the graph, if it was made."""
+        if self._whole is not None:
+            self._whole.clear()
+
     @property
     def whole(self) -> Prepared:
         """The same with its graph."""

@@ -92,6 +92,10 @@ class Template:
         self._trace.infos.update(found)
         return found
 
+    def clear(self) -> None:
+        """Take the layers out; it makes nothing more."""
+        self._prepared.clear()
+
     def first(self) -> Prepared | SingleProgram:
         """Return the specialisation that was traced."""
         if self._frame is None:

@@ -353,6 +353,16 @@ class BackendEvents:
         """Whether any backend wants to know of runs."""
         return bool(self._listening)
 
+    @property
+    def tell_of_unloading(self) -> bool:
+        """Whether any backend wants to know that a network is unloaded."""
+        plain = BackendContext
+        return any(
+            type(each).before_unload_network is not plain.before_unload_network
+            or type(each).after_unload_network is not plain.after_unload_network
+            for each in self._contexts.values()
+        )
+
     def before_load(self) -> None:
         """Tell each backend before the network is loaded.
 

@@ -7,16 +7,15 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from armnn._aliases import Aliased, first_names
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.runtime.calls.ports import Ports
-from armnn.runtime.calls.repeated_runs import RepeatedRuns
-from armnn.runtime.plans.closing import Closable, Closing, Gate
+from armnn.runtime.plans.closing import Closable
 from armnn.runtime.plans.facts import NetworkFacts
+from armnn.runtime.resources import NetworkResources
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -72,10 +71,14 @@ class NetworkOwner(Closable):
 class LoadedNetwork(NetworkFacts):
     """A loaded network; runtimes make it (``Runtime.load_network``, ``Runtime.load_model``).
 
+    It is unloaded by :meth:`unload`, with its runtime, or when nothing refers to it any more. Bound
+    calls and running tasks refer to it.
+
     Attributes:
         id: The NetworkId, unique in its runtime.
         runtime: The runtime that it belongs to.
         events: What its backends are told.
+        resources: What it holds; the runtime keeps them as long as the network is loaded.
         properties: What it was loaded for.
     """
 
@@ -90,6 +93,8 @@ class LoadedNetwork(NetworkFacts):
         quantize: bool,
         properties: NetworkProperties,
         elsewhere: Elsewhere | None = None,
+        owns_graph: bool = False,
+        frees_by_call: bool = False,
     ) -> None:
         super().__init__(network_id, plans)
         self._elsewhere = elsewhere
@@ -97,17 +102,18 @@ class LoadedNetwork(NetworkFacts):
         self.runtime = runtime
         self.events = events
         self._origin = origin
-        self._gate = Gate(f"the network {self.name!r}")
         self._ports = Ports(plans.optimized, quantize=quantize)
         self._aliases = self._ports.aliases
         self._has_aliases = bool(self._aliases)
         self._names = frozenset(plans.optimized.inputs)
         self._expected = self._ports.inputs
         self._real = self._ports.real
-        self._runs = RepeatedRuns(self._gate, plans)
-        self._run_again = self._runs.run_again
-        self._bound: WeakSet[BoundCall] = WeakSet()
         self._importing = _importing_runs(plans, properties) if self._real is None else None
+        self.resources = NetworkResources(
+            plans, events, self._importing, owns_graph=owns_graph, frees_by_call=frees_by_call
+        )
+        self._gate, self._runs = self.resources.gate, self.resources.runs
+        self._run_again = self._runs.run_again
         more = (self._real, self._importing, properties.profiler, elsewhere)
         self._is_plain = not events.has_listeners and all(part is None for part in more)
 
@@ -167,7 +173,9 @@ class LoadedNetwork(NetworkFacts):
         if type(imported) is not tuple or imported:  # () is the default
             limits = timeout is not None or cancel is not None or profiler is not None
             with self._counted():
-                written = self._imports.run(imported, inputs, outputs, is_watched=limits)
+                written = self._imports.run(
+                    imported, inputs, outputs, self._bind, is_watched=limits
+                )
             return Aliased(written, self._aliases.outputs) if self._has_aliases else written
         given = inputs if self._real is None else self._real.stored(inputs)
         targets = outputs if self._real is None else None  # else what is written is converted
@@ -265,7 +273,7 @@ class LoadedNetwork(NetworkFacts):
             ExecutionError: See :meth:`run`.
         """
         self._check_async()
-        return await self._awaited.run(inputs, timeout, cancel)
+        return await self._awaited.run(self.run, inputs, timeout, cancel)
 
     def bind(
         self,
@@ -304,7 +312,9 @@ class LoadedNetwork(NetworkFacts):
         targets = {} if outputs is None else self._ports.targets(outputs)
         if states is not None:
             states = self._ports.states(states)
-        return self._bind(inputs, targets, states, {})
+        call = self._bind(inputs, targets, states, {})
+        call.keep(self)
+        return call
 
     def import_inputs(
         self,
@@ -356,6 +366,11 @@ class LoadedNetwork(NetworkFacts):
         """How processes of its isolated backends ended, in words."""
         return () if self._elsewhere is None else self._elsewhere.faults
 
+    @property
+    def replacements(self) -> tuple[LoadedNetwork, ...]:
+        """What answered in its place where a backend's process was lost."""
+        return () if self._elsewhere is None else self._elsewhere.networks
+
     def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before a first run.
 
@@ -401,18 +416,7 @@ class LoadedNetwork(NetworkFacts):
         Raises:
             ClosingError: Parts of it failed; all of it is closed.
         """
-        closing = Closing(f"the network {self.name!r}")
-        closing.step(self._runs.end)
-        first = self._gate.close()
-        for call in tuple(self._bound):
-            closing.step(call.close)
-        if self._importing is not None:
-            closing.step(self._importing.close)
-        closing.step(self._plans.close)
-        for network in () if self._elsewhere is None else self._elsewhere.networks:
-            closing.step(network.unload)
-        closing.end()
-        return first
+        return self.resources.close()
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -431,7 +435,7 @@ class LoadedNetwork(NetworkFacts):
         binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
         with self._gate, more(self, REST):
             call = binder.bind(inputs, targets, states)
-            self._bound.add(call)
+            self.resources.bound.add(call)
             if FIRST_RUN not in self.load_times:
                 call.count_first(self._counted)
             return call
@@ -447,7 +451,7 @@ class LoadedNetwork(NetworkFacts):
     def _awaited(self) -> AwaitedRuns:
         from armnn.runtime.calls.awaited_runs import AwaitedRuns  # late: few programs await
 
-        return AwaitedRuns(self.run, may_wait=self._elsewhere is not None)
+        return AwaitedRuns(may_wait=self._elsewhere is not None)
 
     @cached_property
     def _imports(self) -> Imports:
@@ -457,7 +461,7 @@ class LoadedNetwork(NetworkFacts):
         from armnn.runtime.plans.sharing import shared_memory_beside
 
         sharing = partial(shared_memory_beside, self._plans)
-        return Imports(self.name, infos, self.properties, converts, self._bind, sharing)
+        return Imports(self.name, infos, self.properties, converts, sharing)
 
     def _run_watched(
         self,

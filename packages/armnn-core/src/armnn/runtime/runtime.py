@@ -10,7 +10,7 @@ from functools import partial
 from os import PathLike
 from os.path import splitext
 from typing import TYPE_CHECKING, TypeGuard, Unpack
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from armnn._arguments import file_path, flag, instance, items
 from armnn._load_times import measured, phase
@@ -36,6 +36,7 @@ from armnn.runtime.request import (
     tensor_sink,
     with_backends,
 )
+from armnn.runtime.resources import NetworkResources, frees_by_call
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
@@ -79,7 +80,7 @@ class Runtime(NetworkOwner):
         self._backends = BackendsInUse(self.options)
         self._gate = Gate("the runtime")
         self._lock = threading.RLock()
-        self._networks: dict[int, LoadedNetwork] = {}
+        self._networks: dict[int, NetworkResources] = {}  # of those that are loaded
         self._last_id = -1
         self._sources = WeakKeyDictionary[object, tuple["Network", "OptimizationRequest"]]()
 
@@ -253,7 +254,13 @@ class Runtime(NetworkOwner):
                 )
             optimized = self._optimized(model, request, profiler)
             return self._load(
-                optimized, None, shapes, profiler, quantize=quantize, properties=properties
+                optimized,
+                None,
+                shapes,
+                profiler,
+                quantize=quantize,
+                properties=properties,
+                owns_graph=True,
             )
         file = checked_path(model)
         source = ModelSource.of(file)
@@ -291,11 +298,11 @@ class Runtime(NetworkOwner):
             raise InvalidArgumentError(
                 f"{network!r} belongs to another runtime: its own unload() takes it out"
             )
-        with self._lock:
-            if self._networks.pop(network.id, None) is None:
-                return
+        self._networks.pop(network.id, None)
         closing = Closing(f"the network {network.name!r}")
-        network.events.unload(network.close, closing)
+        closing.step(network.resources.unload)
+        for other in network.replacements:
+            closing.step(other.unload)
         closing.end()
 
     def close(self) -> None:
@@ -311,8 +318,11 @@ class Runtime(NetworkOwner):
         if not self._gate.close():
             return
         closing = Closing("the runtime")
-        for network in tuple(self._networks.values()):
-            closing.step(self.unload_network, network)
+        # A copy, as the collector may drop a network while this goes through them.
+        for resources in self._networks.copy().values():
+            closing.step(resources.unload)
+            resources.wait_for_drop()
+        self._networks.clear()
         closing.step(self._backends.close)
         closing.end()
 
@@ -377,6 +387,7 @@ class Runtime(NetworkOwner):
             profiler,
             quantize=origin.quantize,
             properties=origin.properties,
+            owns_graph=True,
         )
 
     def _load(
@@ -388,6 +399,7 @@ class Runtime(NetworkOwner):
         *,
         quantize: bool = False,
         properties: NetworkProperties | None = None,
+        owns_graph: bool = False,
     ) -> LoadedNetwork:
         if profiler is None and network.options.profiling_enabled:
             profiler = network.participants.profiler
@@ -409,7 +421,13 @@ class Runtime(NetworkOwner):
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
             events = BackendEvents(network_id, self._backends.contexts_of(participants))
             chosen = properties_for(network.options) if properties is None else properties
-            again = partial(self._load, shapes=shapes, quantize=quantize, properties=properties)
+            again = partial(
+                self._load,
+                shapes=shapes,
+                quantize=quantize,
+                properties=properties,
+                owns_graph=True,
+            )
             elsewhere = self._elsewhere(network, origin, again)
             loaded = LoadedNetwork(
                 self,
@@ -420,13 +438,16 @@ class Runtime(NetworkOwner):
                 quantize=quantize,
                 properties=chosen,
                 elsewhere=elsewhere,
+                owns_graph=owns_graph,
+                frees_by_call=bool(self.options.custom_allocators)
+                or any(frees_by_call(each.backend) for each in participants.all),
             )
+            finalize(loaded, self._drop, loaded.resources, network_id).atexit = False
             try:
                 events.before_load()
                 for each in (*([{}] if network.is_static else []), *shapes):
                     loaded.prepare(each)
-                with self._lock:
-                    self._networks[network_id] = loaded
+                self._networks[network_id] = loaded.resources
                 events.after_load()
             except BaseException as error:
                 self._undo_load(loaded, error)
@@ -462,10 +483,12 @@ class Runtime(NetworkOwner):
 
         return elsewhere_for(network.participants, load)
 
+    def _drop(self, resources: NetworkResources, network_id: int) -> None:
+        """Unload a network that nothing refers to; takes no lock."""
+        resources.drop(partial(self._networks.pop, network_id, None))
+
     def _undo_load(self, loaded: LoadedNetwork, error: BaseException) -> None:
         """Unload a network whose loading failed; note further failures."""
-        with self._lock:
-            self._networks[loaded.id] = loaded
         try:
             self.unload_network(loaded)
         except ClosingError as group:

@@ -410,6 +410,10 @@ class StoredNetwork:
             self._store.keep(shapes, values, prepared.whole, self.facts)
         return prepared
 
+    def clear(self) -> None:
+        if self._made is not None:
+            self._made.clear()
+
     def _optimized(self) -> OptimizedNetwork:
         with self._lock:
             if self._made is None:

@@ -33,11 +33,11 @@ class Runs:
         return {"y": inputs["x"]}
 
 
-def awaited(runs: AwaitedRuns, *given: dict[str, Any]) -> list[dict[str, Any]]:
+def awaited(runs: AwaitedRuns, run: Any, *given: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the outputs of runs, one after the other."""
 
     async def all_of_them() -> list[dict[str, Any]]:
-        return [await runs.run(each, None, None) for each in given]
+        return [await runs.run(run, each, None, None) for each in given]
 
     return asyncio.run(all_of_them())
 
@@ -53,21 +53,21 @@ def quick(monkeypatch) -> None:
 def test_a_quick_run_is_the_loops_once_its_shapes_are_known() -> None:
     run = Runs()
     other = {"x": np.zeros((5, 3), np.float32)}
-    made = awaited(AwaitedRuns(run, may_wait=False), X, X, other, X, other)
+    made = awaited(AwaitedRuns(may_wait=False), run, X, X, other, X, other)
     assert run.by_loop == [False, True, False, True, True]
     assert [each["y"].shape for each in made] == [(2, 3), (2, 3), (5, 3), (2, 3), (5, 3)]
 
 
 def test_a_run_that_takes_longer_is_a_threads() -> None:
     run = Runs(seconds=0.001)
-    awaited(AwaitedRuns(run, may_wait=False), X, X, X)
+    awaited(AwaitedRuns(may_wait=False), run, X, X, X)
     assert run.by_loop == [False] * 3
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_run_that_may_wait_for_a_process_is_a_threads() -> None:
     run = Runs()
-    awaited(AwaitedRuns(run, may_wait=True), X, X, X)
+    awaited(AwaitedRuns(may_wait=True), run, X, X, X)
     assert run.by_loop == [False] * 3
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_may_wait_for_a_process_is_a_threads() -> None:
 def test_a_run_that_held_the_loop_up_is_a_threads_again(monkeypatch) -> None:
     monkeypatch.setattr(awaited_runs, "_LATE_NS", -1)
     run = Runs()
-    awaited(AwaitedRuns(run, may_wait=False), X, X, X)
+    awaited(AwaitedRuns(may_wait=False), run, X, X, X)
     assert run.by_loop == [False, True, False]
 
 
@@ -84,7 +84,7 @@ def test_shapes_are_forgotten_when_there_are_too_many(monkeypatch) -> None:
     monkeypatch.setattr(awaited_runs, "_MOST_SHAPES", 2)
     run = Runs()
     shapes = [{"x": np.zeros(size, np.float32)} for size in range(3)]
-    awaited(AwaitedRuns(run, may_wait=False), *shapes, shapes[2], shapes[0])
+    awaited(AwaitedRuns(may_wait=False), run, *shapes, shapes[2], shapes[0])
     assert run.by_loop == [False, False, False, True, False]
 
 
@@ -100,7 +100,7 @@ def test_a_cancelled_task_stops_its_run() -> None:
         return dict(inputs)
 
     async def cancelled() -> None:
-        task = asyncio.ensure_future(AwaitedRuns(run, may_wait=False).run(X, None, None))
+        task = asyncio.ensure_future(AwaitedRuns(may_wait=False).run(run, X, None, None))
         assert await asyncio.to_thread(inside.wait, 30)  # meanwhile the loop goes on
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -127,13 +127,13 @@ def test_as_many_runs_at_once_as_cpus_unless_they_wait(monkeypatch, may_wait, mo
         return dict(inputs)
 
     async def three() -> None:
-        runs = AwaitedRuns(run, may_wait=may_wait)
-        tasks = [asyncio.ensure_future(runs.run(X, None, None)) for _ in range(3)]
+        runs = AwaitedRuns(may_wait=may_wait)
+        tasks = [asyncio.ensure_future(runs.run(run, X, None, None)) for _ in range(3)]
         for _ in range(most):
             assert await asyncio.to_thread(inside.acquire, timeout=30)
         if not may_wait:
             with pytest.raises(DeadlineExceededError):  # while it waits for its turn
-                await runs.run(X, 0.01, None)
+                await runs.run(run, X, 0.01, None)
         assert len(running) == most
         go_on.set()
         assert len(await asyncio.gather(*tasks)) == len(running)

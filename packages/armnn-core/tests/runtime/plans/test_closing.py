@@ -110,8 +110,7 @@ class LeakyAllocator(Allocator):
 def test_closing_goes_on_past_a_context_that_fails(runtime_with, event: str) -> None:
     first, second = Events(event), Events()
     runtime = runtime_with(first, second)
-    load(runtime)
-    load(runtime)
+    _models = load(runtime), load(runtime)
     with pytest.raises(ClosingError, match=rf"'First' failed in {event}.*planted") as caught:
         runtime.close()
     assert first.log == second.log == [*LOADING, *LOADING, *UNLOADING, *UNLOADING, "close"]
@@ -125,7 +124,7 @@ def test_closing_goes_on_past_a_context_that_fails(runtime_with, event: str) -> 
 
 def test_every_failure_is_in_the_group(runtime_with) -> None:
     runtime = runtime_with(Events("before_unload_network"), Events("close"))
-    load(runtime)
+    _model = load(runtime)
     with pytest.raises(ClosingError) as caught:
         runtime.close()
     first, second = map(str, caught.value.exceptions)
@@ -138,7 +137,7 @@ def test_every_failure_is_in_the_group(runtime_with) -> None:
 def test_an_interruption_waits_until_all_is_closed(runtime_with) -> None:
     first, second = Events("before_unload_network", KeyboardInterrupt()), Events()
     runtime = runtime_with(first, second)
-    load(runtime)
+    _model = load(runtime)
     with pytest.raises(KeyboardInterrupt):
         runtime.close()
     assert first.log == second.log == [*LOADING, *UNLOADING, "close"]

@@ -16,6 +16,7 @@ from armnn.backends.ffi.values import option_array
 from armnn.backends.memory import HOST_FACTORY_ID
 from armnn.backends.native.contexts import (
     DEVICE_OPTION,
+    EventfulBackendContext,
     NativeAllocator,
     NativeBackendContext,
     NativeDevice,
@@ -309,8 +310,10 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     @property
     def _context_kind(self) -> type[NativeBackendContext]:
+        if self.library.function("network_event") is None:
+            return NativeBackendContext
         listens = (self.api_version.major, self.api_version.minor) >= (1, 2)
-        return NotifiedBackendContext if listens else NativeBackendContext
+        return NotifiedBackendContext if listens else EventfulBackendContext
 
     def _create(self, options: Mapping[str, OptionValue]) -> NativeObject:
         library, arena, pointer = self.library, Arena(), ctypes.c_void_p()

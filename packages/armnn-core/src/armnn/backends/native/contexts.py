@@ -38,7 +38,7 @@ class NativeAllocator:
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
         self._blocks: dict[int, NDArray[Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the collector may free a block while one is allocated
         self.table = struct(abi.Allocator)
         self.table.allocate = abi.AllocatorAllocate(guarded(None)(self._allocate))
         self.table.free = abi.AllocatorFree(guarded(None)(self._free))
@@ -62,7 +62,7 @@ class NativeAllocator:
 
 
 class NativeBackendContext(BackendContext):
-    """Sends a native backend the events of a runtime's networks."""
+    """A runtime's context of a native backend that takes no events."""
 
     def __init__(
         self, backend: NativeObject, when_closed: Callable[[], None] | None = None
@@ -74,6 +74,10 @@ class NativeBackendContext(BackendContext):
         """Leave the allocator of the runtime to itself."""
         if self._when_closed is not None:
             self._when_closed()
+
+
+class EventfulBackendContext(NativeBackendContext):
+    """Sends a native backend the events of a runtime's networks."""
 
     def before_load_network(self, network_id: int) -> None:
         """Ask whether the network may be loaded.
@@ -97,12 +101,12 @@ class NativeBackendContext(BackendContext):
 
     def _tell(self, event: int, network_id: int, action: str) -> None:
         library = self._backend.library
-        if library.function("network_event") is not None and not library.has_ended:
+        if not library.has_ended:
             action = f"{action} network {network_id}"
             call(library, "network_event", action, self._backend.pointer, event, network_id)
 
 
-class NotifiedBackendContext(NativeBackendContext):
+class NotifiedBackendContext(EventfulBackendContext):
     """Sends the event of a run's end, too.
 
     It is for backends that declare Backend API 1.2: a call per run costs a microsecond.

@@ -239,6 +239,8 @@ def _splice(network: Network, substitution: Substitution, moved: dict[Value, Val
     for layer, twin in zip((layer for layer in inner if layer.outputs), twins, strict=True):
         if twin.name != layer.name:
             network.rename(twin, layer.name)
+    if replacement.is_temporary:
+        replacement.clear()  # else the program stays with it until garbage is collected
     return [twin for twin in twins if twin.data is None]
 
 

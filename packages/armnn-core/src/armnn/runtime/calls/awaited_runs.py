@@ -33,12 +33,10 @@ class AwaitedRuns:
     """The runs of one network that coroutines await.
 
     Args:
-        run: Runs the network, with inputs, a timeout and what can cancel it.
         may_wait: Whether it may wait for another process.
     """
 
-    def __init__(self, run: Callable[..., Outputs], *, may_wait: bool) -> None:
-        self._run = run
+    def __init__(self, *, may_wait: bool) -> None:
         self._may_wait = may_wait
         self._least_ns: dict[Hashable, int] = {}  # by the shapes of the inputs
         # More runs than CPUs take each other's caches; what waits for a process takes no CPU.
@@ -46,9 +44,19 @@ class AwaitedRuns:
         self._turns = threading.Semaphore(at_once)
 
     async def run(
-        self, inputs: Mapping[str, ArrayLike], timeout: float | None, cancel: CancelToken | None
+        self,
+        run: Callable[..., Outputs],
+        inputs: Mapping[str, ArrayLike],
+        timeout: float | None,
+        cancel: CancelToken | None,
     ) -> Outputs:
         """Run the network, in another thread unless it is quick.
+
+        Args:
+            run: Runs it, with inputs, a timeout and what can cancel it.
+            inputs: See :meth:`LoadedNetwork.run`; so for what follows.
+            timeout: Seconds.
+            cancel: Asked before each layer.
 
         Raises:
             InvalidArgumentError: An argument is of another kind.
@@ -58,7 +66,7 @@ class AwaitedRuns:
         shapes = tuple((name, np.shape(array)) for name, array in inputs.items())
         if not self._may_wait and self._least_ns.get(shapes, QUICK_NS) < QUICK_NS:
             start = time.perf_counter_ns()
-            outputs = self._run(inputs, timeout=timeout, cancel=cancel)
+            outputs = run(inputs, timeout=timeout, cancel=cancel)
             if time.perf_counter_ns() - start > _LATE_NS:
                 self._least_ns.pop(shapes, None)
             return outputs
@@ -68,7 +76,7 @@ class AwaitedRuns:
             has_turn = self._turns.acquire(timeout=seconds_until(deadline))
             try:
                 start = time.perf_counter_ns()
-                outputs = self._run(inputs, timeout=seconds_until(deadline), cancel=stop)
+                outputs = run(inputs, timeout=seconds_until(deadline), cancel=stop)
             finally:
                 if has_turn:
                     self._turns.release()

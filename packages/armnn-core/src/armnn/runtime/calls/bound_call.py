@@ -89,9 +89,14 @@ class BoundCall(Closable):
         contexts = [turn.context for turn in turns if turn.context is not None]
         self._is_closed = False
         self._task: Callable[[], RunTask | None] = _no_task
+        self._kept: object = None
         self._finalizer = weakref.finalize(self, _close, title, contexts)
         self._finalizer.atexit = False
         self.reset()
+
+    def keep(self, network: object) -> None:
+        """Keep the network loaded until the call is closed or collected."""
+        self._kept = network
 
     def count_first(self, counted: Callable[[], AbstractContextManager[None]]) -> None:
         """Count the first call; only ``bind`` asks for it."""
@@ -139,7 +144,7 @@ class BoundCall(Closable):
         try:
             deadline = deadline_of(timeout)
             if self._is_closed:
-                self._refuse()
+                _refuse(self._title)
             if submit is None:
                 run = ThreadRun(self._run_taken, self._give)
                 task = RunTask(run, run.outputs)
@@ -179,8 +184,11 @@ class BoundCall(Closable):
             task.close()
         with self._lock:
             self._is_closed = True
-            self._run = self._next = self._refuse
+            # Neither turns nor a method of its own: what is closed keeps nothing.
+            self._run = self._next = refuse = partial(_refuse, self._title)
+            self._turns = tuple([Turn(refuse, turn.states, None) for turn in self._turns])
         close = self._finalizer.detach()
+        self._kept = None
         if close is not None:
             _, function, arguments, _ = close
             function(*arguments)
@@ -223,9 +231,6 @@ class BoundCall(Closable):
     def _bound(self) -> dict[str, NDArray[Any]]:
         return self.outputs
 
-    def _refuse(self) -> None:
-        raise ClosedError(f"the bound call of {self._title} was closed before this call")
-
 
 def _run_first(
     call: weakref.ref[BoundCall],
@@ -238,6 +243,10 @@ def _run_first(
         this._run = run
     with counted():
         run()
+
+
+def _refuse(title: str) -> None:
+    raise ClosedError(f"the bound call of {title} was closed before this call")
 
 
 def _no_task() -> None:

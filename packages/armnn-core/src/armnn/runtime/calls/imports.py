@@ -84,7 +84,6 @@ class Imports:
         infos: Mapping[str, Mapping[str, TensorInfo]],
         properties: NetworkProperties,
         converts: bool,
-        bind: Bind,
         sharing: Callable[[str], SharedMemory | None],
     ) -> None:
         """Begin without any.
@@ -94,7 +93,6 @@ class Imports:
             infos: Its tensors by side and name.
             properties: What it was loaded for.
             converts: Whether runs take and return real values.
-            bind: Binds arrays, without states, with the sources of imported ones.
             sharing: Returns the extension ``armnn.memory/1`` of the backend beside an input or
                 output, if it has that.
         """
@@ -102,7 +100,6 @@ class Imports:
         self._infos = infos
         self._usual = {"input": properties.input_source, "output": properties.output_source}
         self._converts = converts
-        self._bind = bind
         self._sharing = sharing
         self._lock = threading.Lock()
         self._imported: dict[int, Imported] = {}
@@ -158,10 +155,18 @@ class Imports:
         imported: object,
         inputs: Mapping[str, ArrayLike],
         targets: Targets | None,
+        bind: Bind,
         *,
         is_watched: bool,
     ) -> dict[str, NDArray[Any]]:
         """Run the network on imported memory, and copy the rest.
+
+        Args:
+            imported: The ids of the memory.
+            inputs: The other inputs.
+            targets: The caller's arrays for other outputs.
+            bind: Binds arrays, without states, with the sources of imported ones.
+            is_watched: Whether the caller limits or profiles the run, which is refused.
 
         Raises:
             InvalidArgumentError: An id is not known, or two are for the same tensor.
@@ -185,7 +190,7 @@ class Imports:
             shapes = tuple((name, array.shape) for name, array in given.items())
             call = self._calls.get((ids, shapes))
             if call is None:
-                call = self._calls[ids, shapes] = self._call(rows, given)
+                call = self._calls[ids, shapes] = self._call(rows, given, bind)
             for name, array in given.items():
                 np.copyto(call.inputs[name], array)
             made = dict(call())
@@ -217,11 +222,13 @@ class Imports:
             raise InvalidArgumentError(f"two imported memories are for the {twice[0]} {twice[1]!r}")
         return rows
 
-    def _call(self, rows: Sequence[Imported], given: Mapping[str, NDArray[Any]]) -> BoundCall:
+    def _call(
+        self, rows: Sequence[Imported], given: Mapping[str, NDArray[Any]], bind: Bind
+    ) -> BoundCall:
         inputs = {row.name: row.array for row in rows if row.side == "input"}
         outputs = {row.name: row.array for row in rows if row.side == "output"}
         own = {name: np.array(array, order="C") for name, array in given.items()}
-        call = self._bind({**own, **inputs}, outputs, {}, {row.name: row.source for row in rows})
+        call = bind({**own, **inputs}, outputs, {}, {row.name: row.source for row in rows})
         for row in rows:
             if row.name in call.copied:
                 call.close()

@@ -152,8 +152,12 @@ class NetworkPlans:
             with self._lock:
                 entry.users -= 1
 
-    def close(self) -> None:
+    def close(self, owns_graphs: bool = False) -> None:  # of one caller
         """Drop every plan.
+
+        Args:
+            owns_graphs: Whether no other object has their networks, whose layers are taken out
+                then: they refer to each other, and hold weights until they are collected.
 
         Raises:
             ClosingError: Memory could not be given back; the plans are dropped nevertheless.
@@ -164,7 +168,10 @@ class NetworkPlans:
             self._only = None
         closing = Closing(f"the network {self.optimized.name!r}")
         for entry in entries:
-            closing.step(entry.close)
+            plan = entry.plan
+            closing.step(entry.close, owns_graphs)
+            if owns_graphs and not self._is_static and plan is not None:
+                plan.prepared.clear()
         closing.end()
 
     def _key(self, inputs: Sequence[NDArray[Any]]) -> tuple[Hashable, dict[str, NDArray[Any]]]:
@@ -330,7 +337,7 @@ class _Entry:
         self.rest: NetworkPlans | None = None
         self.users = 0
 
-    def close(self) -> None:
+    def close(self, owns_graphs: bool = False) -> None:  # see NetworkPlans
         """Drop the plan and those of later segments."""
         plan, self.plan = self.plan, None
         try:
@@ -338,4 +345,6 @@ class _Entry:
                 plan.close()
         finally:
             if self.rest is not None:
-                self.rest.close()
+                self.rest.close(owns_graphs)
+                if owns_graphs:
+                    self.rest.optimized.clear()
