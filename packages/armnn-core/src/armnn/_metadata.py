@@ -7,23 +7,23 @@ points of all groups whose name begins with ``armnn.``.
 
 from __future__ import annotations
 
+import csv
 import functools
 import importlib
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any, cast
 
-from armnn._distributions import distributions, library, parsed_entry_points
+import importlib_metadata
+from packaging.version import InvalidVersion, Version
+
 from armnn._load_times import IMPORT, stage
-
-if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
-    from pathlib import Path
-
-    from armnn._distributions import Metadata
 
 GROUPS = "armnn."
 """How the names of the groups begin that a scan keeps."""
@@ -31,10 +31,7 @@ GROUPS = "armnn."
 
 def normalized(name: str) -> str:
     """Return the name by which distributions are compared (PEP 503)."""
-    name = name.replace("_", "-").replace(".", "-")
-    while "--" in name:
-        name = name.replace("--", "-")
-    return name.lower()
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +57,12 @@ class InstalledDistribution:
 
     def files(self) -> tuple[Path, ...]:
         """Return the paths that RECORD lists; none without a RECORD."""
-        import csv  # late: it is asked for seldom
-        from pathlib import Path
-
         rows = csv.reader(self.record().splitlines())
         return tuple(Path(self.location, row[0]) for row in rows if row)
 
     def record(self) -> str:
         """Return the text of RECORD; empty if it is missing."""
-        for found in library().distributions(name=self.name, path=[self.location]):
+        for found in importlib_metadata.distributions(name=self.name, path=[self.location]):
             if found.version == self.version:
                 return found.read_text("RECORD") or ""
         return ""
@@ -166,7 +160,7 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 def version_of(distribution: str) -> str | None:
     """Return an installed distribution's version, None if it is missing."""
-    for found in library().distributions(name=distribution):
+    for found in importlib_metadata.distributions(name=distribution):
         return str(found.version)
     return None
 
@@ -223,8 +217,9 @@ def _scan_once() -> Scan:
     counts: dict[str, int] = {}
     found: dict[tuple[str, str, str], list[EntryPoint]] = {}
     unreadable: list[tuple[InstalledDistribution, str]] = []
-    for distribution in distributions(folders):
-        location = distribution.location
+    installed = importlib_metadata.distributions(path=list(folders))
+    for distribution in cast("Iterable[importlib_metadata.Distribution]", installed):
+        location = str(distribution.locate_file(""))
         counts[location] = counts.get(location, 0) + 1
         try:
             entries = _entries_of(distribution)
@@ -240,44 +235,36 @@ def _scan_once() -> Scan:
     return Scan(preferred, tuple(counts.items()), tuple(unreadable))
 
 
-def _entries_of(distribution: Metadata) -> list[EntryPoint]:
-    text = distribution.read_text("entry_points.txt")
-    if text is None or GROUPS not in text:
+def _entries_of(distribution: importlib_metadata.Distribution) -> list[EntryPoint]:
+    """Return the entry points in groups of ours.
+
+    Raises:
+        ValueError: A line is neither a group nor an entry, or the file is not UTF-8.
+    """
+    text = distribution.read_text("entry_points.txt") or ""
+    if GROUPS not in text:  # what others get wrong in groups of their own is not ours to say
         return []
+    for line in map(str.strip, text.partition("[")[2].splitlines()[1:]):
+        if line and line[0] not in "[#" and "=" not in line:
+            raise ValueError(f"the line {line!r} is neither [group] nor name = value")
     described = _describe(distribution)
     return [
-        EntryPoint(group, name, value, described)
-        for group, name, value in parsed_entry_points(text)
-        if group.startswith(GROUPS)
+        EntryPoint(entry.group, entry.name, entry.value, described)
+        for entry in distribution.entry_points
+        if entry.group.startswith(GROUPS)
     ]
 
 
-def _describe(distribution: Metadata) -> InstalledDistribution:
+def _describe(distribution: importlib_metadata.Distribution) -> InstalledDistribution:
     """Return a distribution's metadata; damaged ones are still listed."""
     try:
-        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-        fields = _head(text)
-        requires = tuple(fields.get("requires-dist") or distribution.legacy_requires())
-        (name,), (version,) = fields["name"], fields["version"]
+        fields = distribution.metadata
+        name, version = fields.get("Name"), fields.get("Version")
+        requires = tuple(distribution.requires or ())
     except Exception:  # there are many ways to be damaged, and each raises another error
         name, version, requires = "", "", ()
-    return InstalledDistribution(name or "unnamed", version or "0", requires, distribution.location)
-
-
-def _head(metadata: str) -> dict[str, list[str]]:
-    """Return a METADATA file's header fields, by lower-case name.
-
-    The library parses the whole file as an e-mail, each time that a field is asked for; to import
-    what it needs for that takes longer than everything else here.
-    """
-    fields: dict[str, list[str]] = {}
-    for line in metadata.partition("\n\n")[0].splitlines():  # without the description
-        name, colon, value = line.partition(":")
-        if not line.strip():
-            break
-        if colon and not line[0].isspace():  # else it continues a field that is not read
-            fields.setdefault(name.lower(), []).append(value.strip())
-    return fields
+    location = str(distribution.locate_file(""))
+    return InstalledDistribution(name or "unnamed", version or "0", requires, location)
 
 
 def _preferred(candidates: list[EntryPoint]) -> EntryPoint:
@@ -298,8 +285,6 @@ def _preferred(candidates: list[EntryPoint]) -> EntryPoint:
 
 
 def _version(entry: EntryPoint) -> Any:
-    from packaging.version import InvalidVersion, Version  # imported late: seldom needed
-
     try:
         return Version(entry.distribution.version)
     except InvalidVersion:

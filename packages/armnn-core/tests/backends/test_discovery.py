@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+import importlib_metadata
 import pytest
 
 from armnn import _metadata
@@ -43,8 +44,10 @@ def test_entry_points_are_read_once_per_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[object] = []
-    read = _metadata.distributions
-    monkeypatch.setattr(_metadata, "distributions", lambda f: reads.append(f) or read(f))
+    read = importlib_metadata.distributions
+    monkeypatch.setattr(
+        importlib_metadata, "distributions", lambda **named: reads.append(named) or read(**named)
+    )
     with installed(tmp_path, backend_plugin("Acme"), alone=True):
         barrier = threading.Barrier(8)
 
