@@ -96,6 +96,7 @@ def result_of(report: Report, *, all_layers: bool = False) -> RunResult:
         top_k=None,
         latency=Latency((1.0,), 0),
         report=report,
+        planned=report,
         show_report=True,
         all_layers=all_layers,
         peak_memory_mb=1.0,

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ from armnn.errors import (
 )
 from armnn.isolation.link import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
+from armnn.storage.armnn_files import save
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -263,6 +266,69 @@ def test_an_endless_call_is_answered_by_the_next_backend() -> None:
         given = fed("spins")
         np.testing.assert_array_equal(model.run(given)["y"], np.maximum(given["x"], 0))
         assert "did not answer within 0.3 s in call 1 of 'rectified'" in model.faults[-1]
+        (row,) = model.report
+        assert row.backend == "Honest"
+        assert "did not answer within 0.3 s" in row.reason
+        assert dict(model.planned_report.layers_by_backend) == {"Hostile": 1}
+
+
+def test_the_report_names_the_backend_that_ran_the_last_call(
+    runtime: Runtime, model: LoadedNetwork
+) -> None:
+    assert dict(model.report.layers_by_backend) == {"Hostile": 1}
+    model.run(fed("SIGSEGV"))
+    assert dict(model.report.layers_by_backend) == {"Honest": 1}
+    assert dict(model.planned_report.layers_by_backend) == {"Hostile": 1}
+    (row,) = model.report
+    assert row.refusals[0].backend == "Hostile"
+    assert row.reason.startswith("Hostile: the worker of backend 'Hostile'")
+    assert "ended with SIGSEGV in call" in row.reason
+    assert "on Honest" in str(model)
+    recovered(runtime)
+    model.run(fed())
+    assert model.report == model.planned_report
+    assert dict(model.report.layers_by_backend) == {"Hostile": 1}
+
+
+@pytest.mark.parametrize("way", ["bind", "submit", "run_async"])
+def test_the_report_is_of_calls_of_every_kind(
+    runtime: Runtime, model: LoadedNetwork, way: str
+) -> None:
+    given = fed()
+    calls: dict[str, Callable[[], Any]] = {
+        "bind": model.bind(given),
+        "submit": lambda: model.submit(given).result(),
+        "run_async": lambda: asyncio.run(model.run_async(given)),
+    }
+    call = calls[way]
+    call()
+    assert dict(model.report.layers_by_backend) == {"Hostile": 1}
+    given["x"][...] = fed("SIGSEGV")["x"]
+    call()
+    assert dict(model.report.layers_by_backend) == {"Honest": 1}
+    recovered(runtime)
+    given["x"][...] = fed()["x"]
+    call()
+    assert dict(model.report.layers_by_backend) == {"Hostile": 1}
+
+
+def test_the_command_names_the_backend_that_ran_the_last_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(rectifier(), tmp_path / "m.armnn")
+    np.save(tmp_path / "x.npy", fed("SIGSEGV")["x"])
+    options = ["--backends", "Hostile,Honest", "--isolate", "Hostile", "--report"]
+    options += ["--input", f"x={tmp_path / 'x.npy'}"]
+    assert main(["run", str(tmp_path / "m.armnn"), *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["layers_by_backend"] == {"Honest": 1}
+    assert found["planned_layers_by_backend"] == {"Hostile": 1}
+    (row,), (planned,) = found["report"], found["planned_report"]
+    assert (row["backend"], planned["backend"]) == ("Honest", "Hostile")
+    assert "ended with SIGSEGV" in row["refusals"][0]["reason"]
+    assert main(["run", str(tmp_path / "m.armnn"), *options]) == 0
+    shown = capsys.readouterr().out
+    assert "\nLayers: 1 on Honest\nPlanned: 1 on Hostile\n" in shown
 
 
 def test_a_time_limit_of_calls_is_none_of_a_compilation() -> None:

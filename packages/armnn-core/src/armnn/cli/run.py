@@ -119,6 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
             top_k=arguments.top_k,
             latency=latency,
             report=loaded.report,
+            planned=loaded.planned_report,
             faults=loaded.faults,
             show_report=arguments.report or arguments.report_all,
             all_layers=arguments.report_all,

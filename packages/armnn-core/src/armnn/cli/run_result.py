@@ -63,7 +63,8 @@ class RunResult:
         labels: The names of classes, if there are any.
         top_k: How many of the best classes are asked for, None if that is not given.
         latency: Of the measured runs.
-        report: Which layer ran where.
+        report: Which backend ran each layer in the last run.
+        planned: Which backend each layer was planned on.
         show_report: Whether the report was asked for.
         all_layers: Whether the report shall have a row for every layer.
         peak_memory_mb: The most memory that the process ever used, in MiB.
@@ -81,6 +82,7 @@ class RunResult:
     top_k: int | None
     latency: Latency
     report: Report
+    planned: Report
     show_report: bool
     all_layers: bool
     peak_memory_mb: float
@@ -108,6 +110,7 @@ class RunResult:
         found["latency"] = self.latency.as_dict()
         found["peak_memory_mb"] = self.peak_memory_mb
         found["layers_by_backend"] = dict(self.report.layers_by_backend)
+        found["planned_layers_by_backend"] = dict(self.planned.layers_by_backend)
         found["choice_of_backends"] = self.report.choice
         found["skipped_backends"] = [each.as_dict() for each in self.report.skipped]
         found["faults"] = list(self.faults)
@@ -115,6 +118,7 @@ class RunResult:
             found["report"] = [row.as_dict() for row in self.report]
             found["compiled_parts"] = [part.as_dict() for part in self.report.compiled_parts]
             found["parts"] = [part.as_dict() for part in self.report.parts]
+            found["planned_report"] = [row.as_dict() for row in self.planned]
         if self.layer_times is not None:
             found["layer_times"] = [time.as_dict() for time in self.layer_times]
         if self.times is not None:
@@ -136,8 +140,9 @@ class RunResult:
             self._show_outputs(each)
         if self.layer_times is not None:
             show_slowest(self.layer_times)
-        counts = self.report.layers_by_backend.items()
-        print(f"Layers: {', '.join(f'{count} on {backend}' for backend, count in counts)}")
+        print(f"Layers: {_counts(self.report)}")
+        if self.report.layers_by_backend != self.planned.layers_by_backend:
+            print(f"Planned: {_counts(self.planned)}")
         if self.report.choice:
             print(printable(f"Backends: {self.report.choice}"))
         for skipped in self.report.skipped:
@@ -227,6 +232,11 @@ class RunResult:
             show_memory(self.report.compiled_parts, each=self.all_layers)
         if is_folded:
             print("All rows: --report-all\n")
+
+
+def _counts(report: Report) -> str:
+    counts = report.layers_by_backend.items()
+    return ", ".join(f"{count} on {backend}" for backend, count in counts)
 
 
 def _show_inputs(one: SetResult) -> None:

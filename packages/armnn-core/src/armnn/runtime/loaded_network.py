@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.calls.awaited_runs import AwaitedRuns
     from armnn.runtime.calls.bound_call import BoundCall
-    from armnn.runtime.calls.elsewhere import Elsewhere
+    from armnn.runtime.calls.failover import Failover
     from armnn.runtime.calls.importing_runs import ImportingRuns
     from armnn.runtime.calls.imports import FileMemory, Imports
     from armnn.runtime.calls.inputs import InputShapes
@@ -92,12 +92,11 @@ class LoadedNetwork(NetworkFacts):
         *,
         quantize: bool,
         properties: NetworkProperties,
-        elsewhere: Elsewhere | None = None,
+        failover: Failover | None = None,
         owns_graph: bool = False,
         frees_by_call: bool = False,
     ) -> None:
-        super().__init__(network_id, plans)
-        self._elsewhere = elsewhere
+        super().__init__(network_id, plans, failover)
         self.properties = properties
         self.runtime = runtime
         self.events = events
@@ -114,7 +113,7 @@ class LoadedNetwork(NetworkFacts):
         )
         self._gate, self._runs = self.resources.gate, self.resources.runs
         self._run_again = self._runs.run_again
-        more = (self._real, self._importing, properties.profiler, elsewhere)
+        more = (self._real, self._importing, properties.profiler, failover)
         self._is_plain = not events.has_listeners and all(part is None for part in more)
 
     def run(
@@ -191,15 +190,15 @@ class LoadedNetwork(NetworkFacts):
                 else:
                     made = self._run_watched(given, targets, timeout, cancel, profiler)
         except WorkerLostError as lost:
-            if self._elsewhere is None:
+            if self._failover is None:
                 raise
             controls: dict[str, Any] = {"timeout": timeout, "cancel": cancel, "profiler": profiler}
-            return self._elsewhere.answer(
+            return self._failover.rerun(
                 lost,
                 lambda other: other.run(inputs, outputs, **controls),
                 lambda: self.run(inputs, outputs, **controls),
             )
-        self.events.after_run()
+        self._note_run()
         if self._real is not None:
             made = self._real.restored(made, outputs)
         return Aliased(made, self._aliases.outputs) if self._has_aliases else made
@@ -362,14 +361,9 @@ class LoadedNetwork(NetworkFacts):
         self._imports.forget(ids)
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """How processes of its isolated backends ended, in words."""
-        return () if self._elsewhere is None else self._elsewhere.faults
-
-    @property
     def replacements(self) -> tuple[LoadedNetwork, ...]:
         """What answered in its place where a backend's process was lost."""
-        return () if self._elsewhere is None else self._elsewhere.networks
+        return () if self._failover is None else self._failover.replacements
 
     def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before a first run.
@@ -429,9 +423,10 @@ class LoadedNetwork(NetworkFacts):
     ) -> BoundCall:
         from armnn.runtime.calls.binder import Binder  # late: few programs bind
 
-        after = self.events.after_run if self.events.has_listeners else None
+        is_noted = self.events.has_listeners or self._failover is not None
+        after = self._note_run if is_noted else None
         real = None if self._real is None else self._real.inputs
-        may_move = self._elsewhere is not None
+        may_move = self._failover is not None
         binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
         with self._gate, more(self, REST):
             call = binder.bind(inputs, targets, states)
@@ -439,6 +434,12 @@ class LoadedNetwork(NetworkFacts):
             if FIRST_RUN not in self.load_times:
                 call.count_first(self._counted)
             return call
+
+    def _note_run(self) -> None:
+        """Take note of a run on its own backends, and tell them."""
+        if self._failover is not None:
+            self._failover.note_own_answer()
+        self.events.after_run()
 
     def _check_async(self) -> None:
         """Raise InvalidArgumentError if only run() may run it."""
@@ -451,7 +452,7 @@ class LoadedNetwork(NetworkFacts):
     def _awaited(self) -> AwaitedRuns:
         from armnn.runtime.calls.awaited_runs import AwaitedRuns  # late: few programs await
 
-        return AwaitedRuns(may_wait=self._elsewhere is not None)
+        return AwaitedRuns(may_wait=self._failover is not None)
 
     @cached_property
     def _imports(self) -> Imports:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
     from armnn.parsing import ParserOptions
-    from armnn.runtime.calls.elsewhere import Elsewhere
+    from armnn.runtime.calls.failover import Failover
     from armnn.runtime.calls.inputs import InputShapes
     from armnn.runtime.request import BackendOptions, OptimizationRequest
     from armnn.storage.model import StoredNetwork
@@ -346,7 +346,7 @@ class Runtime(NetworkOwner):
             check_layer_names(network, options.layer_backends)
             if request.without:
                 network = network if may_change else network.clone()
-                from armnn.runtime.calls.elsewhere import drop_hints
+                from armnn.runtime.calls.failover import drop_hints
 
                 drop_hints(network, request.without)
             participants = self._backends.participants(network, request, profiler, cache)
@@ -428,7 +428,7 @@ class Runtime(NetworkOwner):
                 properties=properties,
                 owns_graph=True,
             )
-            elsewhere = self._elsewhere(network, origin, again)
+            failover = self._failover(network, origin, again)
             loaded = LoadedNetwork(
                 self,
                 network_id,
@@ -437,7 +437,7 @@ class Runtime(NetworkOwner):
                 origin,
                 quantize=quantize,
                 properties=chosen,
-                elsewhere=elsewhere,
+                failover=failover,
                 owns_graph=owns_graph,
                 frees_by_call=bool(self.options.custom_allocators)
                 or any(frees_by_call(each.backend) for each in participants.all),
@@ -451,22 +451,22 @@ class Runtime(NetworkOwner):
                 events.after_load()
             except BaseException as error:
                 self._undo_load(loaded, error)
-                moved: LoadedNetwork | None = elsewhere.instead(error) if elsewhere else None
+                moved: LoadedNetwork | None = failover.replacement(error) if failover else None
                 if moved is None:
                     raise
                 return moved
             return loaded
 
-    def _elsewhere(
+    def _failover(
         self,
         network: OptimizedNetwork | StoredNetwork,
         origin: LoadRequest | None,
         load_optimized: Callable[[OptimizedNetwork], LoadedNetwork],
-    ) -> Elsewhere | None:
-        """Return what answers for lost backends, if any."""
+    ) -> Failover | None:
+        """Return the failover of a network, None if it can lose no backend."""
         if not network.participants.may_lose_one:
             return None
-        from armnn.runtime.calls.elsewhere import elsewhere_for
+        from armnn.runtime.calls.failover import failover_for
 
         source = self._sources.get(network)
 
@@ -481,7 +481,7 @@ class Runtime(NetworkOwner):
                 return None
             return self._load_file(origin.source.path, replace(origin, request=request), None)
 
-        return elsewhere_for(network.participants, load)
+        return failover_for(network.participants, load)
 
     def _drop(self, resources: NetworkResources, network_id: int) -> None:
         """Unload a network that nothing refers to; takes no lock."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from armnn.backends import ProfilingSink
     from armnn.optimizer import Report
+    from armnn.runtime.calls.failover import Failover
     from armnn.runtime.plans.cache import NetworkPlans
     from armnn.tensor import TensorInfo
 
@@ -34,10 +35,11 @@ class NetworkFacts:
 
     load_times: Mapping[str, float]
 
-    def __init__(self, network_id: int, plans: NetworkPlans) -> None:
+    def __init__(self, network_id: int, plans: NetworkPlans, failover: Failover | None) -> None:
         self.id = network_id
         self.load_times = {}
         self._plans = plans
+        self._failover = failover
         self._has_run = False
 
     @property
@@ -67,8 +69,25 @@ class NetworkFacts:
 
     @property
     def report(self) -> Report:
-        """Each layer's backend, with reasons, of all kept plans."""
+        """Which backend ran each layer in the last call, with reasons.
+
+        Of all kept plans. Before the first call it is :attr:`planned_report`.
+        """
+        planned = self.planned_report
+        return planned if self._failover is None else self._failover.report(planned)
+
+    @property
+    def planned_report(self) -> Report:
+        """The backend that each layer was planned on, of all kept plans.
+
+        It differs from :attr:`report` where an isolated backend was lost and others answered.
+        """
         return self._plans.report
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """How processes of its isolated backends ended, in words."""
+        return () if self._failover is None else self._failover.faults
 
     @property
     def profiler(self) -> ProfilingSink | None:

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Answers to calls whose backend's process was lost."""
+"""Calls whose backend's process was lost, on other backends."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from armnn.errors import ArmnnError, WorkerLostError
 from armnn.isolation.supervised import supervisors_of
+from armnn.optimizer.assignment.report import Refusal
 
 if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.isolation.supervisor import Supervisor
-    from armnn.optimizer import Participants
+    from armnn.optimizer import Participants, Report
 
 _Made = TypeVar("_Made")
 
@@ -24,8 +26,8 @@ _RESTART_SECONDS = 30.0
 """How long a call waits for a new process where no other backend can answer it."""
 
 
-class Elsewhere:
-    """A network on its other backends, once one is lost.
+class Failover:
+    """Loads and calls a network on its other backends, once one is lost.
 
     Args:
         load: Loads the network without a backend, if there is another.
@@ -40,6 +42,7 @@ class Elsewhere:
         self._load = load
         self._supervisors = dict(supervisors)
         self._networks: dict[str, Answering | None] = {}
+        self._answered: tuple[str, Answering] | None = None
         self._lock = threading.Lock()
 
     @property
@@ -48,17 +51,43 @@ class Elsewhere:
         return tuple(str(each) for every in self._supervisors.values() for each in every.faults)
 
     @property
-    def networks(self) -> tuple[Answering, ...]:
-        """Those that were loaded."""
+    def replacements(self) -> tuple[Answering, ...]:
+        """The networks that were loaded on other backends."""
         return tuple(each for each in self._networks.values() if each is not None)
 
-    def answer(
+    def note_own_answer(self) -> None:
+        """Note that the network's own backends answered the last call."""
+        self._answered = None
+
+    def report(self, planned: Report) -> Report:
+        """Return which backend ran each layer in the last call.
+
+        A layer that was planned on a lost backend has its end among the refusals.
+
+        Args:
+            planned: The report of the network's own plans.
+        """
+        answered = self._answered
+        if answered is None:
+            return planned
+        lost, network = answered
+        faults = self._supervisors[lost].faults if lost in self._supervisors else ()
+        refusal = Refusal(lost, str(faults[-1]) if faults else "its process was lost")
+        moved = {row.layer for row in planned if row.backend == lost}
+        ran: Report = network.report
+        rows = [
+            replace(row, refusals=(refusal, *row.refusals)) if row.layer in moved else row
+            for row in ran
+        ]
+        return replace(ran, rows=tuple(rows), skipped=planned.skipped, choice=planned.choice)
+
+    def rerun(
         self,
         lost: WorkerLostError,
         call: Callable[[Answering], _Made],
         again: Callable[[], _Made],
     ) -> _Made:
-        """Return the answer of the other backends.
+        """Call the network on the other backends, and return its answer.
 
         Args:
             lost: Why the network's own backends gave none.
@@ -72,7 +101,9 @@ class Elsewhere:
         cause = _origin_of(lost)
         network = self._network(cause.backend, lost)
         if network is not None:
-            return call(network)
+            made = call(network)
+            self._answered = cause.backend, network
+            return made
         supervisor = self._supervisors.get(cause.backend)
         if cause.is_starting and supervisor is not None and supervisor.wait(_RESTART_SECONDS):
             return again()
@@ -80,7 +111,7 @@ class Elsewhere:
             raise WorkerLostError(str(supervisor.faults[-1]), cause.backend) from lost
         raise lost
 
-    def instead(self, error: BaseException) -> Answering | None:
+    def replacement(self, error: BaseException) -> Answering | None:
         """Return the network on other backends, if loading lost one.
 
         Args:
@@ -105,10 +136,10 @@ class Elsewhere:
             return self._networks[backend_id]
 
 
-def elsewhere_for(
+def failover_for(
     participants: Participants, load: Callable[[str, Sequence[str]], Answering | None]
-) -> Elsewhere | None:
-    """Return what answers for lost backends, if one can be.
+) -> Failover | None:
+    """Return the failover of a network, None if no backend of it can be lost.
 
     Args:
         participants: The backends of the network.
@@ -118,7 +149,7 @@ def elsewhere_for(
     if not supervisors:
         return None
     candidates = [each.id for each in participants.candidates]
-    return Elsewhere(lambda lost: load(lost, candidates), supervisors)
+    return Failover(lambda lost: load(lost, candidates), supervisors)
 
 
 def drop_hints(network: Network, backend_ids: Collection[str]) -> None:
