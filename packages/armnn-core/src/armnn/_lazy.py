@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from armnn._load_times import IMPORT, stage
@@ -35,10 +36,7 @@ def on_demand(
         """Import what has the name."""
         if name in homes:
             with stage(IMPORT):
-                from armnn._process_memory import collection_waits  # late: a light import
-
-                with collection_waits():
-                    module = import_module(f"{package}.{homes[name]}")
+                module = import_module(f"{package}.{homes[name]}")
             found = getattr(module, name)
         elif name.startswith("_"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
@@ -49,8 +47,6 @@ def on_demand(
 
     def listed() -> list[str]:
         """Return the names that are there, imported or not."""
-        from pkgutil import iter_modules  # costs a millisecond that only dir() needs
-
         modules = {each.name for each in iter_modules(there.get("__path__", ()))}
         shown = {name for name in modules.difference(hidden) if not name.startswith("_")}
         return sorted({*there, *homes, *shown})

@@ -258,13 +258,29 @@ def _entries_of(distribution: importlib_metadata.Distribution) -> list[EntryPoin
 def _describe(distribution: importlib_metadata.Distribution) -> InstalledDistribution:
     """Return a distribution's metadata; damaged ones are still listed."""
     try:
-        fields = distribution.metadata
-        name, version = fields.get("Name"), fields.get("Version")
-        requires = tuple(distribution.requires or ())
+        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        fields = _header_fields(text)
+        requires = tuple(fields.get("requires-dist") or distribution.requires or ())
+        (name,), (version,) = fields["name"], fields["version"]
     except Exception:  # there are many ways to be damaged, and each raises another error
         name, version, requires = "", "", ()
     location = str(distribution.locate_file(""))
     return InstalledDistribution(name or "unnamed", version or "0", requires, location)
+
+
+def _header_fields(metadata: str) -> dict[str, list[str]]:
+    """Return the header fields of a METADATA file, by lower-case name.
+
+    ``Distribution.metadata`` parses the whole file as an e-mail, its long description included.
+    """
+    fields: dict[str, list[str]] = {}
+    for line in metadata.partition("\n\n")[0].splitlines():
+        name, colon, value = line.partition(":")
+        if not line.strip():
+            break
+        if colon and not line[0].isspace():  # else it continues a field that is not read
+            fields.setdefault(name.lower(), []).append(value.strip())
+    return fields
 
 
 def _preferred(candidates: list[EntryPoint]) -> EntryPoint:

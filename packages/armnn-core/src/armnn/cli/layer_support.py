@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from armnn._companions import CONFORMANCE, import_companion
-from armnn._process_memory import collection_waits
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import BackendError
@@ -38,15 +37,14 @@ def print_layers(
     asks_all = every_case or as_json
     layers = support_table.layers_with_kernels()
     found = {}
-    with collection_waits():
-        for backend_id in backend_ids or _loadable(options):
-            with (
-                subject.Subject(backend_id, options) as asked,
-                progress(f"Asking {backend_id}", len(layers)) as advance,
-            ):
-                found[backend_id] = support_table.support_rows(
-                    asked, layers, every_case=asks_all, advance=advance
-                )
+    for backend_id in backend_ids or _loadable(options):
+        with (
+            subject.Subject(backend_id, options) as asked,
+            progress(f"Asking {backend_id}", len(layers)) as advance,
+        ):
+            found[backend_id] = support_table.support_rows(
+                asked, layers, every_case=asks_all, advance=advance
+            )
     if as_json:
         print_json(found)
         return 0

@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary, finalize
 
 from armnn._arguments import file_path, flag, instance, items
 from armnn._load_times import measured, phase
-from armnn._process_memory import collection_waits
 from armnn.backends.options import CreationOptions
 from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.parsing import checked_options, checked_path
@@ -200,7 +199,6 @@ class Runtime(NetworkOwner):
         return self._load(network, properties=properties)
 
     @measured
-    @collection_waits()
     def load_model(
         self,
         model: str | PathLike[str] | Network,
@@ -269,7 +267,6 @@ class Runtime(NetworkOwner):
 
     @staticmethod
     @measured
-    @collection_waits()
     def load_again(request: LoadRequest) -> LoadedNetwork:
         """Load a model as another process loaded it.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn._load_times import REST, stage
-from armnn._process_memory import collection_waits, trim_memory
+from armnn._process_memory import trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types
@@ -198,7 +198,7 @@ class NetworkPlans:
         try:
             with entry.lock:
                 if entry.plan is None:
-                    with stage(REST), collection_waits():
+                    with stage(REST):
                         self._fill(entry, inputs, values)
         except BaseException:
             with self._lock:
