@@ -39,7 +39,7 @@ from armnn.types import (
     ResizeMethod,
 )
 from armnn_conformance.cases import LayerCase, case
-from armnn_conformance.checks.correctness import Outcome, Verdict, check_case
+from armnn_conformance.checks.correctness import CaseResult, Outcome, check_case
 from armnn_conformance.operands import stored_tensor, tensor
 from armnn_conformance.running import BoundCase, layer_of
 from armnn_conformance.subject import Subject
@@ -161,7 +161,7 @@ CASES = [
 
 @pytest.mark.parametrize("layer_case", CASES)
 def test_it_is_computed_as_by_hand(subject: Subject, layer_case: LayerCase) -> None:
-    assert check_case(subject, layer_case) == Outcome(Verdict.PASSED)
+    assert check_case(subject, layer_case) == Outcome(CaseResult.PASSED)
 
 
 _AT_LIMITS = {  # at -inf, -3e38, 3e38 and inf, with a = 1.5 and b = 0.25
@@ -199,7 +199,7 @@ def test_an_activation_has_its_limits(subject: Subject, function: ActivationFunc
     x = tensor(F32, [-INF, -HUGE, HUGE, INF, NAN])
     d = ActivationDescriptor(function=function, a=A, b=B)
     made = case(F32, "limits", d, [x], [*_AT_LIMITS[function], NAN])
-    assert check_case(subject, made) == Outcome(Verdict.PASSED)
+    assert check_case(subject, made) == Outcome(CaseResult.PASSED)
 
 
 def test_what_moves_keeps_every_bit(subject: Subject) -> None:
@@ -219,4 +219,4 @@ def test_float16_overflows_to_infinity_when_it_is_rounded() -> None:
         F32, "limits", ConvertFp32ToFp16Descriptor(), [x], expected, outputs=[DataType.FLOAT16]
     )
     with Subject("CpuRef") as reference:
-        assert check_case(reference, made) == Outcome(Verdict.PASSED)
+        assert check_case(reference, made) == Outcome(CaseResult.PASSED)

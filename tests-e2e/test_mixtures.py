@@ -19,7 +19,7 @@ from armnn.errors import ShapeError
 from armnn.layers.activation import PreluDescriptor
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, case, cases_of, covered_layers, data_types_of
-from armnn_conformance.checks.correctness import Outcome, Verdict, check_case
+from armnn_conformance.checks.correctness import CaseResult, Outcome, check_case
 from armnn_conformance.operands import CaseTensor, fitted, tensor
 from armnn_conformance.running import NonconformityError, layer_of
 from armnn_conformance.subject import Subject
@@ -136,4 +136,4 @@ def test_mixtures_are_computed_alike(backends: tuple[Subject, Subject]) -> None:
                 DataType.FLOAT16, "mixed", PreluDescriptor(), [x, slope], expected, outputs=[made]
             )
             for subject in backends:
-                assert check_case(subject, mixed) == Outcome(Verdict.PASSED)
+                assert check_case(subject, mixed) == Outcome(CaseResult.PASSED)

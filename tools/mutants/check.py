@@ -58,10 +58,10 @@ from armnn_backend_ref.ops import OPS
 OPS[sys.argv[1]]  # one that cannot be imported is no kernel that computes wrongly
 from armnn_conformance.cases import all_cells
 from armnn_conformance.subject import Subject
-from armnn_conformance.checks.correctness import Verdict, check_cell
+from armnn_conformance.checks.correctness import CaseResult, check_cell
 with Subject("CpuRef") as subject:
     for cell in all_cells([sys.argv[1]]):
-        if check_cell(subject, *cell).verdict is Verdict.FAILED:
+        if check_cell(subject, *cell).verdict is CaseResult.FAILED:
             print("FAILED test_conformance.py::" + "-".join(map(str, cell)))
             sys.exit(1)
 sys.exit({SURVIVED})

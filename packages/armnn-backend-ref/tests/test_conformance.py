@@ -11,7 +11,7 @@ import pytest
 from armnn_conformance.cases import EDGE, all_cells, cases_of, covered_layers
 from armnn_conformance.checks import contract, stress
 from armnn_conformance.checks.by_name import Checks
-from armnn_conformance.checks.correctness import Verdict, check_cell, claimed_case
+from armnn_conformance.checks.correctness import CaseResult, check_cell, claimed_case
 from armnn_conformance.checks.quiet import check_quiet
 from armnn_conformance.graphs import drawn_layers
 from armnn_conformance.graphs.families import ALL_FAMILIES
@@ -52,8 +52,8 @@ def test_every_cell_has_three_cases_and_an_edge(layer: str, data_type: DataType)
 @pytest.mark.parametrize(("layer", "data_type"), CELLS, ids=CELL_IDS)
 def test_every_case_is_computed_rightly(subject: Subject, layer: str, data_type: DataType) -> None:
     cell = check_cell(subject, layer, data_type)
-    assert cell.details(Verdict.FAILED) == {}
-    assert cell.details(Verdict.NOT_SUPPORTED) == {}
+    assert cell.details(CaseResult.FAILED) == {}
+    assert cell.details(CaseResult.NOT_SUPPORTED) == {}
 
 
 def test_it_keeps_the_contract_and_is_robust(subject: Subject) -> None:

@@ -9,12 +9,12 @@ import pytest
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 from armnn_conformance.card import cell_document, make_card, read_card, write_card
-from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
+from armnn_conformance.checks.correctness import CaseResult, Cell, Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PASSED = Outcome(Verdict.PASSED)
+PASSED = Outcome(CaseResult.PASSED)
 BACKEND = {"id": "Acme", "api_version": "1.0", "distribution": "acme", "version": "2.1"}
 
 
@@ -23,8 +23,10 @@ def cell(layer: str, data_type: DataType, **outcomes: Outcome) -> Cell:
 
 
 GOOD = cell("Softmax", DataType.FLOAT32, b=PASSED, a=PASSED)
-MIXED = cell("Softmax", DataType.QASYMM_U8, ok=PASSED, wrong=Outcome(Verdict.FAILED, "off by one"))
-REFUSED = cell("Addition", DataType.FLOAT16, sum=Outcome(Verdict.NOT_SUPPORTED, "no halves"))
+MIXED = cell(
+    "Softmax", DataType.QASYMM_U8, ok=PASSED, wrong=Outcome(CaseResult.FAILED, "off by one")
+)
+REFUSED = cell("Addition", DataType.FLOAT16, sum=Outcome(CaseResult.NOT_SUPPORTED, "no halves"))
 
 
 def test_a_cell_says_what_came_of_each_case() -> None:

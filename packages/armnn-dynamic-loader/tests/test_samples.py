@@ -16,7 +16,7 @@ import pytest
 
 import armnn
 from armnn_backend_api import get_cmake_dir, get_include
-from armnn_conformance.checks.correctness import Verdict, check_cell
+from armnn_conformance.checks.correctness import CaseResult, check_cell
 from armnn_conformance.subject import Subject
 from armnn_dynamic_loader import samples
 
@@ -106,4 +106,4 @@ def test_armnn_finds_it_and_runs_a_convolution(npu: Path) -> None:
 def test_the_conformance_kit_accepts_it(npu: Path, layer: str) -> None:
     with Subject(str(npu)) as subject:
         cell = check_cell(subject, layer, armnn.DataType.FLOAT32)
-    assert cell.verdict is Verdict.PASSED, cell.details(Verdict.FAILED)
+    assert cell.verdict is CaseResult.PASSED, cell.details(CaseResult.FAILED)

@@ -20,7 +20,7 @@ from armnn.backends import BACKEND_API_VERSION
 from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS
 from armnn.types import DataType
-from armnn_conformance.checks.correctness import Cell, Verdict
+from armnn_conformance.checks.correctness import CaseResult, Cell
 
 if TYPE_CHECKING:
     from armnn_conformance.subject import Subject
@@ -46,9 +46,9 @@ def cell_document(cell: Cell) -> Document:
         "layer": cell.layer,
         "data_type": cell.data_type.arm_name,
         "verdict": str(cell.verdict),
-        "passed": sorted(cell.details(Verdict.PASSED)),
-        "failed": dict(sorted(cell.details(Verdict.FAILED).items())),
-        "not_supported": dict(sorted(cell.details(Verdict.NOT_SUPPORTED).items())),
+        "passed": sorted(cell.details(CaseResult.PASSED)),
+        "failed": dict(sorted(cell.details(CaseResult.FAILED).items())),
+        "not_supported": dict(sorted(cell.details(CaseResult.NOT_SUPPORTED).items())),
     }
 
 
@@ -119,11 +119,11 @@ def read_card(path: str) -> Document:
     return card
 
 
-def _worst(verdicts: Sequence[str]) -> Verdict:
-    for verdict in (Verdict.FAILED, Verdict.PASSED):
+def _worst(verdicts: Sequence[str]) -> CaseResult:
+    for verdict in (CaseResult.FAILED, CaseResult.PASSED):
         if verdict in verdicts:
             return verdict
-    return Verdict.NOT_SUPPORTED
+    return CaseResult.NOT_SUPPORTED
 
 
 def _place(cell: Mapping[str, Any]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from armnn.errors import BackendError
 from armnn.layers import LAYERS
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of, data_types_of, samples_of
-from armnn_conformance.checks.correctness import Verdict
+from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.running import layer_of
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _answers(subject: Subject, cases: Iterable[LayerCase]) -> dict[str, Any]:
 
 def _answer(cell: Mapping[str, Any]) -> tuple[str, str]:
     """Return a cell's column and its count of supported cases."""
-    if cell.get("verdict") == Verdict.FAILED:
+    if cell.get("verdict") == CaseResult.FAILED:
         return "failed", ""
     yes = len(cell.get("claimed", cell.get("passed", ())))
     no = len(cell["not_supported"])

@@ -14,7 +14,7 @@ from armnn_conformance.card import CELL, GRAPHS, REFUSED, cell_document
 from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
-from armnn_conformance.checks.correctness import Verdict
+from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.checks.hostile_host import check_hostile_host
 from armnn_conformance.checks.quiet import check_quiet
 from armnn_conformance.graphs.families import ALL_FAMILIES
@@ -155,11 +155,11 @@ def test_what_is_claimed_is_computed_rightly(
     crashes.forget(subject.entry, [place + name for name in cell.outcomes])
     for name, ending in cell.crashes.items():
         crashes.remember(subject.entry, place + name, ending)
-    failed = cell.details(Verdict.FAILED)
+    failed = cell.details(CaseResult.FAILED)
     if failed:
         pytest.fail("\n".join(f"{name}: {detail}" for name, detail in failed.items()), False)
-    if cell.verdict is Verdict.NOT_SUPPORTED:
-        pytest.skip(next(iter(cell.details(Verdict.NOT_SUPPORTED).values()), "no case"))
+    if cell.verdict is CaseResult.NOT_SUPPORTED:
+        pytest.skip(next(iter(cell.details(CaseResult.NOT_SUPPORTED).values()), "no case"))
 
 
 @pytest.mark.conformance_loads

@@ -19,7 +19,7 @@ from armnn.cli.main import main
 from armnn.types import DataType
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError, last_words
-from armnn_conformance.checks.correctness import Verdict
+from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 from fakes import backend_plugin, installed, misbehaving
@@ -55,7 +55,7 @@ def test_a_long_trace_is_told_from_its_beginning() -> None:
 def test_one_crash_fails_one_case(install_backend: Install) -> None:
     checks = ChecksInChild(install_backend(misbehaving.SegfaultingBackend))
     cell = checks.check_cell("Softmax", DataType.FLOAT32)
-    failed = cell.details(Verdict.FAILED)
+    failed = cell.details(CaseResult.FAILED)
     assert list(failed) == ["middle axis with beta"]
     text = failed["middle axis with beta"]
     assert text.startswith(f"{CRASHING_CASE}: the process ended with SIGSEGV\n")
@@ -67,7 +67,7 @@ def test_one_crash_fails_one_case(install_backend: Install) -> None:
     here = ChecksHere(install_backend(misbehaving.SmallBackend))
     assert list(here.check_cell("Softmax", DataType.FLOAT32).outcomes) == list(cell.outcomes)
     here.close()
-    assert len(cell.details(Verdict.PASSED)) == len(cell.outcomes) - 1
+    assert len(cell.details(CaseResult.PASSED)) == len(cell.outcomes) - 1
 
 
 def test_after_damage_to_memory_a_fresh_process_goes_on(install_backend: Install) -> None:
@@ -81,7 +81,7 @@ def test_after_damage_to_memory_a_fresh_process_goes_on(install_backend: Install
     start, checks._started = checks._started, started  # type: ignore[method-assign]  # it is watched
     cell = checks.check_cell("Softmax", DataType.FLOAT32)
     checks.close()
-    failed = cell.details(Verdict.FAILED)
+    failed = cell.details(CaseResult.FAILED)
     assert set(failed.values()) == {"the step wrote past the ends of an output"}
     assert len(failed) > 1
     assert ids == [None] * (len(failed) + 1)

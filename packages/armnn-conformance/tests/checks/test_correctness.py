@@ -19,8 +19,8 @@ from armnn.types import DataLayout, DataType
 from armnn_conformance.cases import LayerCase, case, cases_of
 from armnn_conformance.checks.by_name import Checks
 from armnn_conformance.checks.correctness import (
+    CaseResult,
     Outcome,
-    Verdict,
     check_case,
     check_cell,
     claimed_case,
@@ -54,7 +54,7 @@ def addition(*, constant: bool = False) -> LayerCase:
     "good", [softmax(), softmax(axis=-1), addition(), addition(constant=True)], ids=str
 )
 def test_a_good_backend_passes(make_subject: MakeSubject, good: LayerCase) -> None:
-    assert check_case(make_subject(misbehaving.SmallBackend), good) == Outcome(Verdict.PASSED)
+    assert check_case(make_subject(misbehaving.SmallBackend), good) == Outcome(CaseResult.PASSED)
 
 
 def image(layout: DataLayout) -> LayerCase:
@@ -72,7 +72,7 @@ def test_a_backend_of_one_layout_refuses_images_in_another(make_subject: MakeSub
             super().__init__(default=True)
 
     outcome = check_case(make_subject(OneLayout), image(DataLayout.NCHW))
-    assert outcome == Outcome(Verdict.NOT_SUPPORTED, "it computes in NHWC, not NCHW")
+    assert outcome == Outcome(CaseResult.NOT_SUPPORTED, "it computes in NHWC, not NCHW")
 
 
 def test_a_layer_of_one_layout_is_claimed_whichever_the_first_cases_have(
@@ -104,12 +104,12 @@ def test_a_wish_that_the_backend_does_not_take_is_caught(
             return Support.no("no", DataLayout.NHWC)
 
     outcome = check_case(make_subject(Wishing), image(layout))
-    assert outcome == Outcome(Verdict.FAILED, detail)
+    assert outcome == Outcome(CaseResult.FAILED, detail)
 
 
 def test_a_refusal_with_a_reason_is_no_failure(make_subject: MakeSubject) -> None:
     outcome = check_case(make_subject(misbehaving.SmallBackend), softmax(DataType.FLOAT16))
-    assert outcome == Outcome(Verdict.NOT_SUPPORTED, "tensor 0 is Float16, expected Float32")
+    assert outcome == Outcome(CaseResult.NOT_SUPPORTED, "tensor 0 is Float16, expected Float32")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_is_claimed_or_refused_wrongly_is_caught(
     make_subject: MakeSubject, kind: type, bad: LayerCase, problem: str
 ) -> None:
     outcome = check_case(make_subject(kind), bad)
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is CaseResult.FAILED
     assert problem in outcome.detail
 
 
@@ -139,7 +139,7 @@ def test_an_attribute_that_has_its_default_value_hides_that_it_is_ignored(
     make_subject: MakeSubject,
 ) -> None:
     assert check_case(make_subject(misbehaving.InattentiveBackend), softmax(axis=-1)) == Outcome(
-        Verdict.PASSED
+        CaseResult.PASSED
     )
 
 
@@ -175,7 +175,7 @@ def test_a_backend_with_memory_of_its_own_is_judged_through_the_runtime(
         def __init__(self) -> None:
             super().__init__("Device", misbehaving.InaccurateBackend())
 
-    assert check_case(make_subject(Device), softmax()).verdict is Verdict.PASSED
+    assert check_case(make_subject(Device), softmax()).verdict is CaseResult.PASSED
     wrong = check_case(make_subject(WrongDevice), softmax())
     assert "the runtime's output 0 is wrong" in wrong.detail
 
@@ -187,7 +187,7 @@ def test_a_layer_that_the_optimizer_rewrites_is_judged_by_its_workload(
     # Only axes of size one move: the optimizer makes a Reshape of it, which the backend refuses.
     d = TransposeDescriptor(dim_mappings=(2, 0, 1))
     moved = case(DataType.FLOAT32, "size one", d, [x], x.real.transpose(2, 0, 1))
-    assert check_case(make_subject(misbehaving.SmallBackend), moved).verdict is Verdict.PASSED
+    assert check_case(make_subject(misbehaving.SmallBackend), moved).verdict is CaseResult.PASSED
 
 
 def test_a_case_at_odds_with_the_shape_function_is_caught(make_subject: MakeSubject) -> None:
@@ -202,7 +202,7 @@ def test_an_output_whose_values_are_open_may_hold_anything(make_subject: MakeSub
     d = SoftmaxDescriptor()
     anything = case(DataType.FLOAT32, "open", d, [x], np.zeros((2, 3)), open_outputs=[0])
     subject = make_subject(misbehaving.SmallBackend)
-    assert check_case(subject, anything) == Outcome(Verdict.PASSED)
+    assert check_case(subject, anything) == Outcome(CaseResult.PASSED)
 
 
 def test_an_open_output_has_its_shape_and_the_others_their_values() -> None:
@@ -234,19 +234,19 @@ def test_a_backend_may_say_that_nan_gets_lost(make_subject: MakeSubject) -> None
     expected = np.full((2, 3), np.nan)
     lost = case(DataType.FLOAT32, "NaN", SoftmaxDescriptor(), [x], expected)
     assert check_case(make_subject(ForgetsNaN), lost) == Outcome(
-        Verdict.NOT_SUPPORTED, "it expects NaN, and the backend says that PropagatesNaN is false"
+        CaseResult.NOT_SUPPORTED, "it expects NaN, and the backend says that PropagatesNaN is false"
     )
-    assert check_case(make_subject(misbehaving.SmallBackend), lost).verdict is Verdict.FAILED
+    assert check_case(make_subject(misbehaving.SmallBackend), lost).verdict is CaseResult.FAILED
 
 
 def test_a_cell_is_as_bad_as_its_worst_case(make_subject: MakeSubject) -> None:
     good, bad = misbehaving.SmallBackend, misbehaving.InattentiveBackend
-    assert check_cell(make_subject(good), "Softmax", DataType.FLOAT32).verdict is Verdict.PASSED
+    assert check_cell(make_subject(good), "Softmax", DataType.FLOAT32).verdict is CaseResult.PASSED
     cell = check_cell(make_subject(bad), "Softmax", DataType.FLOAT32)
-    assert cell.verdict is Verdict.FAILED
-    assert cell.details(Verdict.PASSED)
+    assert cell.verdict is CaseResult.FAILED
+    assert cell.details(CaseResult.PASSED)
     refused = check_cell(make_subject(good), "Softmax", DataType.FLOAT16)
-    assert refused.verdict is Verdict.NOT_SUPPORTED
+    assert refused.verdict is CaseResult.NOT_SUPPORTED
 
 
 def test_a_claimed_case_is_one_that_the_backend_claims(make_subject: MakeSubject) -> None:

@@ -11,9 +11,10 @@ import pytest
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of
 from armnn_conformance.graphs import FAMILIES, Draw, Graph, candidates_of, drawn_layers, graphs_of
-from armnn_conformance.graphs.claims import SHAPES, Claims
 from armnn_conformance.graphs.families import (
     EVERY_LAYER,
+    SHAPES,
+    Claims,
     graph_with_large_constant,
     graphs_behind,
     large_graphs,

@@ -90,10 +90,10 @@ def test_a_wrong_output_is_described() -> None:
 
 
 def test_a_candidate_knows_its_layer() -> None:
-    from armnn_conformance.graphs import Candidate
+    from armnn_conformance.graphs import LayerDraw
 
     x = Draw(FLOAT, [7]).input((3,))
-    made = Candidate(ActivationDescriptor(function=ActivationFunction.ABS), (x,), np.abs)
+    made = LayerDraw(ActivationDescriptor(function=ActivationFunction.ABS), (x,), np.abs)
     assert made.layer == "Activation"
 
 

@@ -11,7 +11,7 @@ import pytest
 import armnn
 from armnn import Network
 from armnn.benchmarking import Measurement, bench, peers
-from armnn.benchmarking.plot import write_plot
+from armnn.benchmarking.measuring import write_plot
 from armnn.errors import ArmnnError, InvalidArgumentError
 from fakes.plugins import backend_plugin, installed
 

@@ -23,17 +23,15 @@ from armnn_conformance.cases._case import (
     NAN,
     LayerCase,
     Tolerance,
-    case,
-    usual,
-)
-from armnn_conformance.cases._registry import (
     all_cases,
     all_cells,
+    case,
     cases,
     cases_of,
     covered_layers,
     data_types_of,
     samples_of,
+    usual,
 )
 
 __all__ = [

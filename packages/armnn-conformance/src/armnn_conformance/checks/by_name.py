@@ -19,21 +19,20 @@ from armnn_conformance.cases import LayerCase, cases_of, data_types_of
 from armnn_conformance.checks import contract, stress
 from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
-from armnn_conformance.checks.correctness import Outcome, Verdict, answer_of, check_case
-from armnn_conformance.graphs.claims import Claims
+from armnn_conformance.checks.correctness import CaseResult, Outcome, answer_of, check_case
 from armnn_conformance.graphs.families import (
     ANY_BATCH,
     BEHIND_CASES,
     IN_THREADS,
     STORED,
+    Claims,
     graph_with_large_constant,
     graphs_behind,
     graphs_of,
     large_graphs,
 )
-from armnn_conformance.hostile.life import GraphOfC
-from armnn_conformance.hostile.programs import NothingToPlayError
-from armnn_conformance.hostile.tricks import FREES_DROPPED, play
+from armnn_conformance.hostile.host import GraphOfC
+from armnn_conformance.hostile.tricks import FREES_DROPPED, NothingToPlayError, play
 from armnn_conformance.running import NonconformityError, layer_of, works_in_host_memory
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Checks:
             if case.name not in skipped:
                 self.announce(case.id)
                 outcome = check_case(self.subject, case)
-                is_refused = is_refused and outcome.verdict is Verdict.NOT_SUPPORTED
+                is_refused = is_refused and outcome.verdict is CaseResult.NOT_SUPPORTED
                 yield case.name, outcome
         if is_refused and not skipped:
             self._refused[layer, column] = None

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
-from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
+from armnn_conformance.checks.correctness import CaseResult, Cell, Outcome
 from armnn_conformance.running import MemoryDamageError, NonconformityError
 from armnn_conformance.subject import Subject
 
@@ -113,7 +113,7 @@ class ChecksInChild:
                 for kind, content in self._ask("cell", arguments):
                     if kind == "outcome":
                         name, verdict, *rest = content
-                        cell.outcomes[name] = Outcome(Verdict(verdict), *rest)
+                        cell.outcomes[name] = Outcome(CaseResult(verdict), *rest)
                         if cell.outcomes[name].is_damaged:
                             self._forget()  # another case would be blamed for what comes of it
                             break
@@ -123,7 +123,7 @@ class ChecksInChild:
                 name = error.case.removeprefix(f"{layer}-{data_type.arm_name}-")
                 if name in cell.outcomes or not name:
                     raise
-                cell.outcomes[name] = Outcome(Verdict.FAILED, str(error))
+                cell.outcomes[name] = Outcome(CaseResult.FAILED, str(error))
                 cell.crashes[name] = error.ending
 
     def close(self) -> None:

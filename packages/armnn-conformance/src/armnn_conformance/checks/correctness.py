@@ -38,7 +38,7 @@ _NEEDS = {NAN: "expects NaN", EXTREME: "is about infinity or the largest numbers
 """What cases with the tag of a capability are about."""
 
 
-class Verdict(StrEnum):
+class CaseResult(StrEnum):
     """The result of a case, or of a cell's cases."""
 
     PASSED = "passed"
@@ -59,7 +59,7 @@ class Outcome:
         is_damaged: Whether the backend wrote to memory that is not its own.
     """
 
-    verdict: Verdict
+    verdict: CaseResult
     detail: str = ""
     is_damaged: bool = False
 
@@ -81,15 +81,15 @@ class Cell:
     crashes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CaseResult:
         """Failed or passed if one case did, else not supported."""
         found = [outcome.verdict for outcome in self.outcomes.values()]
-        for verdict in (Verdict.FAILED, Verdict.PASSED):
+        for verdict in (CaseResult.FAILED, CaseResult.PASSED):
             if verdict in found:
                 return verdict
-        return Verdict.NOT_SUPPORTED
+        return CaseResult.NOT_SUPPORTED
 
-    def details(self, verdict: Verdict) -> dict[str, str]:
+    def details(self, verdict: CaseResult) -> dict[str, str]:
         """Return the details of a verdict's cases by name."""
         return {n: o.detail for n, o in self.outcomes.items() if o.verdict is verdict}
 
@@ -110,19 +110,19 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
         if answer.layout is not None:
             check_wish(subject, layer, answer.layout)
         if not answer:
-            return Outcome(Verdict.NOT_SUPPORTED, answer.reason)
+            return Outcome(CaseResult.NOT_SUPPORTED, answer.reason)
         for capability, meaning in _NEEDS.items():
             if capability in case.tags and subject.lacks(capability):
                 reason = f"it {meaning}, and the backend says that {capability} is false"
-                return Outcome(Verdict.NOT_SUPPORTED, reason)
+                return Outcome(CaseResult.NOT_SUPPORTED, reason)
         if works_in_host_memory(subject):
             check_workload(subject, layer, case)
         check_runtime(subject, case)
     except NonconformityError as error:
-        return Outcome(Verdict.FAILED, str(error), isinstance(error, MemoryDamageError))
+        return Outcome(CaseResult.FAILED, str(error), isinstance(error, MemoryDamageError))
     except Exception as error:  # whatever it is, it is the backend's answer to a legal question
-        return Outcome(Verdict.FAILED, f"{type(error).__name__}: {error}")
-    return Outcome(Verdict.PASSED)
+        return Outcome(CaseResult.FAILED, f"{type(error).__name__}: {error}")
+    return Outcome(CaseResult.PASSED)
 
 
 def answer_of(subject: Subject, layer: Layer) -> Support:

@@ -20,7 +20,7 @@ from armnn.layers.elementwise import (
 )
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.types import ActivationFunction, BinaryOperation, DataLayout, UnaryOperation
-from armnn_conformance.graphs._draw import Candidate, Draw, candidate
+from armnn_conformance.graphs._graph import Draw, LayerDraw, candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,24 +42,24 @@ _ACTIVATIONS: tuple[tuple[ActivationFunction, float, float, Any], ...] = (
 
 
 @candidate(ActivationDescriptor)
-def activation(draw: Draw, x: GraphValue) -> Candidate:
+def activation(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw one of some activation functions."""
     function, a, b, oracle = _ACTIVATIONS[draw.number(0, len(_ACTIVATIONS) - 1)]
-    return Candidate(ActivationDescriptor(function=function, a=a, b=b), (x,), oracle)
+    return LayerDraw(ActivationDescriptor(function=function, a=a, b=b), (x,), oracle)
 
 
 @candidate(ActivationDescriptor)
-def rectifier(_draw: Draw, x: GraphValue) -> Candidate:
+def rectifier(_draw: Draw, x: GraphValue) -> LayerDraw:
     """Add the function that most backends have."""
     made = ActivationDescriptor(function=ActivationFunction.RELU)
-    return Candidate(made, (x,), lambda x: np.maximum(x, 0))
+    return LayerDraw(made, (x,), lambda x: np.maximum(x, 0))
 
 
 @candidate(PreluDescriptor)
-def prelu(draw: Draw, x: GraphValue) -> Candidate:
+def prelu(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw a slope for each index of the last axis."""
     alpha = draw.constant([*[1] * (len(x.shape) - 1), x.shape[-1]], 0.1, 0.5)
-    return Candidate(PreluDescriptor(), (x, alpha), lambda x, a: np.where(x > 0, x, a * x))
+    return LayerDraw(PreluDescriptor(), (x, alpha), lambda x, a: np.where(x > 0, x, a * x))
 
 
 _BINARY: tuple[tuple[Descriptor, Callable[..., NDArray[Any]]], ...] = (
@@ -74,10 +74,10 @@ _BINARY: tuple[tuple[Descriptor, Callable[..., NDArray[Any]]], ...] = (
 )
 
 
-def joined(draw: Draw, x: GraphValue, y: GraphValue) -> list[Candidate]:
+def joined(draw: Draw, x: GraphValue, y: GraphValue) -> list[LayerDraw]:
     """Return binary layers of two values, in random order."""
     order = draw.random.permutation(len(_BINARY))
-    return [Candidate(_BINARY[at][0], (x, y), _BINARY[at][1]) for at in order]
+    return [LayerDraw(_BINARY[at][0], (x, y), _BINARY[at][1]) for at in order]
 
 
 def _register_binary() -> None:
@@ -86,21 +86,21 @@ def _register_binary() -> None:
 
         def broadcast(
             draw: Draw, x: GraphValue, made: Descriptor = descriptor, oracle: Any = oracle
-        ) -> Candidate:
+        ) -> LayerDraw:
             constant = draw.constant([*[1] * (len(x.shape) - 1), x.shape[-1]])
-            return Candidate(made, (x, constant), oracle)
+            return LayerDraw(made, (x, constant), oracle)
 
         def same_shape(
             draw: Draw, x: GraphValue, made: Descriptor = descriptor, oracle: Any = oracle
-        ) -> Candidate:
+        ) -> LayerDraw:
             constant = draw.constant(x.shape)
             operands = (x, constant) if draw.number(0, 1) else (constant, x)
-            return Candidate(made, operands, oracle, any_batch=False)
+            return LayerDraw(made, operands, oracle, any_batch=False)
 
         def doubled(
             _draw: Draw, x: GraphValue, made: Descriptor = descriptor, oracle: Any = oracle
-        ) -> Candidate:
-            return Candidate(made, (x, x), oracle)
+        ) -> LayerDraw:
+            return LayerDraw(made, (x, x), oracle)
 
         for drawing in (broadcast, same_shape, doubled):
             candidate(type(descriptor))(drawing)
@@ -110,10 +110,10 @@ _register_binary()
 
 
 @candidate(DivisionDescriptor)
-def division(draw: Draw, x: GraphValue) -> Candidate:
+def division(draw: Draw, x: GraphValue) -> LayerDraw:
     """Divide by constants away from zero."""
     divisor = draw.constant([*[1] * (len(x.shape) - 1), x.shape[-1]], 0.5, 2)
-    return Candidate(DivisionDescriptor(), (x, divisor), np.divide)
+    return LayerDraw(DivisionDescriptor(), (x, divisor), np.divide)
 
 
 _UNARY: tuple[tuple[UnaryOperation, Any], ...] = (
@@ -124,14 +124,14 @@ _UNARY: tuple[tuple[UnaryOperation, Any], ...] = (
 
 
 @candidate(ElementwiseUnaryDescriptor)
-def unary(draw: Draw, x: GraphValue) -> Candidate:
+def unary(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw a function that is defined for all numbers."""
     operation, oracle = _UNARY[draw.number(0, len(_UNARY) - 1)]
-    return Candidate(ElementwiseUnaryDescriptor(operation=operation), (x,), oracle)
+    return LayerDraw(ElementwiseUnaryDescriptor(operation=operation), (x,), oracle)
 
 
 @candidate(BatchNormalizationDescriptor)
-def batch_normalization(draw: Draw, x: GraphValue) -> Candidate | None:
+def batch_normalization(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Draw statistics for each channel."""
     if len(x.shape) != 4:
         return None
@@ -148,4 +148,4 @@ def batch_normalization(draw: Draw, x: GraphValue) -> Candidate | None:
         return (x - m) / np.sqrt(v + 1e-3) * g + b
 
     descriptor = BatchNormalizationDescriptor(eps=1e-3, data_layout=layout)
-    return Candidate(descriptor, (x, mean, variance, beta, gamma), oracle)
+    return LayerDraw(descriptor, (x, mean, variance, beta, gamma), oracle)

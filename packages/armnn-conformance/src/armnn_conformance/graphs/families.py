@@ -1,25 +1,255 @@
 # SPDX-License-Identifier: MIT
-"""Families of graphs, by how their layers are connected."""
+"""Families of random graphs of the layers that a backend claims."""
 
 from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from armnn_conformance.graphs._draw import Draw
-from armnn_conformance.graphs._graph import Graph, GraphNode, GraphValue
-from armnn_conformance.graphs.builder import DATA_TYPES, Builder
-from armnn_conformance.graphs.claims import SHAPES
+from armnn.single_layer import prepare
+from armnn.types import DataType
+from armnn_conformance.graphs._graph import (
+    Draw,
+    Graph,
+    GraphNode,
+    GraphValue,
+    LayerDraw,
+    candidates_of,
+    computed,
+    drawn_layers,
+)
+from armnn_conformance.graphs.elementwise import joined
+from armnn_conformance.graphs.reshaping import concatenated
 from armnn_conformance.operands import decode, store
 
 if TYPE_CHECKING:
-    from armnn.types import DataType
     from armnn_conformance.cases import LayerCase
-    from armnn_conformance.graphs.claims import Claims
+    from armnn_conformance.subject import Subject
+
+
+SHAPES: Final = ((1, 5, 7, 3), (2, 4, 6, 4), (3, 6), (2, 3, 5), (7,))
+"""Inputs of graphs: sizes that differ, odd ones among them."""
+
+_REFUSALS: Final = 3
+"""After which a layer type is not asked about again, for a data type and rank."""
+
+
+class Claims:
+    """A backend's answers about drawn layers, asked on demand.
+
+    Attributes:
+        subject: The backend.
+        layers: The layer types of which graphs are drawn.
+    """
+
+    def __init__(
+        self, subject: Subject, layers: Iterable[str], announce: Callable[[str], None]
+    ) -> None:
+        """Ask later.
+
+        Args:
+            subject: The backend.
+            layers: The layer types of which graphs may be made.
+            announce: Is told what is asked, in case the backend crashes.
+        """
+        wanted = dict.fromkeys(layers)
+        self.subject = subject
+        self.layers = [layer for layer in drawn_layers() if layer in wanted]
+        self._announce = announce
+        self._refusals: dict[tuple[str, DataType, int], int] = {}
+        self._claimed: dict[tuple[str, DataType, int], None] = {}
+        self._read: dict[tuple[DataType, int], bool] = {}
+
+    def may_read(self, layer: str, data_type: DataType, rank: int) -> bool:
+        """Return whether it is worth asking about a layer type."""
+        key = layer, data_type, rank
+        return key in self._claimed or self._refusals.get(key, 0) < _REFUSALS
+
+    def some_read(self, data_type: DataType, rank: int) -> bool:
+        """Return whether some claimed layer reads such a value."""
+        key = data_type, rank
+        if key not in self._read:
+            self._read[key] = any(self._reads(layer, *key) for layer in self.layers)
+        return self._read[key]
+
+    def node(self, made: LayerDraw) -> GraphNode | None:
+        """Return a candidate with computed outputs, None if refused."""
+        read = next(v for v in made.operands if v is not None and not v.constant)
+        key = made.layer, read.info.data_type, len(read.shape)
+        infos = [read.info.data_type if made.info is None else made.info] * made.outputs
+        outputs = computed(made.oracle, made.operands, infos)
+        node = GraphNode(made.layer, made.descriptor, made.operands, outputs, made.oracle)
+        if not self._takes(node):
+            self._refusals[key] = self._refusals.get(key, 0) + 1
+            return None
+        self._claimed[key] = None
+        return node
+
+    def _takes(self, node: GraphNode) -> bool:
+        operands = dict.fromkeys(v for v in node.inputs if v is not None and not v.constant)
+        alone = Graph(f"{node.layer} alone", [node], list(operands), list(node.outputs))
+        self._announce(str(alone))
+        return bool(self.subject.supports(prepare(alone.network(), f"0 {node.layer}")))
+
+    def _reads(self, layer: str, data_type: DataType, rank: int) -> bool:
+        draw = Draw(data_type, [zlib.crc32(layer.encode()), rank])
+        for shape in (shape for shape in SHAPES if len(shape) == rank):
+            value = draw.input(shape)
+            for _ in range(_REFUSALS):
+                if not self.may_read(layer, data_type, rank):
+                    return False
+                for each in candidates_of(layer, draw, value):
+                    if self.node(each) is not None:
+                        return True
+        return False
+
+
+DATA_TYPES: Final = (
+    DataType.FLOAT32,
+    DataType.QASYMM_S8,
+    DataType.QASYMM_U8,
+    DataType.FLOAT16,
+    DataType.QSYMM_S16,
+    DataType.BFLOAT16,
+    DataType.FLOAT64,
+)
+"""What graphs are drawn of; the first two that a backend claims."""
+
+_GROWTH_LIMIT: Final = 4000
+"""Elements of a value that may be read; larger ones would take long."""
+
+_SHAPE_TRIES: Final = 4
+
+
+class Builder:
+    """Grows one graph.
+
+    Attributes:
+        graph: What was added until now.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        claims: Claims,
+        draw: Draw,
+        *,
+        shapes: Sequence[Sequence[int]] = SHAPES,
+        any_batch: bool = False,
+        limit: int = _GROWTH_LIMIT,
+    ) -> None:
+        """Start with an empty graph.
+
+        Args:
+            graph: What is grown.
+            claims: What the backend claims.
+            draw: The source of operands.
+            shapes: The shapes of inputs.
+            any_batch: Whether the layers must take inputs of another batch.
+            limit: Elements of a value that layers may read.
+        """
+        self.graph = graph
+        self._claims = claims
+        self._draw = draw
+        self._shapes = shapes
+        self._any_batch = any_batch
+        self._limit = limit
+
+    def input(self) -> GraphValue | None:
+        """Add an input that some claimed layer reads, if possible."""
+        data_type = self._draw.data_type
+        usable = [s for s in self._shapes if self._claims.some_read(data_type, len(s))]
+        if not usable:
+            return None
+        made = self._draw.input(usable[self._draw.number(0, len(usable) - 1)])
+        self.graph.inputs.append(made)
+        return made
+
+    def after(self, x: GraphValue | None, layer: str = "") -> GraphValue | None:
+        """Add a claimed layer behind a value; return its output.
+
+        Args:
+            x: The value, None if there is none.
+            layer: The layer type, any if left out.
+        """
+        if x is None or x.real.size > self._limit:
+            return None
+        if x.info.data_type not in DATA_TYPES or not x.real.size or not x.shape:
+            return None
+        draw = self._of_type(x.info.data_type)
+        layers = [layer] if layer else self._claims.layers
+        for at in self._draw.random.permutation(len(layers)):
+            if not self._claims.may_read(layers[at], x.info.data_type, len(x.shape)):
+                continue
+            drawn = list(candidates_of(layers[at], draw, x))
+            for number in self._draw.random.permutation(len(drawn)):
+                added = self._add(drawn[number])
+                if added is not None:
+                    return added
+        return None
+
+    def join(self, x: GraphValue | None, y: GraphValue | None) -> GraphValue | None:
+        """Add a claimed layer of two values of one shape."""
+        if x is None or y is None or x.shape != y.shape:
+            return None
+        for each in (*joined(self._draw, x, y), *concatenated(self._draw, x, y)):
+            if each.layer in self._claims.layers:
+                added = self._add(each)
+                if added is not None:
+                    return added
+        return None
+
+    def same_shape(self, x: GraphValue | None) -> GraphValue | None:
+        """Add a claimed layer that keeps the shape, if possible."""
+        for _ in range(_SHAPE_TRIES):
+            before = len(self.graph.nodes)
+            made = self.after(x)
+            if made is None or x is None or made.shape == x.shape:
+                return made
+            del self.graph.nodes[before:]
+        return self.after(x)
+
+    def again(self, node: GraphNode, x: GraphValue | None) -> GraphValue | None:
+        """Add a layer again, with the same constants."""
+        if x is None or node.oracle is None:
+            return None
+        read = next(value for value in node.inputs if value is not None and not value.constant)
+        if x.shape != read.shape or (read.info.is_quantized and x.info != read.info):
+            return None  # a bias is in steps of its data's scale
+        operands = tuple(x if value is read else value for value in node.inputs)
+        return self._add(
+            LayerDraw(node.descriptor, operands, node.oracle, outputs=len(node.outputs))
+        )
+
+    def show(self, *values: GraphValue | None) -> None:
+        """Make values outputs of the graph."""
+        shown = dict.fromkeys([*self.graph.outputs, *(v for v in values if v is not None)])
+        self.graph.outputs = list(shown)
+
+    def show_the_rest(self) -> None:
+        """Make unread values outputs of the graph."""
+        read = {value for node in self.graph.nodes for value in node.inputs}
+        made = [value for node in self.graph.nodes for value in node.outputs]
+        self.show(*(value for value in made if value not in read))
+
+    def _add(self, made: LayerDraw) -> GraphValue | None:
+        if self._any_batch and not made.any_batch:
+            return None
+        node = self._claims.node(made)
+        if node is None:
+            return None
+        self.graph.nodes.append(node)
+        return node.outputs[0]
+
+    def _of_type(self, data_type: DataType) -> Draw:
+        if data_type is not self._draw.data_type:
+            self._draw = Draw(data_type, [int(self._draw.random.integers(1 << 30))])
+        return self._draw
+
 
 _TYPES_DRAWN = 2
 _LENGTH = 4

@@ -21,14 +21,14 @@ from armnn.layers.reshaping import (
 )
 from armnn.layers.resizing import ResizeDescriptor
 from armnn.types import DataLayout, ResizeMethod
-from armnn_conformance.graphs._draw import Candidate, Draw, candidate
+from armnn_conformance.graphs._graph import Draw, LayerDraw, candidate
 
 if TYPE_CHECKING:
     from armnn_conformance.graphs._graph import GraphValue
 
 
 @candidate(ReshapeDescriptor)
-def reshape(draw: Draw, x: GraphValue) -> Candidate:
+def reshape(draw: Draw, x: GraphValue) -> LayerDraw:
     """Join two axes, or append one of length 1."""
     shape = list(x.shape)
     if len(shape) > 2:
@@ -38,11 +38,11 @@ def reshape(draw: Draw, x: GraphValue) -> Candidate:
         shape.append(1)
     target = tuple(shape)
     descriptor = ReshapeDescriptor(target_shape=target)
-    return Candidate(descriptor, (x,), lambda x: x.reshape(target), x.info, any_batch=False)
+    return LayerDraw(descriptor, (x,), lambda x: x.reshape(target), x.info, any_batch=False)
 
 
 @candidate(ReshapeDescriptor)
-def image(_draw: Draw, x: GraphValue) -> Candidate | None:
+def image(_draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Make an image of what is none."""
     if len(x.shape) == 4:
         return None
@@ -50,38 +50,38 @@ def image(_draw: Draw, x: GraphValue) -> Candidate | None:
     height = next(each for each in (4, 3, 2, 1) if total % each == 0)
     target = (1, height, total // height, 1)
     descriptor = ReshapeDescriptor(target_shape=target)
-    return Candidate(descriptor, (x,), lambda x: x.reshape(target), x.info, any_batch=False)
+    return LayerDraw(descriptor, (x,), lambda x: x.reshape(target), x.info, any_batch=False)
 
 
 @candidate(TransposeDescriptor)
-def transpose(draw: Draw, x: GraphValue) -> Candidate:
+def transpose(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw an order of the axes behind the batch."""
     order = (0, *(1 + int(axis) for axis in draw.random.permutation(len(x.shape) - 1)))
-    return Candidate(
+    return LayerDraw(
         TransposeDescriptor(dim_mappings=order), (x,), lambda x: x.transpose(order), x.info
     )
 
 
 @candidate(PermuteDescriptor)
-def permute(draw: Draw, x: GraphValue) -> Candidate:
+def permute(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw an order: axis i becomes the mapped axis."""
     order = tuple(int(axis) for axis in draw.random.permutation(len(x.shape)))
     inverse = tuple(int(axis) for axis in np.argsort(order))
     descriptor = PermuteDescriptor(dim_mappings=order)
-    return Candidate(descriptor, (x,), lambda x: x.transpose(inverse), x.info, any_batch=False)
+    return LayerDraw(descriptor, (x,), lambda x: x.transpose(inverse), x.info, any_batch=False)
 
 
 @candidate(PadDescriptor)
-def pad(draw: Draw, x: GraphValue) -> Candidate:
+def pad(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw the zeros of each side but the batch's."""
     amounts = [(0, 0), *((draw.number(0, 1), draw.number(0, 2)) for _ in x.shape[1:])]
-    return Candidate(
+    return LayerDraw(
         PadDescriptor(pad_list=tuple(amounts)), (x,), lambda x: np.pad(x, amounts), x.info
     )
 
 
 @candidate(SliceDescriptor)
-def slice_(draw: Draw, x: GraphValue) -> Candidate | None:
+def slice_(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Cut one end of an axis off."""
     axis = draw.axis(x)
     if x.shape[axis] < 2:
@@ -91,11 +91,11 @@ def slice_(draw: Draw, x: GraphValue) -> Candidate | None:
     begin[axis], size[axis] = 1, size[axis] - 1
     places = tuple(slice(b, b + s) for b, s in zip(begin, size, strict=True))
     descriptor = SliceDescriptor(begin=tuple(begin), size=tuple(size))
-    return Candidate(descriptor, (x,), lambda x: x[places], x.info, any_batch=False)
+    return LayerDraw(descriptor, (x,), lambda x: x[places], x.info, any_batch=False)
 
 
 @candidate(StridedSliceDescriptor)
-def strided_slice(draw: Draw, x: GraphValue) -> Candidate:
+def strided_slice(draw: Draw, x: GraphValue) -> LayerDraw:
     """Take every other index of an axis."""
     axis, rank = draw.axis(x), len(x.shape)
     stride = [1] * rank
@@ -104,15 +104,15 @@ def strided_slice(draw: Draw, x: GraphValue) -> Candidate:
     descriptor = StridedSliceDescriptor(
         begin=(0,) * rank, end=x.shape, stride=tuple(stride), end_mask=(1 << rank) - 1
     )
-    return Candidate(descriptor, (x,), lambda x: x[places], x.info)
+    return LayerDraw(descriptor, (x,), lambda x: x[places], x.info)
 
 
-def concatenated(draw: Draw, x: GraphValue, y: GraphValue) -> list[Candidate]:
+def concatenated(draw: Draw, x: GraphValue, y: GraphValue) -> list[LayerDraw]:
     """Return layers that join two values of one shape."""
     axis = draw.axis(x)
     return [
-        Candidate(ConcatDescriptor(axis=axis), (x, y), _concat(axis), x.info if x is y else None),
-        Candidate(
+        LayerDraw(ConcatDescriptor(axis=axis), (x, y), _concat(axis), x.info if x is y else None),
+        LayerDraw(
             StackDescriptor(axis=axis),
             (x, y),
             lambda *parts: np.stack(parts, axis),
@@ -126,7 +126,7 @@ def _concat(axis: int) -> Any:
 
 
 @candidate(ConcatDescriptor)
-def concat(draw: Draw, x: GraphValue) -> Candidate:
+def concat(draw: Draw, x: GraphValue) -> LayerDraw:
     """Join a value with a constant, or with both."""
     axis = draw.axis(x)
     shape = list(x.shape)
@@ -134,51 +134,51 @@ def concat(draw: Draw, x: GraphValue) -> Candidate:
     constant = draw.constant(shape)
     operands = (x, constant, x) if draw.number(0, 1) else (constant, x)
     info = None if x.info.is_quantized else x.info
-    return Candidate(ConcatDescriptor(axis=axis), operands, _concat(axis), info, any_batch=False)
+    return LayerDraw(ConcatDescriptor(axis=axis), operands, _concat(axis), info, any_batch=False)
 
 
 @candidate(ConcatDescriptor)
-def twice(draw: Draw, x: GraphValue) -> Candidate:
+def twice(draw: Draw, x: GraphValue) -> LayerDraw:
     """Join a value with itself."""
     axis = draw.axis(x)
-    return Candidate(ConcatDescriptor(axis=axis), (x, x), _concat(axis), x.info)
+    return LayerDraw(ConcatDescriptor(axis=axis), (x, x), _concat(axis), x.info)
 
 
 @candidate(StackDescriptor)
-def stack(_draw: Draw, x: GraphValue) -> Candidate | None:
+def stack(_draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Stack a value on itself."""
     if len(x.shape) > 3:
         return None
     last = len(x.shape)
     oracle = lambda *parts: np.stack(parts, last)  # noqa: E731 - as short as the others
-    return Candidate(StackDescriptor(axis=last), (x, x), oracle, x.info)
+    return LayerDraw(StackDescriptor(axis=last), (x, x), oracle, x.info)
 
 
 @candidate(SplitterDescriptor)
-def splitter(draw: Draw, x: GraphValue) -> Candidate | None:
+def splitter(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Split an axis into two uneven parts."""
     axis = draw.axis(x)
     if x.shape[axis] < 2:
         return None
     sizes = (1, x.shape[axis] - 1)
     descriptor = SplitterDescriptor(axis=axis, sizes=sizes)
-    return Candidate(
+    return LayerDraw(
         descriptor, (x,), lambda x: tuple(np.split(x, [1], axis)), x.info, len(sizes), axis > 0
     )
 
 
 @candidate(TileDescriptor)
-def tile(draw: Draw, x: GraphValue) -> Candidate:
+def tile(draw: Draw, x: GraphValue) -> LayerDraw:
     """Repeat one axis."""
     multiples = [1] * len(x.shape)
     multiples[draw.axis(x)] = 2
-    return Candidate(
+    return LayerDraw(
         TileDescriptor(multiples=tuple(multiples)), (x,), lambda x: np.tile(x, multiples), x.info
     )
 
 
 @candidate(SpaceToDepthDescriptor, DepthToSpaceDescriptor)
-def blocks(draw: Draw, x: GraphValue) -> Candidate | None:
+def blocks(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Move blocks of an image to its channels, or back."""
     if len(x.shape) != 4:
         return None
@@ -190,7 +190,7 @@ def blocks(draw: Draw, x: GraphValue) -> Candidate | None:
             return parts.reshape(-1, h * 2, w * 2, c // 4)
 
         descriptor = DepthToSpaceDescriptor(block_size=2, data_layout=DataLayout.NHWC)
-        return Candidate(descriptor, (x,), depth_to_space, x.info)
+        return LayerDraw(descriptor, (x,), depth_to_space, x.info)
     if h % 2 or w % 2:
         return None
 
@@ -198,7 +198,7 @@ def blocks(draw: Draw, x: GraphValue) -> Candidate | None:
         parts = x.reshape(-1, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5)
         return parts.reshape(-1, h // 2, w // 2, c * 4)
 
-    return Candidate(
+    return LayerDraw(
         SpaceToDepthDescriptor(block_size=2, data_layout=DataLayout.NHWC),
         (x,),
         space_to_depth,
@@ -207,7 +207,7 @@ def blocks(draw: Draw, x: GraphValue) -> Candidate | None:
 
 
 @candidate(ResizeDescriptor)
-def resize(draw: Draw, x: GraphValue) -> Candidate | None:
+def resize(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Double an image by its nearest elements."""
     if len(x.shape) != 4:
         return None
@@ -219,4 +219,4 @@ def resize(draw: Draw, x: GraphValue) -> Candidate | None:
         method=ResizeMethod.NEAREST_NEIGHBOR,
         data_layout=layout,
     )
-    return Candidate(descriptor, (x,), lambda x: x.repeat(2, down).repeat(2, across), x.info)
+    return LayerDraw(descriptor, (x,), lambda x: x.repeat(2, down).repeat(2, across), x.info)

@@ -18,7 +18,7 @@ from armnn.layers.normalization import (
 from armnn.layers.pooling import Pooling2dDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
 from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm, ReduceOperation
-from armnn_conformance.graphs._draw import Candidate, Draw, candidate
+from armnn_conformance.graphs._graph import Draw, LayerDraw, candidate
 
 if TYPE_CHECKING:
     from armnn_conformance.graphs._graph import GraphValue
@@ -36,7 +36,7 @@ def _windows(
 
 
 @candidate(Convolution2dDescriptor)
-def convolution2d(draw: Draw, x: GraphValue) -> Candidate | None:
+def convolution2d(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Draw kernel, stride, padding and layout."""
     if len(x.shape) != 4:
         return None
@@ -51,7 +51,7 @@ def convolution2d(draw: Draw, x: GraphValue) -> Candidate | None:
 
 
 @candidate(Convolution2dDescriptor)
-def plain_convolution2d(draw: Draw, x: GraphValue) -> Candidate | None:
+def plain_convolution2d(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Draw the layout of a pointwise convolution without padding."""
     if len(x.shape) != 4:
         return None
@@ -68,7 +68,7 @@ def _convolution2d(
     kernel: tuple[int, int],
     strides: tuple[int, int],
     pads: tuple[tuple[int, int], tuple[int, int]],
-) -> Candidate:
+) -> LayerDraw:
     axis = layout.channel_axis
     shape = np.moveaxis(np.empty((*channels, *kernel)), 1, axis).shape
     weights = draw.weights(shape, channels[1] * kernel[0] * kernel[1])
@@ -89,11 +89,11 @@ def _convolution2d(
         stride_y=strides[0],
         data_layout=layout,
     )
-    return Candidate(descriptor, (x, weights) if bias is None else (x, weights, bias), oracle)
+    return LayerDraw(descriptor, (x, weights) if bias is None else (x, weights, bias), oracle)
 
 
 @candidate(DepthwiseConvolution2dDescriptor)
-def depthwise_convolution2d(draw: Draw, x: GraphValue) -> Candidate | None:
+def depthwise_convolution2d(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Draw a layout; one kernel for each channel."""
     if len(x.shape) != 4:
         return None
@@ -110,11 +110,11 @@ def depthwise_convolution2d(draw: Draw, x: GraphValue) -> Candidate | None:
 
     pad = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
     descriptor = DepthwiseConvolution2dDescriptor(data_layout=layout, **pad)
-    return Candidate(descriptor, (x, weights, bias), oracle)
+    return LayerDraw(descriptor, (x, weights, bias), oracle)
 
 
 @candidate(Pooling2dDescriptor)
-def pooling2d(draw: Draw, x: GraphValue) -> Candidate | None:
+def pooling2d(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Draw algorithm, layout and padding of 3 by 2 windows."""
     layout, is_padded = LAYOUTS[draw.number(0, 1)], draw.number(0, 1)
     if len(x.shape) != 4 or min(x.shape[at] for at in layout.spatial_axes) < 3:
@@ -141,18 +141,18 @@ def pooling2d(draw: Draw, x: GraphValue) -> Candidate | None:
         padding_method=PaddingMethod.EXCLUDE,
         data_layout=layout,
     )
-    return Candidate(descriptor, (x,), oracle, x.info)
+    return LayerDraw(descriptor, (x,), oracle, x.info)
 
 
 @candidate(FullyConnectedDescriptor)
-def fully_connected(draw: Draw, x: GraphValue) -> Candidate | None:
+def fully_connected(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Draw the units of a matrix product with constant weights."""
     if len(x.shape) != 2:
         return None
     inputs, units, is_transposed = x.shape[1], draw.number(2, 6), bool(draw.number(0, 1))
     weights = draw.weights((units, inputs) if is_transposed else (inputs, units), inputs)
     bias = draw.bias(units, x, weights)
-    return Candidate(
+    return LayerDraw(
         FullyConnectedDescriptor(transpose_weight_matrix=is_transposed),
         (x, weights, bias),
         lambda x, w, b: x @ (w.T if is_transposed else w) + b,
@@ -160,17 +160,17 @@ def fully_connected(draw: Draw, x: GraphValue) -> Candidate | None:
 
 
 @candidate(BatchMatMulDescriptor)
-def batch_mat_mul(draw: Draw, x: GraphValue) -> Candidate | None:
+def batch_mat_mul(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Multiply by a constant matrix."""
     if len(x.shape) < 2:
         return None
     inner = x.shape[-1]
     weights = draw.weights((*[1] * (len(x.shape) - 2), inner, draw.number(2, 5)), inner)
-    return Candidate(BatchMatMulDescriptor(), (x, weights), np.matmul)
+    return LayerDraw(BatchMatMulDescriptor(), (x, weights), np.matmul)
 
 
 @candidate(SoftmaxDescriptor, LogSoftmaxDescriptor)
-def softmax(draw: Draw, x: GraphValue) -> Candidate:
+def softmax(draw: Draw, x: GraphValue) -> LayerDraw:
     """Draw the factor, the axis and whether logarithms are returned."""
     axis = -1 if draw.number(0, 1) else draw.axis(x)
     beta, is_logarithm = (1.0, 0.5)[draw.number(0, 1)], draw.number(0, 1)
@@ -181,11 +181,11 @@ def softmax(draw: Draw, x: GraphValue) -> Candidate:
         return shifted - np.log(total) if is_logarithm else np.exp(shifted) / total
 
     kind = LogSoftmaxDescriptor if is_logarithm else SoftmaxDescriptor
-    return Candidate(kind(beta=beta, axis=axis), (x,), oracle)
+    return LayerDraw(kind(beta=beta, axis=axis), (x,), oracle)
 
 
 @candidate(LayerNormalizationDescriptor)
-def layer_normalization(draw: Draw, x: GraphValue) -> Candidate | None:
+def layer_normalization(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Normalise the last axis, with a large eps."""
     if x.shape[-1] < 3:
         return None
@@ -195,11 +195,11 @@ def layer_normalization(draw: Draw, x: GraphValue) -> Candidate | None:
         mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
         return (x - mean) / np.sqrt(variance + 0.1) * g + b
 
-    return Candidate(LayerNormalizationDescriptor(axis=-1, eps=0.1), (x, gamma, beta), oracle)
+    return LayerDraw(LayerNormalizationDescriptor(axis=-1, eps=0.1), (x, gamma, beta), oracle)
 
 
 @candidate(L2NormalizationDescriptor)
-def l2_normalization(draw: Draw, x: GraphValue) -> Candidate | None:
+def l2_normalization(draw: Draw, x: GraphValue) -> LayerDraw | None:
     """Divide by the channels' norm, with a large eps."""
     if len(x.shape) != 4:
         return None
@@ -209,19 +209,19 @@ def l2_normalization(draw: Draw, x: GraphValue) -> Candidate | None:
     def oracle(x: Any) -> Any:
         return x / np.sqrt(np.maximum((x**2).sum(axis, keepdims=True), 0.25))
 
-    return Candidate(L2NormalizationDescriptor(eps=0.25, data_layout=layout), (x,), oracle)
+    return LayerDraw(L2NormalizationDescriptor(eps=0.25, data_layout=layout), (x,), oracle)
 
 
 @candidate(MeanDescriptor)
-def mean(draw: Draw, x: GraphValue) -> Candidate:
+def mean(draw: Draw, x: GraphValue) -> LayerDraw:
     """Take the mean along an axis, which stays."""
     axis = draw.axis(x)
     descriptor = MeanDescriptor(axis=(axis,), keep_dims=True)
-    return Candidate(descriptor, (x,), lambda x: x.mean(axis, keepdims=True), any_batch=axis > 0)
+    return LayerDraw(descriptor, (x,), lambda x: x.mean(axis, keepdims=True), any_batch=axis > 0)
 
 
 @candidate(ReduceDescriptor)
-def reduce(draw: Draw, x: GraphValue) -> Candidate:
+def reduce(draw: Draw, x: GraphValue) -> LayerDraw:
     """Sum or find the maximum along an axis, which stays."""
     axis, is_sum = draw.axis(x), draw.number(0, 1)
     operation = ReduceOperation.SUM if is_sum else ReduceOperation.MAX
@@ -230,4 +230,4 @@ def reduce(draw: Draw, x: GraphValue) -> Candidate:
     def oracle(x: Any) -> Any:
         return x.sum(axis, keepdims=True) if is_sum else x.max(axis, keepdims=True)
 
-    return Candidate(descriptor, (x,), oracle, any_batch=axis > 0)
+    return LayerDraw(descriptor, (x,), oracle, any_batch=axis > 0)

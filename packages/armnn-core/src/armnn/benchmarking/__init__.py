@@ -2,6 +2,6 @@
 """The measurement of a model beside other runtimes."""
 
 from armnn.benchmarking.measuring import Measurement, bench
-from armnn.benchmarking.peers import PEERS
+from armnn.benchmarking.worker import PEERS
 
 __all__ = ["PEERS", "Measurement", "bench"]

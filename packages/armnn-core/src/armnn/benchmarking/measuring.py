@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The measurement of contenders in turns.
+"""The measurement of contenders in turns, and a picture of it.
 
 Each has a process of its own. All of them stay loaded and take turns, each round beginning with
 another one, so that a machine that grows slower meanwhile slows all of them down.
@@ -20,7 +20,7 @@ import numpy as np
 
 from armnn._arguments import unknown
 from armnn.backends import CreationOptions
-from armnn.benchmarking.peers import PEERS
+from armnn.benchmarking.worker import PEERS
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
 from armnn.placement.requests import transferable, transferable_optimizer
@@ -28,6 +28,7 @@ from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 OURS: Final = "armnn"
 """The name of the contender that is this runtime."""
@@ -195,3 +196,50 @@ def _answered(row: dict[str, Any]) -> dict[str, Any]:
     if "fault" in row:
         raise NoReplyError(str(row["fault"]))
     return row
+
+
+_SUFFIXES: Final = (".svg", ".png", ".pdf")
+
+
+def write_plot(path: str | PathLike[str], title: str, measured: Sequence[Measurement]) -> None:
+    """Write a picture of latencies.
+
+    A dot is the median, a line goes from 10 to 99 percent of the runs.
+
+    Args:
+        path: Its suffix says the format.
+        title: What stands above it.
+        measured: From top to bottom; those with a fault are left out.
+
+    Raises:
+        InvalidArgumentError: The suffix is another one, or matplotlib is not installed.
+    """
+    name = str(path)
+    if not name.endswith(_SUFFIXES):
+        raise InvalidArgumentError(
+            f"--plot got {name!r}, expected a name that ends with one of {', '.join(_SUFFIXES)}"
+        )
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InvalidArgumentError(
+            f"a plot needs matplotlib ({error}): pip install matplotlib"
+        ) from error
+    shown = [each for each in reversed(measured) if not each.fault]
+    figure = Figure(figsize=(8, 1.2 + 0.45 * len(shown)), layout="constrained")
+    axes = figure.add_subplot()
+    for row, each in enumerate(shown):
+        low, middle, high = (each.percentile(percent) for percent in (10, 50, 99))
+        axes.plot([low, high], [row, row], color="#7a8794", linewidth=2)
+        axes.plot(middle, row, "o", color="#0b6bcb")
+        label = f"{middle:.3g} ms"
+        axes.annotate(label, (middle, row), (0, 6), textcoords="offset points", ha="center")
+    axes.set_yticks(range(len(shown)), [each.name for each in shown])
+    axes.set_ylim(-0.6, len(shown) - 0.2)
+    axes.set_xscale("log")
+    for ticks in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        ticks("{x:g}")
+    axes.set_xlabel("milliseconds a run; dot: median, line: 10 to 99 percent of the runs")
+    axes.set_title(title, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(name)

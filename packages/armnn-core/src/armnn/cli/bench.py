@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from armnn._installing import FAST
 from armnn.benchmarking import PEERS, Measurement, bench
-from armnn.benchmarking.plot import write_plot
+from armnn.benchmarking.measuring import write_plot
 from armnn.cli.arguments import add_command, natural_number, number, positive_number
 from armnn.cli.inputs import InputOptions, make_feeds
 from armnn.cli.model_options import (

@@ -8,7 +8,6 @@ nothing accumulates, then at layers that only a fusion gets wrong.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,25 +17,17 @@ import numpy as np
 from armnn._arguments import instance, refused
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
-from armnn.backends.calling import call
-from armnn.debugging.bench import Bench, border_values, disturbed, fragment
-from armnn.debugging.findings import ErrorKind, Figures, Findings, LayerVerdict, Unexplained
-from armnn.debugging.fused import FusedSearch
+from armnn.debugging.bench import Bench, border_values, disturbed
+from armnn.debugging.examining import Examiner, FusedSearch, digest
+from armnn.debugging.findings import Figures, Findings, LayerVerdict, Unexplained
 from armnn.debugging.judging import (
-    Opinions,
-    Ties,
     allowed_at_border,
-    as_bfloat16,
     border_distance,
-    floor_of,
-    judged_with_ties,
 )
 from armnn.debugging.reference import NOT_COMPUTED, CleanValues, Reference
 from armnn.debugging.samples import checked_samples
-from armnn.errors import ArmnnError, ExecutionError, GraphError
+from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Network
-from armnn.graph.multiply_adds import multiply_adds_of
-from armnn.layers import LAYERS
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
 
@@ -46,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.debugging.bench import LoadedPart, Place
-    from armnn.debugging.reference import Visit
     from armnn.graph import Layer, Value
     from armnn.optimizer import ReportRow
     from armnn.parsing import ParserOptions
@@ -57,12 +47,6 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
     Judge = Callable[[Mapping[str, Array]], Figures]
 
-
-FAST_MATH = "FastMathEnabled"
-"""The option that lets a backend round the operands of products to BFloat16."""
-
-FLAKY_REPEATS = 60
-"""How often a layer that is suspected to be flaky is run."""
 
 MOST_SEGMENTS = 200
 """Parts of a network that wait for each other's data, as in the runtime."""
@@ -192,11 +176,11 @@ class _Observations:
         return array if data_type is value.info.data_type else None
 
     def _keep(self, place: Place, data_type: DataType, got: Array) -> None:
-        self._digests[place] = _digest(got)
+        self._digests[place] = digest(got)
         self._stored[place] = data_type, got.copy()
 
     def _watch_bits(self, place: Place, _: DataType, got: Array) -> None:
-        if self._digests.get(place) != _digest(got):
+        if self._digests.get(place) != digest(got):
             self.changed.add(place)
 
 
@@ -255,167 +239,6 @@ def _border_values(parts: Sequence[tuple[Layer, ...]]) -> dict[Value, None]:
 
 def _makes(layers: tuple[Layer, ...], values: Mapping[Value, None]) -> bool:
     return any(value in values for layer in layers for value in layer.outputs)
-
-
-def _digest(array: NDArray[Any]) -> int:
-    """Return a number that is another one for other bits."""
-    return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
-
-
-@dataclass(frozen=True, slots=True)
-class Examiner:
-    """Examines layers of one network.
-
-    Attributes:
-        bench: The backends under test.
-        reference: Computes the truth.
-        network: The layers' network.
-        repeats: How often a wrong layer is run, for its rate.
-    """
-
-    bench: Bench
-    reference: Reference
-    network: Network
-    repeats: int
-
-    def layer(self, visit: Visit, backend: str, *, suspected_flaky: bool = False) -> LayerVerdict:
-        """Return the verdict about a layer with its clean inputs."""
-        opinions: dict[Value, tuple[Array, Any, Any]] = {}
-        pairs = zip(visit.layer.inputs, visit.operands, strict=True)
-        clean = {v: array for v, array in pairs if v is not None and array is not None}
-        ties = Ties(visit, self.reference)
-
-        def judged(outputs: Mapping[str, Array]) -> Figures:
-            # Computed here, as a backend may fail before there is anything to judge.
-            opinions.update({} if opinions else self._opinions(visit, backend))
-            figures = [
-                self._judged(ties, value, outputs[value.name], opinions[value], backend)
-                for value in border_values([visit.layer])
-            ]
-            return max(figures, key=lambda each: each.severity, default=Figures())
-
-        runs = FLAKY_REPEATS if suspected_flaky else 2
-        return self.group([visit.layer], clean, backend, judged, runs)
-
-    def group(
-        self,
-        layers: Sequence[Layer],
-        clean: Mapping[Value, Array] | CleanValues,
-        backend: str,
-        judged: Judge,
-        runs: int = 2,
-    ) -> LayerVerdict:
-        """Return the verdict about layers that are loaded together.
-
-        Args:
-            layers: In topological order.
-            clean: The data of what they read.
-            backend: The id of the backend.
-            judged: Judges outputs by name.
-            runs: How often they are run at least.
-        """
-        names, types = tuple(each.name for each in layers), tuple(each.type for each in layers)
-        verdict = LayerVerdict(names, types, backend, Figures())
-        try:
-            network, sources = fragment(self.network, layers)
-            inputs = {name: clean[value] for name, value in sources.items()}
-            loaded = self.bench.load_alone(network, inputs, backend)
-        except ArmnnError as error:
-            return replace(verdict, runs=0, note=f"not examined alone: {error}")
-        try:
-            found = self._found_by(loaded, inputs, judged, runs)
-        finally:
-            loaded.close()
-        wrong = sum(each.kind is not ErrorKind.NONE for each in found)
-        worst = max(found, key=lambda each: each.severity)
-        return replace(verdict, figures=worst, wrong_runs=wrong, runs=len(found))
-
-    def _found_by(
-        self, loaded: LoadedPart, inputs: Mapping[str, Array], judged: Judge, runs: int
-    ) -> list[Figures]:
-        """Return the figures of each run.
-
-        Two of them come after runs with other inputs.
-        """
-        made = [_outputs_after(loaded, inputs, negated=each) for each in (False, True)]
-        first = _figures_of(made[0], judged)
-        is_same = _bits_of(made[0]) == _bits_of(made[1])
-        found = [first, first if is_same else _figures_of(made[1], judged)]
-        while len(found) < runs or (len(found) < self.repeats and _any_wrong(found)):
-            found.append(_figures_of(_outputs_of(loaded, inputs), judged))
-        return found
-
-    def narrows(self, layer: Layer, backend: str) -> bool:
-        """Return whether the backend may round a layer's operands."""
-        return self.is_fast(backend) and bool(multiply_adds_of(layer))
-
-    def is_fast(self, backend: str) -> bool:
-        """Return whether the backend may use BFloat16 unasked."""
-        return bool(self.bench.options.model_options.get(backend, {}).get(FAST_MATH))
-
-    def keeps_nan(self, backend: str) -> bool:
-        """Return whether a backend must keep NaN."""
-        candidate = self.bench.candidate(backend, self.network)
-        answer: bool = call(candidate.id, candidate.backend, "has_capability", "PropagatesNaN")
-        return answer
-
-    def _opinions(self, visit: Visit, backend: str) -> dict[Value, tuple[Array, Any, Any]]:
-        layer = visit.layer
-        nothing: list[Reals | None] = [None] * len(layer.outputs)
-        if LAYERS[layer.type].moves_data and not any(i.is_quantized for i in layer.output_infos):
-            truth = narrow = nothing
-        else:
-            truth = self.reference.exact(layer, visit.operands)
-            narrow = nothing
-            if self.narrows(layer, backend):
-                narrow = self.reference.exact(layer, visit.operands, narrowed=as_bfloat16)
-        return {
-            value: (visit.outputs[at], truth[at], narrow[at])
-            for at, value in enumerate(layer.outputs)
-        }
-
-    def _judged(
-        self, ties: Ties, value: Value, got: Array, known: tuple[Array, Any, Any], backend: str
-    ) -> Figures:
-        return judged_with_ties(
-            ties,
-            value,
-            Opinions(got, *known),
-            floor_of(value.producer, value.info),
-            propagates_nan=self.keeps_nan(backend),
-            narrows=self.narrows(value.producer, backend),
-        )
-
-
-def _outputs_of(loaded: LoadedPart, inputs: Mapping[str, Array]) -> Mapping[str, Array] | Figures:
-    """Return a run's outputs, or the figures of its failure."""
-    try:
-        return loaded.run(inputs)
-    except ExecutionError as error:
-        return Figures(ErrorKind.FAILURE, np.inf, detail=str(error))
-
-
-def _outputs_after(
-    loaded: LoadedPart, inputs: Mapping[str, Array], *, negated: bool
-) -> Mapping[str, Array] | Figures:
-    """Return the outputs of a run after another one."""
-    _outputs_of(loaded, disturbed(loaded.inputs, inputs, negated=negated))
-    return _outputs_of(loaded, inputs)
-
-
-def _bits_of(made: Mapping[str, Array] | Figures) -> object:
-    """Return what differs for other outputs or failures."""
-    if isinstance(made, Figures):
-        return made.detail
-    return {name: (array.shape, _digest(array)) for name, array in made.items()}
-
-
-def _figures_of(made: Mapping[str, Array] | Figures, judged: Judge) -> Figures:
-    return made if isinstance(made, Figures) else judged(made)
-
-
-def _any_wrong(found: Sequence[Figures]) -> bool:
-    return any(each.kind is not ErrorKind.NONE for each in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ What one thread gains over several depends on what else the machine does.
 
 
 @dataclass(slots=True)
-class Candidate:
+class TuningTrial:
     """A trial that is being measured.
 
     Attributes:
@@ -96,7 +96,7 @@ class Contest:
 
     def run(self, trials: Sequence[Trial]) -> list[Trial]:
         """Return trials with their times, the winner first."""
-        candidates = [Candidate(trial) for trial in trials]
+        candidates = [TuningTrial(trial) for trial in trials]
         try:
             for candidate in candidates:
                 self._begin(candidate, min(each.median for each in candidates))
@@ -111,7 +111,7 @@ class Contest:
     def _left(self) -> float:
         return self._deadline - time.monotonic()
 
-    def _begin(self, candidate: Candidate, best: float) -> None:
+    def _begin(self, candidate: TuningTrial, best: float) -> None:
         """Load and measure a candidate for the first time."""
         if self._left <= 0:
             candidate.close("not measured: the time for measuring is over")
@@ -132,14 +132,14 @@ class Contest:
             candidate.times.clear()
             candidate.close(str(error))
 
-    def _keep_finalists(self, candidates: Sequence[Candidate]) -> None:
+    def _keep_finalists(self, candidates: Sequence[TuningTrial]) -> None:
         """End all but the fastest."""
         alive = sorted((c for c in candidates if c.child is not None), key=lambda c: c.median)
         for place, candidate in enumerate(alive):
             if place >= MOST_FINALISTS or candidate.median > CLOSE * alive[0].median:
                 candidate.close()
 
-    def _take_turns(self, finalists: list[Candidate]) -> None:
+    def _take_turns(self, finalists: list[TuningTrial]) -> None:
         """Measure candidates in turns; each turn begins with another one."""
         if len(finalists) < 2:
             return
@@ -158,7 +158,7 @@ class Contest:
         _score([each for each in finalists if each.child is not None])
 
 
-def _score(finalists: Sequence[Candidate]) -> None:
+def _score(finalists: Sequence[TuningTrial]) -> None:
     """Compare finalists turn by turn.
 
     What slows the machine in one turn slows all of them, so that the ratios hardly change.
@@ -214,13 +214,13 @@ def _loaded(trial: Trial, child: JsonChild) -> Trial:
     return replace(trial, border_microseconds=1e6 * float(row["border_seconds"]))
 
 
-def _ranked(candidates: Sequence[Candidate]) -> list[Trial]:
+def _ranked(candidates: Sequence[TuningTrial]) -> list[Trial]:
     """Return the trials, the fastest first."""
     fit = [each for each in candidates if each.times and not each.trial.fault]
     finalists = [each for each in fit if each.score is not None]
     pace = min((each.median / (each.score or 1.0) for each in finalists), default=1.0)
 
-    def seconds(candidate: Candidate) -> float:
+    def seconds(candidate: TuningTrial) -> float:
         return candidate.median if candidate.score is None else candidate.score * pace
 
     fit.sort(key=seconds)
@@ -240,6 +240,6 @@ def _ranked(candidates: Sequence[Candidate]) -> list[Trial]:
     ]
 
 
-def _is_plain(candidate: Candidate, other: Candidate) -> bool:
+def _is_plain(candidate: TuningTrial, other: TuningTrial) -> bool:
     """Return whether it is another one without its options."""
     return candidate.trial.backends == other.trial.backends and not candidate.trial.options

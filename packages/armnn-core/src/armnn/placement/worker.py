@@ -173,7 +173,7 @@ def burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
 def _border_seconds(loaded: LoadedNetwork, inputs: Arrays) -> float:
     """Return how long copies between backends take in one run."""
     from armnn._recorder import Recorder
-    from armnn.profiling.timed_runs import timed_runs
+    from armnn.profiling.layer_times import timed_runs
 
     loaded.run(inputs)  # the first run is not like the others
     recorder = Recorder()

@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 from armnn._recorder import Event, Recorder
-from armnn.profiling.arm_nn_profile import arm_nn_profile, write_arm_nn_profile
-from armnn.profiling.chrome_trace import chrome_trace, write_chrome_trace
+from armnn.profiling.formats import (
+    arm_nn_profile,
+    chrome_trace,
+    write_arm_nn_profile,
+    write_chrome_trace,
+)
 from armnn.profiling.layer_times import LayerTime, layer_times
 
 __all__ = [

@@ -6,8 +6,12 @@
 
 from __future__ import annotations
 
-from armnn.viewing.document import described
-from armnn.viewing.measurements import times_in_trace, trace_for_page, verdicts_in_comparison
-from armnn.viewing.page import page
+from armnn.viewing.document import (
+    described,
+    page,
+    times_in_trace,
+    trace_for_page,
+    verdicts_in_comparison,
+)
 
 __all__ = ["described", "page", "times_in_trace", "trace_for_page", "verdicts_in_comparison"]

@@ -1,20 +1,131 @@
 # SPDX-License-Identifier: MIT
-"""A network's layers, edges and parts for JSON."""
+"""A network as one HTML file: its layers, edges and parts, times and verdicts, and the page."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
+import json
+import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, Final
 
+from armnn._recorder import Event
+from armnn.errors import InvalidArgumentError
 from armnn.graph.statistics import statistics_of
 from armnn.graph.text import changed_parameters, printable
+from armnn.profiling import layer_times
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer import Report, ReportRow
     from armnn.profiling import LayerTime
     from armnn.tensor import TensorInfo
+
+
+MOST_TRACE_BYTES: Final = 1 << 20
+"""Of a trace inside a page, so that the page stays below twice that without its graph."""
+
+
+def times_in_trace(path: str | os.PathLike[str], report: Report) -> list[LayerTime]:
+    """Return the layers' times in a Chrome trace, slowest first.
+
+    Args:
+        path: A file of ``armnn run --profile FILE.json``.
+        report: The report of the same network.
+
+    Raises:
+        InvalidArgumentError: It cannot be read, is no such file or has no run of a layer.
+    """
+    try:
+        rows = _document(path)["traceEvents"]
+        events = [_event(row) for row in rows if row["ph"] == "X"]
+        times = layer_times(events, report)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise _unreadable(path, "armnn run --profile FILE.json", error) from error
+    if not times:
+        raise InvalidArgumentError(f"{str(path)!r} has no times of layers: no run is in it")
+    return times
+
+
+def trace_for_page(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return a Chrome trace for the page's link to Perfetto.
+
+    Args:
+        path: A file that :func:`times_in_trace` has read.
+
+    Returns:
+        The name of the file and its content, None instead of more than :data:`MOST_TRACE_BYTES`.
+    """
+    size = Path(path).stat().st_size
+    content = _document(path) if size <= MOST_TRACE_BYTES else None
+    return {"file": printable(Path(path).name), "content": content}
+
+
+def verdicts_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """Return what a comparison says of layers, by their names.
+
+    Args:
+        path: The output of ``armnn compare --json``.
+
+    Raises:
+        InvalidArgumentError: It cannot be read, or is no such file.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        for row in _document(path)["verdicts"]:
+            verdict = {
+                "is_wrong": bool(row["wrong"]),
+                "kind": printable(str(row["kind"])),
+                "ratio": _finite(row["ratio"]),
+                "largest": _finite(row["largest"]),
+                "unit": printable(str(row["unit"])),
+                "note": printable(str(row["note"])),
+                "together": [printable(str(name)) for name in row["layers"]],
+            }
+            found.update({str(name): verdict for name in row["layers"]})
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise _unreadable(path, "armnn compare --json > FILE.json", error) from error
+    return found
+
+
+def _document(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(document, dict):
+        raise TypeError(f"it holds {type(document).__name__}, expected an object")
+    return document
+
+
+def _finite(number: object) -> float | None:
+    """Return a JSON file's number, None unless finite."""
+    value = float(str(number))
+    return value if math.isfinite(value) else None
+
+
+def _event(row: Mapping[str, Any]) -> Event:
+    """Return the event behind a row of a trace."""
+    start = round(float(row["ts"]) * 1000)
+    details = {"category": str(row["cat"]), **row.get("args", {})}
+    end = start + round(float(row["dur"]) * 1000)
+    return Event(str(row["name"]), start, end, int(row["tid"]), details)
+
+
+def _unreadable(
+    path: str | os.PathLike[str], command: str, error: Exception
+) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{str(path)!r} cannot be read ({type(error).__name__}: {error}); expected a file that "
+        f"'{command}' wrote"
+    )
 
 
 def described(
@@ -187,3 +298,54 @@ def _is_part_of_readers(layer: Layer) -> bool:
 
 _MOST_SCALES = 16
 """Of a tensor with one scale per channel, as many are shown."""
+
+
+LIBRARY: Final = "dagre.min.js"
+"""Lays the graph out; ``bundled.toml`` records where it comes from."""
+
+_ESCAPES: Final = {
+    ord(character): f"\\u{ord(character):04x}" for character in ("<", ">", "&", "\u2028", "\u2029")
+}
+"""Characters that could end a script in HTML, as JSON spells them."""
+
+
+def page(document: Mapping[str, Any], trace: Mapping[str, Any] | None = None) -> str:
+    """Return the HTML of a document.
+
+    Names come from strangers: the document is JSON in which no character ends the script, the page
+    makes texts of them and no markup, and its policy runs the two scripts of this package only and
+    forbids every connection. Only a click on its link to Perfetto hands the trace to that page.
+
+    Args:
+        document: Of :func:`armnn.viewing.described`.
+        trace: Of :func:`armnn.viewing.trace_for_page`, if there is a profile.
+    """
+    library, script, style = (_asset(name) for name in (LIBRARY, "view.js", "view.css"))
+    library = library.partition("\n//# sourceMappingURL=")[0]
+    policy = (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"script-src {_digest(library)} {_digest(script)}; style-src {_digest(style)}"
+    )
+    return Template(_asset("view.html")).substitute(
+        title=html.escape(str(document["name"])),
+        policy=html.escape(policy, quote=True),
+        style=style,
+        document=_embedded(document),
+        trace=_embedded(trace),
+        library=library,
+        script=script,
+    )
+
+
+def _embedded(document: Mapping[str, Any] | None) -> str:
+    return json.dumps(document, separators=(",", ":")).translate(_ESCAPES)
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(source: str) -> str:
+    """Return a source of a content security policy: these bytes."""
+    digest = hashlib.sha256(source.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -17,8 +17,8 @@ from armnn import Network, OptimizerOptions, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.debugging import Progress, ReduceOptions, Reduction, reduce
 from armnn.debugging.reducing import result
-from armnn.debugging.reducing.candidate import Candidate
 from armnn.debugging.reducing.judge import Judge
+from armnn.debugging.reducing.variants import Variant
 from armnn.debugging.reducing.worker import Job
 from armnn.errors import BackendError, InvalidArgumentError
 from fakes.faults import FaultyBackend
@@ -143,8 +143,8 @@ def test_a_fresh_process_knows_nothing_of_other_tries(
             network = Network("sums")
             x = network.add_input("x", TensorInfo((rows,)))
             network.add_output("y", network.add_cum_sum(x, axis=0))
-            candidate = Candidate(network, {"x": np.ones(rows, np.float32)})
-            found.append(len(judge.failures(candidate, 1)))
+            variant = Variant(network, {"x": np.ones(rows, np.float32)})
+            found.append(len(judge.failures(variant, 1)))
     finally:
         judge.close()
     assert found == failing

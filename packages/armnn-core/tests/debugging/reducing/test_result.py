@@ -14,7 +14,7 @@ import pytest
 import armnn
 from armnn import CreationOptions, Network, OptimizerOptions, TensorInfo
 from armnn.debugging import ErrorKind, Failure, Figures, LayerVerdict
-from armnn.debugging.reducing.result import Script, write_arrays, write_model
+from armnn.debugging.reducing.failure import Script, write_arrays, write_model
 from armnn.debugging.reducing.worker import Job
 from armnn.errors import NotInstalledError
 

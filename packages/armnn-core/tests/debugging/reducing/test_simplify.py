@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn import DataType, Network, TensorInfo
-from armnn.debugging.reducing.candidate import Candidate, simplified
+from armnn.debugging.reducing.variants import Variant, simplified
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -20,18 +20,18 @@ def random(*shape: int) -> Any:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def convolution(weights: Any) -> Candidate:
+def convolution(weights: Any) -> Variant:
     network = Network("convolution")
     x = network.add_input("x", TensorInfo((2, 8, 9, 9)))
     made = network.add_convolution2d(
         x, weights, random(8), pad_left=1, pad_right=1, stride_x=2, stride_y=2
     )
     network.add_output("y", made)
-    return Candidate(network, {"x": random(2, 8, 9, 9)})
+    return Variant(network, {"x": random(2, 8, 9, 9)})
 
 
-def only(candidate: Candidate) -> Layer:
-    (layer,) = candidate.layers
+def only(variant: Variant) -> Layer:
+    (layer,) = variant.layers
     return layer
 
 
@@ -47,8 +47,8 @@ def test_a_layer_that_always_fails_becomes_as_small_as_can_be() -> None:
 
 
 def test_what_the_failure_needs_stays() -> None:
-    def fails(candidate: Candidate) -> bool:
-        layer: Any = only(candidate)
+    def fails(variant: Variant) -> bool:
+        layer: Any = only(variant)
         weights = layer.constant("weights")
         kernel = weights is not None and weights.shape[2:] == (3, 3) and np.ptp(weights) > 0
         return bool(kernel and layer.descriptor.stride_x == 2)
@@ -67,11 +67,11 @@ def test_scales_per_axis_are_sliced_with_their_weights() -> None:
     weights = network.add_constant(np.arange(24, dtype=np.int8).reshape(6, 4, 1, 1), info)
     out = TensorInfo((1, 6, 5, 5), DataType.QASYMM_S8, 0.5, 0)
     network.add_output("y", network.add_convolution2d(x, weights, output=out))
-    whole = Candidate(network, {"x": np.ones((1, 4, 5, 5), np.int8)})
+    whole = Variant(network, {"x": np.ones((1, 4, 5, 5), np.int8)})
     needed = weights.info.scales[-1]
 
-    def fails(candidate: Candidate) -> bool:
-        value = only(candidate).input("weights")
+    def fails(variant: Variant) -> bool:
+        value = only(variant).input("weights")
         return value is not None and needed in value.info.scales
 
     value = only(simplified(whole, fails)).input("weights")
@@ -85,7 +85,7 @@ def test_numbers_in_parameters_follow_the_shapes() -> None:
     network = Network("reshape")
     x = network.add_input("x", TensorInfo((6, 50)))
     network.add_output("y", network.add_reshape(x, target_shape=(6, 5, 10)))
-    whole = Candidate(network, {"x": random(6, 50)})
+    whole = Variant(network, {"x": random(6, 50)})
     made = simplified(whole, lambda each: only(each).type == "Reshape")
     assert only(made).output.info.num_elements <= 50
 
@@ -97,7 +97,7 @@ def test_one_input_and_one_output_are_left() -> None:
     network.add_output("sum", total)
     network.add_output("floor", network.add_floor(total))
     inputs = {name: random(2, 2) for name in "xy"}
-    made = simplified(Candidate(network, inputs), lambda _: True)
+    made = simplified(Variant(network, inputs), lambda _: True)
     assert [layer.name for layer in made.network.inputs] == ["x"]
     assert len(made.network.outputs) == 1
     assert made.inputs["x"].item() == 0
@@ -108,7 +108,7 @@ def test_inputs_are_rounded_where_they_cannot_be_one_number() -> None:
     x = network.add_input("x", TensorInfo((1, 3)))
     network.add_output("y", network.add_softmax(x))
     made = simplified(
-        Candidate(network, {"x": np.array([[0.123456, 2.0, -1.98765]], np.float32)}),
+        Variant(network, {"x": np.array([[0.123456, 2.0, -1.98765]], np.float32)}),
         lambda each: each.inputs["x"].shape == (1, 3) and np.ptp(each.inputs["x"]) > 2,
     )
     np.testing.assert_array_equal(made.inputs["x"], np.array([[0.12, 2.0, -1.99]], np.float32))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tries of candidates in a child process, with kept verdicts."""
+"""Tries of variants in a child process, with kept verdicts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armnn.debugging.reducing.failure import Failure
-from armnn.debugging.reducing.result import SUFFIX, write_arrays, write_model
+from armnn.debugging.reducing.failure import SUFFIX, Failure, write_arrays, write_model
 from armnn.errors import ArmnnError, BackendError, InvalidArgumentError
 from armnn_backend_api.processes import (
     Bounds,
@@ -25,7 +24,7 @@ from armnn_backend_api.processes import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.debugging.reducing.candidate import Candidate
+    from armnn.debugging.reducing.variants import Variant
     from armnn.debugging.reducing.worker import Job
 
     Arrays = Mapping[str, NDArray[Any]]
@@ -36,7 +35,7 @@ _OUTPUT_BYTES = 1 << 30
 
 
 class Worker:
-    """A child process that tries candidates, started on demand."""
+    """A child process that tries variants, started on demand."""
 
     def __init__(self, job: Job, folder: Path) -> None:
         self._job = folder / "job"
@@ -100,17 +99,17 @@ class Worker:
 
 @dataclass(slots=True)
 class Judge:
-    """Tells whether candidates fail, in a process of their own.
+    """Tells whether variants fail, in a process of their own.
 
     Attributes:
         job: What is tried.
-        folder: Where candidates are written.
+        folder: Where variants are written.
         command: A command to run, in the place of the job's check; "{model}" and "{inputs}" are
             the paths.
         suffix: Of the files that the command gets.
         seconds: How long one try may take.
         is_fresh: Whether each try has a process of its own.
-        tries: How many candidates were tried.
+        tries: How many variants were tried.
         last: What was wrong with the last one, if it could not be tried to the end.
     """
 
@@ -125,14 +124,14 @@ class Judge:
     _known: dict[bytes, list[Failure]] | None = None
     _worker: Worker | None = None
 
-    def failures(self, candidate: Candidate, repeats: int) -> list[Failure]:
-        """Return what is wrong with a candidate."""
-        model, inputs = self.folder / f"candidate{self.suffix}", self.folder / "inputs"
+    def failures(self, variant: Variant, repeats: int) -> list[Failure]:
+        """Return what is wrong with a variant."""
+        model, inputs = self.folder / f"variant{self.suffix}", self.folder / "inputs"
         try:
-            write_model(candidate.network, model)
+            write_model(variant.network, model)
         except ArmnnError:
             return []
-        inputs.write_bytes(pickle.dumps(dict(candidate.inputs), protocol=5))
+        inputs.write_bytes(pickle.dumps(dict(variant.inputs), protocol=5))
         return self.failures_of(model, inputs, repeats)
 
     def failures_of(self, model: Path, inputs: Path, repeats: int) -> list[Failure]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn._arguments import instance, real, refused
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
+from armnn.debugging.reducing.failure import SUFFIX
 from armnn.debugging.reducing.judge import Judge
-from armnn.debugging.reducing.result import SUFFIX, Reduction, Result
+from armnn.debugging.reducing.result import Reduction, Result
 from armnn.debugging.reducing.search import Progress, Recorder, Search
 from armnn.debugging.reducing.worker import Job
 from armnn.debugging.samples import checked_samples
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.debugging.reducing.candidate import Candidate
+    from armnn.debugging.reducing.variants import Variant
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -145,7 +146,7 @@ def _reduced(
     return result
 
 
-def _begin(search: Search, network: Network, samples: Sequence[Arrays], layer: str) -> Candidate:
+def _begin(search: Search, network: Network, samples: Sequence[Arrays], layer: str) -> Variant:
     """Return the first segment that fails, of the first sample.
 
     Raises:

@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""The files of a reduction, which show the failure to others; they are tried before believed."""
+"""The result of a reduction: its files are tried before they are believed."""
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from armnn.backends import CreationOptions
 from armnn.debugging.bench import disturbed
 from armnn.debugging.findings import ErrorKind
-from armnn.debugging.reducing.failure import Failure
+from armnn.debugging.reducing.failure import SUFFIX, Failure, Script, write_arrays, write_model
 from armnn.errors import ArmnnError
-from armnn.optimizer.options import OptimizerOptions
-from armnn.parsing.exporting import export
-from armnn.storage.armnn_files import save
-from armnn.types import DataType
 from armnn_backend_api.processes import Bounds, Program, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.debugging.reducing.candidate import Candidate
     from armnn.debugging.reducing.search import Search
-    from armnn.debugging.reducing.worker import Job
-    from armnn.graph import Network
+    from armnn.debugging.reducing.variants import Variant
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -43,133 +33,6 @@ _START_SECONDS: Final = 5.0
 
 _PATIENCE_SECONDS: Final = 120.0
 """How long a script may take whose failure is no hang."""
-
-SUFFIX: Final = ".armnn"
-"""Of files that hold every layer and every data type."""
-
-_OF_ALLOWED: Final = 0.8
-"""The part of the allowed error that a script allows: the reference has a fifth of it itself."""
-
-_SURE: Final = 12.0
-"""A flaky failure is missed once in exp(12) scripts."""
-
-_MOST_RUNS: Final = 2000
-
-_WIDTH: Final = 90
-
-_UNFIT: Final = 1e-3
-"""The error, as part of the largest number, that does not count beside NaN or infinity."""
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """How a script shows a failure.
-
-    Attributes:
-        runs: How often it runs the model.
-        disturbs: Whether it runs the model with other inputs first.
-    """
-
-    runs: int = 1
-    disturbs: bool = False
-
-    @classmethod
-    def all_for(cls, failure: Failure) -> Sequence[Script]:
-        """Return the scripts to try, the simplest first."""
-        verdict = failure.verdict
-        if verdict is None or not verdict.is_flaky:
-            return cls(), cls(disturbs=True), cls(60, disturbs=True)
-        runs = min(math.ceil(_SURE * verdict.runs / verdict.wrong_runs), _MOST_RUNS)
-        return cls(runs), cls(runs, disturbs=True)
-
-    def text(self, model: Path, job: Job, failure: Failure, expected: Arrays) -> str:
-        """Return the script, of 15 lines at most.
-
-        Args:
-            model: The file; those of the arrays stand beside it.
-            job: Says how it is loaded.
-            failure: What it shows.
-            expected: The right outputs.
-        """
-        stem = model.stem
-        creation = _arguments(job.creation, CreationOptions())
-        runtime = f"armnn.Runtime(armnn.CreationOptions({creation}))" if creation else "armnn"
-        options = _arguments(job.options, OptimizerOptions())
-        given = f"{list(job.backends)!r}{', ' if options else ''}{options}"
-        title = f"Shows a failure of {job.backends[0]}: {failure}"[:_WIDTH]
-        lines = [
-            f"# {ascii(title)[1:-1]}",
-            "",
-            "from pathlib import Path",
-            "",
-            "import armnn",
-            "import numpy as np",
-            "",
-            "folder = Path(__file__).parent",
-            f'inputs = dict(np.load(folder / "{stem}.inputs.npz"))',
-            f'expected = np.load(folder / "{stem}.expected.npz")',
-            f'model = {runtime}.load_model(folder / "{model.name}", {given})',
-        ]
-        if self.disturbs:
-            lines.append(f'model.run(dict(np.load(folder / "{stem}.before.npz")))')
-        shift = "    " if self.runs > 1 else ""
-        lines += [f"for _ in range({self.runs}):"] if shift else []
-        lines.append(f"{shift}for name, got in model.run(inputs).items():")
-        lines.append(f"{shift}    {_assertion(failure, expected)}")
-        return "\n".join([*lines, ""])
-
-
-def _assertion(failure: Failure, expected: Arrays) -> str:
-    figures = failure.verdict.figures if failure.verdict is not None else None
-    largest = max((_largest(array) for array in expected.values()), default=0.0)
-    unit = 1.0 if figures is not None and figures.unit != "of the largest" else largest
-    if figures is None or figures.kind not in (ErrorKind.VALUES, ErrorKind.SATURATION):
-        allowed = _UNFIT * largest
-    elif figures.largest > figures.allowed:
-        allowed = _OF_ALLOWED * figures.allowed * unit
-    else:
-        error = "np.sqrt(np.mean((got.astype(float) - expected[name]) ** 2))"
-        return f"assert {error} <= {_OF_ALLOWED * figures.rms * unit:.2g}, name"
-    close = f"got.astype(float), expected[name], rtol=0, atol={allowed:.2g}"
-    return f"np.testing.assert_allclose({close}, err_msg=name)"
-
-
-def _largest(array: NDArray[Any]) -> float:
-    real = np.abs(array.astype(np.float64))
-    return float(real[np.isfinite(real)].max(initial=0.0))
-
-
-def _arguments(options: Any, usual: Any) -> str:
-    """Return what differs from the usual options, as arguments."""
-    changed = {
-        each.name: getattr(options, each.name)
-        for each in fields(options)
-        if getattr(options, each.name) != getattr(usual, each.name)
-    }
-    return ", ".join(f"{name}={value!r}" for name, value in changed.items())
-
-
-def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write arrays as a .npz file; it has no BFloat16."""
-    plain = {
-        name: array.astype(np.float32)
-        if array.dtype == DataType.BFLOAT16.numpy_dtype
-        else np.asarray(array)
-        for name, array in arrays.items()
-    }
-    np.savez(path, **plain)  # type: ignore[arg-type]  # its other parameter has a default
-
-
-def write_model(network: Network, path: Path) -> None:
-    """Write a network in the format of the path's suffix.
-
-    Raises:
-        ArmnnError: The format lacks something, or nothing that writes it is installed.
-    """
-    if path.suffix.lower() == SUFFIX:
-        save(network, path, beyond_arm_nn=True)
-    else:
-        path.write_bytes(export(network, path.suffix))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +90,10 @@ class Reduction:
 
 @dataclass(slots=True)
 class Result:
-    """Writes the best candidate of a search."""
+    """Writes the best variant of a search."""
 
     search: Search
-    whole: Candidate
+    whole: Variant
     target: Path
     began: float
     notes: list[str] = field(default_factory=list)
@@ -264,7 +127,7 @@ class Result:
         )
 
     def _model(
-        self, best: Candidate, failure: Failure, outputs: Arrays
+        self, best: Variant, failure: Failure, outputs: Arrays
     ) -> tuple[Path, int, list[Path]]:
         """Write model and script; return what shows the failure."""
         if self.search.judge.command:
@@ -288,7 +151,7 @@ class Result:
         return model, confirmed, files
 
     def _scripted(
-        self, script: Script, model: Path, best: Candidate, failure: Failure, outputs: Arrays
+        self, script: Script, model: Path, best: Variant, failure: Failure, outputs: Arrays
     ) -> list[Path]:
         path = model.with_suffix(".py")
         path.write_text(script.text(model, self.search.judge.job, failure, outputs))

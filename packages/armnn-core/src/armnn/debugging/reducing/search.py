@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from armnn.backends import CreationOptions
 from armnn.debugging.bench import Bench
 from armnn.debugging.comparing import MOST_SEGMENTS
-from armnn.debugging.reducing.candidate import Candidate, part_of, simplified
+from armnn.debugging.reducing.variants import Variant, part_of, simplified
 from armnn.debugging.reference import CleanValues, Reference
 from armnn.errors import ArmnnError
 from armnn.optimizer.options import OptimizerOptions
@@ -39,7 +39,7 @@ _FACTOR: Final = 1 - 1 / math.e
 
 FLAKY_REPEATS = 20
 FLAKY_TRIES = 3
-"""How often a candidate of a flaky failure is tried before it counts as right."""
+"""How often a variant of a flaky failure is tried before it counts as right."""
 
 
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
@@ -86,7 +86,7 @@ class Recorder:
         """Close the backend."""
         self._bench.close()
 
-    def segments(self, network: Network, inputs: Mapping[str, Array]) -> Iterator[Candidate]:
+    def segments(self, network: Network, inputs: Mapping[str, Array]) -> Iterator[Variant]:
         """Yield a model's parts that wait for each other's data.
 
         Branches are resolved by these inputs, and so are unknown shapes.
@@ -101,34 +101,34 @@ class Recorder:
                 return
             cut = self._bench.layers(rest, arrays)
             given = {layer.name: arrays[layer.name] for layer in cut.head.inputs}
-            segment = Candidate(cut.head, given)
+            segment = Variant(cut.head, given)
             yield segment
             arrays |= self.outputs(segment)
             rest = cut.rest
 
-    def values(self, candidate: Candidate) -> dict[Value, Array]:
-        """Return what each layer of a candidate computes.
+    def values(self, variant: Variant) -> dict[Value, Array]:
+        """Return what each layer of a variant computes.
 
         Raises:
             BackendError: The reference does not compute a layer.
         """
-        found = {layer.output: candidate.inputs[layer.name] for layer in candidate.network.inputs}
-        for visit in self._clean(candidate).visits:
+        found = {layer.output: variant.inputs[layer.name] for layer in variant.network.inputs}
+        for visit in self._clean(variant).visits:
             found.update(zip(visit.layer.outputs, visit.outputs, strict=True))
         return found
 
-    def outputs(self, candidate: Candidate) -> dict[str, Array]:
-        """Return the outputs of a candidate.
+    def outputs(self, variant: Variant) -> dict[str, Array]:
+        """Return the outputs of a variant.
 
         Raises:
             BackendError: The reference does not compute a layer.
         """
-        return self._clean(candidate).outputs
+        return self._clean(variant).outputs
 
-    def _clean(self, candidate: Candidate) -> CleanValues:
-        network = candidate.network
+    def _clean(self, variant: Variant) -> CleanValues:
+        network = variant.network
         reference = Reference(self._bench.candidate(self._reference, network))
-        return CleanValues(network, candidate.inputs, reference)
+        return CleanValues(network, variant.inputs, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Progress:
     """How far a reduction has come.
 
     Attributes:
-        tries: How many candidates were tried.
+        tries: How many variants were tried.
         layers: The layers of the smallest that fails.
         seconds: Since the beginning.
     """
@@ -152,14 +152,14 @@ class OutOfTimeError(Exception):
 
 @dataclass(slots=True)
 class Search:
-    """Looks for the smallest candidate with the same failure.
+    """Looks for the smallest variant with the same failure.
 
     Attributes:
-        judge: Tries candidates.
+        judge: Tries variants.
         recorder: Computes what layers read.
         until: When the time is over, as of :func:`time.monotonic`.
         show: Is told of the progress.
-        best: The smallest candidate that fails, once one does.
+        best: The smallest variant that fails, once one does.
         failure: Of the best.
     """
 
@@ -167,28 +167,28 @@ class Search:
     recorder: Recorder
     until: float
     show: Callable[[Progress], object] | None = None
-    best: Candidate | None = None
+    best: Variant | None = None
     failure: Failure | None = None
     _target: Failure | None = None
     _began: float = field(default_factory=time.monotonic)
 
-    def begin(self, candidate: Candidate, layer: str = "") -> bool:
-        """Take a candidate for the whole, if it fails.
+    def begin(self, variant: Variant, layer: str = "") -> bool:
+        """Take a variant for the whole, if it fails.
 
         Args:
-            candidate: The whole.
+            variant: The whole.
             layer: The name of the wrong layer that is meant; the first by default.
         """
-        found = self.judge.failures(candidate, FLAKY_REPEATS)
+        found = self.judge.failures(variant, FLAKY_REPEATS)
         if self.judge.job.check == "compare":
             found = [each for each in found if each.verdict is not None]
         wanted = [each for each in found if not layer or _names(each, layer)]
         if wanted:
-            self.best, self.failure, self._target = candidate, wanted[0], wanted[0]
+            self.best, self.failure, self._target = variant, wanted[0], wanted[0]
         return bool(wanted)
 
     def run(self) -> bool:
-        """Make the candidate smaller; return whether that ended."""
+        """Make the variant smaller; return whether that ended."""
         assert self.best is not None
         try:
             self._take_named_layers()
@@ -200,8 +200,8 @@ class Search:
             return False
         return True
 
-    def fails(self, candidate: Candidate) -> bool:
-        """Return whether a candidate has the same failure.
+    def fails(self, variant: Variant) -> bool:
+        """Return whether a variant has the same failure.
 
         It is the best then.
 
@@ -213,10 +213,10 @@ class Search:
         for attempt in range(FLAKY_TRIES if flaky else 1):
             if time.monotonic() > self.until:
                 raise OutOfTimeError
-            found = self.judge.failures(candidate, FLAKY_REPEATS + attempt if flaky else 2)
+            found = self.judge.failures(variant, FLAKY_REPEATS + attempt if flaky else 2)
             for failure in found:
                 if failure.is_same(self._target):
-                    self.best, self.failure = candidate, failure
+                    self.best, self.failure = variant, failure
                     self._tell()
                     return True
         self._tell()
@@ -241,13 +241,13 @@ class Search:
         smallest(whole.layers, lambda some: self._fails_in(whole, values, some))
 
     def _fails_in(
-        self, whole: Candidate, values: Mapping[Value, NDArray[Any]], layers: Sequence[Layer]
+        self, whole: Variant, values: Mapping[Value, NDArray[Any]], layers: Sequence[Layer]
     ) -> bool:
         try:
-            candidate = part_of(whole, layers, values)
+            variant = part_of(whole, layers, values)
         except ArmnnError:
             return False
-        return self.fails(candidate)
+        return self.fails(variant)
 
     def _size(self) -> tuple[int, int]:
         assert self.best is not None

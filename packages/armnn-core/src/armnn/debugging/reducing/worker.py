@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The child process that tries candidates.
+"""The child process that tries variants.
 
 It serves one request after the other until one of them ends it.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is tried with each candidate.
+    """What is tried with each variant.
 
     Attributes:
         check: "compare" or "crash".

@@ -1,32 +1,146 @@
 # SPDX-License-Identifier: MIT
-"""Profiling events in the structure of Arm NN's ``IProfiler::Print``.
+"""Profiling events in the formats of other tools.
 
-The root "ArmNN" has up to three events: "optimize_measurements", "loaded_network_measurements" and
-"inference_measurements". An event holds measurements, with a value for each time that it happened,
-and further events: an inference has "Execute", which has one event per workload. Every key ends in
-the running number of its event. Arm NN prints the details of layers as text that is no JSON; here
-they are a list, "layer_details".
+A Chrome trace, which chrome://tracing and Perfetto open, is in Google's "Trace Event Format": one
+complete event (``"ph": "X"``) per recorded event, with ``ts`` and ``dur`` in microseconds.
+
+The structure of Arm NN's ``IProfiler::Print`` has a root "ArmNN" with up to three events:
+"optimize_measurements", "loaded_network_measurements" and "inference_measurements". An event holds
+measurements, with a value for each time that it happened, and further events: an inference has
+"Execute", which has one event per workload. Every key ends in the running number of its event. Arm
+NN prints the details of layers as text that is no JSON; here they are a list, "layer_details".
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import file_path, instance, items
 from armnn._recorder import Event
-from armnn.profiling.layer_details import layer_details
-from armnn.profiling.timed_runs import TimedRun, timed_runs
+from armnn.profiling.layer_times import TimedRun, timed_runs
+from armnn.tensor import format_shape
+from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from armnn.graph import Layer, Network
+    from armnn.tensor import TensorInfo
 
-    from armnn.graph import Network
+
+def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:
+    """Return a trace as JSON can hold it.
+
+    Times count from the start of the earliest event. Threads are numbered in the order of their
+    first event.
+    """
+    recorded = items(events, "the events", "a list of Event, as Recorder.events is")
+    for event in recorded:
+        instance(event, Event, "one of the events")
+    ordered = sorted(recorded, key=lambda event: (event.start_ns, -event.end_ns))
+    origin_ns = ordered[0].start_ns if ordered else 0
+    threads: dict[int, int] = {}
+    process = os.getpid()
+    rows: list[dict[str, Any]] = []
+    for event in ordered:
+        thread = threads.setdefault(event.thread_id, len(threads))
+        row = {
+            "name": event.name,
+            "cat": str(event.details.get("category", "event")),
+            "ph": "X",
+            "ts": (event.start_ns - origin_ns) / 1000,
+            "dur": event.duration_ns / 1000,
+            "pid": process,
+            "tid": thread,
+        }
+        args = {key: value for key, value in event.details.items() if key != "category"}
+        rows.append({**row, "args": args} if args else row)
+    names = [_thread_name(process, thread) for thread in threads.values()]
+    return {"traceEvents": [*names, *rows], "displayTimeUnit": "ms"}
+
+
+def write_chrome_trace(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
+    """Write a trace to a file.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    file_name = file_path(path, "the path of the trace")
+    text = json.dumps(chrome_trace(events), indent=1, default=str)
+    with open(file_name, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+def _thread_name(process: int, thread: int) -> dict[str, Any]:
+    name = f"armnn thread {thread}"
+    return {
+        "name": "thread_name",
+        "ph": "M",
+        "pid": process,
+        "tid": thread,
+        "args": {"name": name},
+    }
+
+
+_NOT_DESCRIBED = ("Input", "Output", "Constant")
+
+
+def layer_details(network: Network) -> list[dict[str, Any]]:
+    """Return the layers of a network, in running order.
+
+    Each has its name, type, GUID, tensors and parameters. Weights and bias have these names, the
+    other inputs are numbered.
+    """
+    layers = (each for each in network.topological_order() if each.type not in _NOT_DESCRIBED)
+    return [_details_of(layer) for layer in layers]
+
+
+def _details_of(layer: Layer) -> dict[str, Any]:
+    found: dict[str, Any] = {"Name": layer.name, "Type": layer.type, "GUID": str(layer.guid)}
+    found |= dict(_inputs_of(layer))
+    for number, value in enumerate(layer.outputs):
+        found[f"Output {number}"] = _tensor(value.info)
+    if dataclasses.is_dataclass(layer.descriptor):
+        for each in dataclasses.fields(layer.descriptor):
+            found[_camel(each.name)] = _text_of(getattr(layer.descriptor, each.name))
+    return found
+
+
+def _inputs_of(layer: Layer) -> Iterator[tuple[str, dict[str, str]]]:
+    numbered = 0
+    for index, value in enumerate(layer.inputs):
+        name = layer.spec.input_slot(index).name
+        if name not in ("weights", "bias"):
+            title, numbered = f"Input {numbered}", numbered + 1
+        else:
+            title = f"{name.capitalize()} 0"
+        if value is not None:
+            yield title, _tensor(value.info)
+
+
+def _tensor(info: TensorInfo) -> dict[str, str]:
+    rank = "?" if info.shape is None else str(len(info.shape))
+    return {
+        "Shape": format_shape(info.shape),
+        "DataType": info.data_type.arm_name,
+        "Num Dims": rank,
+    }
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def _text_of(value: object) -> str:
+    if isinstance(value, ArmnnEnum):
+        return value.arm_name
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 Span = tuple[int, int]
 """Start and end in nanoseconds."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class Variant:
     """A network and its inputs.
 
     Attributes:
@@ -62,52 +62,50 @@ class Candidate:
         return data, source.output.info
 
 
-def part_of(
-    candidate: Candidate, layers: Sequence[Layer], values: Mapping[Value, Array]
-) -> Candidate:
-    """Return some layers of a candidate.
+def part_of(variant: Variant, layers: Sequence[Layer], values: Mapping[Value, Array]) -> Variant:
+    """Return some layers of a variant.
 
     What they read from other layers becomes an input.
 
     Args:
-        candidate: Their network.
+        variant: Their network.
         layers: In topological order.
         values: The data of what they read from other layers.
 
     Raises:
         GraphError: Nothing reads what they compute.
     """
-    network, sources = fragment(candidate.network, layers)
-    return Candidate(network, {name: values[value] for name, value in sources.items()})
+    network, sources = fragment(variant.network, layers)
+    return Variant(network, {name: values[value] for name, value in sources.items()})
 
 
-def without_outputs(candidate: Candidate, outputs: Iterable[Layer]) -> Candidate:
-    """Return a candidate without some of its outputs.
+def without_outputs(variant: Variant, outputs: Iterable[Layer]) -> Variant:
+    """Return a variant without some of its outputs.
 
     Layers that only those read go, too.
     """
     gone = {layer.name for layer in outputs}
-    network = candidate.network.clone()
+    network = variant.network.clone()
     for layer in network.outputs:
         if layer.name in gone:
             network.remove(layer)
     network.remove_unused()
-    return rebuilt(Candidate(network, candidate.inputs))
+    return rebuilt(Variant(network, variant.inputs))
 
 
 def rebuilt(
-    candidate: Candidate,
+    variant: Variant,
     data: Mapping[Layer, Stored] | None = None,
     descriptors: Mapping[Layer, Descriptor] | None = None,
     absent: Iterable[tuple[Layer, int]] = (),
     fixed: Iterable[Layer] = (),
-) -> Candidate:
-    """Return a candidate with other data or parameters.
+) -> Variant:
+    """Return a variant with other data or parameters.
 
     Shapes are inferred again. Inputs that no layer reads are left out.
 
     Args:
-        candidate: The candidate, which does not change.
+        variant: The variant, which does not change.
         data: Of Input and Constant layers, in the place of their own.
         descriptors: Of layers, in the place of their own.
         absent: Optional inputs that go, as layer and number of the input.
@@ -118,7 +116,7 @@ def rebuilt(
     """
     data, descriptors = data or {}, descriptors or {}
     gone, constants = {*absent}, {*fixed}
-    source, inputs = candidate.network, dict[str, "Array"]()
+    source, inputs = variant.network, dict[str, "Array"]()
     network = Network(source.name)
     network.quantized_arithmetic = source.quantized_arithmetic
     values: dict[Value, Value] = {}
@@ -131,7 +129,7 @@ def rebuilt(
         if layer.type in ("Input", "Constant"):
             if not any((reader, at) not in gone for reader, at in layer.output.uses):
                 continue
-            array, info = data.get(layer) or candidate.stored(layer)
+            array, info = data.get(layer) or variant.stored(layer)
             if layer.type == "Constant" or layer in constants:
                 values[layer.output] = network.add_constant(array, info)
             else:
@@ -153,7 +151,7 @@ def rebuilt(
                 if old.info.is_static and not new.info.is_static:
                     raise GraphError(f"the shape of {new.name!r} cannot be inferred")
                 values[old] = new
-    return Candidate(network, inputs)
+    return Variant(network, inputs)
 
 
 def _open(info: TensorInfo) -> TensorInfo:
@@ -170,22 +168,22 @@ class _Dimension(NamedTuple):
     axis: int
 
 
-def with_smaller_shapes(candidate: Candidate) -> Iterator[Candidate]:
-    """Yield candidates with shorter dimensions."""
+def with_smaller_shapes(variant: Variant) -> Iterator[Variant]:
+    """Yield variants with shorter dimensions."""
     by_size: dict[int, list[_Dimension]] = defaultdict(list)
-    for source in candidate.sources:
-        for axis, size in enumerate(candidate.stored(source)[0].shape):
+    for source in variant.sources:
+        for axis, size in enumerate(variant.stored(source)[0].shape):
             by_size[size].append(_Dimension(source, axis))
     for size in sorted(by_size, reverse=True):
         if size > 1:
             for target in dict.fromkeys((1, 2, size // 2, size - 1)):
                 if 0 < target < size:
-                    yield from _cut(candidate, by_size[size], size, target)
+                    yield from _cut(variant, by_size[size], size, target)
 
 
 def _cut(
-    candidate: Candidate, dimensions: Sequence[_Dimension], size: int, target: int
-) -> Iterator[Candidate]:
+    variant: Variant, dimensions: Sequence[_Dimension], size: int, target: int
+) -> Iterator[Variant]:
     groups = [tuple(dimensions)]
     if 2 < len(dimensions) <= _MOST_PAIRED:
         groups += combinations(dimensions, 2)
@@ -194,11 +192,11 @@ def _cut(
         for part in (slice(0, target), slice(size - target, size)):
             data: dict[Layer, Stored] = {}
             for source, axis in group:
-                array, info = data.get(source) or candidate.stored(source)
+                array, info = data.get(source) or variant.stored(source)
                 data[source] = _sliced(array, info, axis, part)
-            for descriptors in ({}, _with_numbers(candidate, size, target)):
+            for descriptors in ({}, _with_numbers(variant, size, target)):
                 try:
-                    yield rebuilt(candidate, data, descriptors)
+                    yield rebuilt(variant, data, descriptors)
                 except (ArmnnError, ValueError, IndexError):
                     continue
 
@@ -213,10 +211,10 @@ def _sliced(array: Any, info: TensorInfo, axis: int, part: slice) -> Stored:
     return cut, info.with_shape(cut.shape)
 
 
-def _with_numbers(candidate: Candidate, size: int, target: int) -> Mapping[Layer, Descriptor]:
+def _with_numbers(variant: Variant, size: int, target: int) -> Mapping[Layer, Descriptor]:
     """Return descriptors that have the size in their lists, changed."""
     found: dict[Layer, Descriptor] = {}
-    for layer in candidate.layers:
+    for layer in variant.layers:
         changed = {}
         for field in dataclasses.fields(layer.descriptor):
             value = getattr(layer.descriptor, field.name)
@@ -227,52 +225,50 @@ def _with_numbers(candidate: Candidate, size: int, target: int) -> Mapping[Layer
     return found
 
 
-Move = Callable[[Candidate], Iterator[Candidate]]
-"""Yields simpler candidates, each of the candidate given; some may not fit together."""
+Move = Callable[[Variant], Iterator[Variant]]
+"""Yields simpler variants, each of the variant given; some may not fit together."""
 
 
-def simplified(candidate: Candidate, fails: Callable[[Candidate], bool]) -> Candidate:
-    """Return a candidate of which no simplification still fails."""
+def simplified(variant: Variant, fails: Callable[[Variant], bool]) -> Variant:
+    """Return a variant of which no simplification still fails."""
     is_changed = True
     while is_changed:
         is_changed = False
         for move in MOVES:
-            found = _moved(candidate, move, fails)
+            found = _moved(variant, move, fails)
             while found is not None:
-                candidate, is_changed = found, True
-                found = _moved(candidate, move, fails)
-    return candidate
+                variant, is_changed = found, True
+                found = _moved(variant, move, fails)
+    return variant
 
 
-def _moved(
-    candidate: Candidate, move: Move, fails: Callable[[Candidate], bool]
-) -> Candidate | None:
-    for simpler in move(candidate):
+def _moved(variant: Variant, move: Move, fails: Callable[[Variant], bool]) -> Variant | None:
+    for simpler in move(variant):
         if simpler.network.outputs and fails(simpler):
             return simpler
     return None
 
 
-def _with_fewer_outputs(candidate: Candidate) -> Iterator[Candidate]:
-    outputs = candidate.network.outputs
+def _with_fewer_outputs(variant: Variant) -> Iterator[Variant]:
+    outputs = variant.network.outputs
     if len(outputs) > 1:
         for kept in outputs:
-            yield without_outputs(candidate, [each for each in outputs if each is not kept])
+            yield without_outputs(variant, [each for each in outputs if each is not kept])
         for dropped in outputs:
-            yield without_outputs(candidate, [dropped])
+            yield without_outputs(variant, [dropped])
 
 
-def _with_fewer_operands(candidate: Candidate) -> Iterator[Candidate]:
-    """Yield candidates without an optional input."""
-    for layer in candidate.layers:
+def _with_fewer_operands(variant: Variant) -> Iterator[Variant]:
+    """Yield variants without an optional input."""
+    for layer in variant.layers:
         for at, value in enumerate(layer.inputs):
             slot = layer.spec.input_slot(at)
             if value is not None and (slot.optional or slot.variadic):
-                yield from _fitting(candidate, absent=[(layer, at)])
+                yield from _fitting(variant, absent=[(layer, at)])
 
 
-def _with_default_parameters(candidate: Candidate) -> Iterator[Candidate]:
-    for layer in candidate.layers:
+def _with_default_parameters(variant: Variant) -> Iterator[Variant]:
+    for layer in variant.layers:
         for field in dataclasses.fields(layer.descriptor):
             if getattr(layer.descriptor, field.name) == field.default:
                 continue
@@ -282,21 +278,21 @@ def _with_default_parameters(candidate: Candidate) -> Iterator[Candidate]:
                 usual = dataclasses.replace(layer.descriptor, **{field.name: field.default})
             except (ArmnnError, ValueError):
                 continue
-            yield from _fitting(candidate, descriptors={layer: usual})
+            yield from _fitting(variant, descriptors={layer: usual})
 
 
-def _with_constants(candidate: Candidate) -> Iterator[Candidate]:
-    """Yield candidates with one input less, which is recorded."""
-    inputs = candidate.network.inputs
+def _with_constants(variant: Variant) -> Iterator[Variant]:
+    """Yield variants with one input less, which is recorded."""
+    inputs = variant.network.inputs
     if len(inputs) > 1:
         for layer in reversed(inputs):
-            yield from _fitting(candidate, fixed=[layer])
+            yield from _fitting(variant, fixed=[layer])
 
 
-def _with_splats(candidate: Candidate) -> Iterator[Candidate]:
-    """Yield candidates with the same number all over a tensor."""
-    for layer in candidate.sources:
-        array, info = candidate.stored(layer)
+def _with_splats(variant: Variant) -> Iterator[Variant]:
+    """Yield variants with the same number all over a tensor."""
+    for layer in variant.sources:
+        array, info = variant.stored(layer)
         if not array.size:
             continue
         first = array.reshape(-1)[0]
@@ -304,23 +300,23 @@ def _with_splats(candidate: Candidate) -> Iterator[Candidate]:
             splat = np.full(array.shape, number, array.dtype)
             if np.array_equal(array, splat):
                 break  # what comes next is no simpler
-            yield from _fitting(candidate, data={layer: (splat, info)})
+            yield from _fitting(variant, data={layer: (splat, info)})
 
 
-def _with_short_numbers(candidate: Candidate) -> Iterator[Candidate]:
-    """Yield candidates with inputs of two decimals."""
-    for layer in candidate.sources:
-        array, info = candidate.stored(layer)
+def _with_short_numbers(variant: Variant) -> Iterator[Variant]:
+    """Yield variants with inputs of two decimals."""
+    for layer in variant.sources:
+        array, info = variant.stored(layer)
         if info.data_type.is_float:
             short = np.round(array.astype(np.float64), 2).astype(array.dtype)
             if not np.array_equal(short, array, equal_nan=True):
-                yield from _fitting(candidate, data={layer: (short, info)})
+                yield from _fitting(variant, data={layer: (short, info)})
 
 
-def _fitting(candidate: Candidate, **changes: object) -> Iterator[Candidate]:
-    """Yield a changed candidate if its layers fit each other."""
+def _fitting(variant: Variant, **changes: object) -> Iterator[Variant]:
+    """Yield a changed variant if its layers fit each other."""
     try:
-        yield rebuilt(candidate, **changes)  # type: ignore[arg-type]  # those of rebuilt
+        yield rebuilt(variant, **changes)  # type: ignore[arg-type]  # those of rebuilt
     except (ArmnnError, ValueError, IndexError):
         return
 

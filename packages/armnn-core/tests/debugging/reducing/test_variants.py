@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Candidates: parts with recorded inputs, and changed copies."""
+"""Variants: parts with recorded inputs, and changed copies."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from armnn import Network, TensorInfo
-from armnn.debugging.reducing.candidate import Candidate, part_of, rebuilt, without_outputs
+from armnn.debugging.reducing.variants import Variant, part_of, rebuilt, without_outputs
 from armnn.errors import GraphError, ShapeError
 
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
-def three_steps() -> Candidate:
+def three_steps() -> Variant:
     network = Network("steps")
     x = network.add_input("x", TensorInfo((3, 4)))
     value = network.add_floor(x, name="first")
     value = network.add_concat([value, x, x], axis=1, name="second")
     network.add_output("y", network.add_softmax(value, name="third"))
     network.add_output("z", value)
-    return Candidate(network, {"x": ROWS})
+    return Variant(network, {"x": ROWS})
 
 
 def test_a_part_reads_what_other_layers_computed() -> None:
@@ -48,7 +48,7 @@ def test_data_that_does_not_fit_is_refused() -> None:
     network = Network("sum")
     x = network.add_input("x", TensorInfo((2, 3)))
     network.add_output("y", network.add_addition(x, np.ones((2, 3), np.float32)))
-    whole = Candidate(network, {"x": np.zeros((2, 3), np.float32)})
+    whole = Variant(network, {"x": np.zeros((2, 3), np.float32)})
     cut = np.zeros((2, 2), np.float32), TensorInfo((2, 2))
     with pytest.raises(ShapeError):
         rebuilt(whole, {network.inputs[0]: cut})
@@ -74,6 +74,6 @@ def test_without_an_output_its_own_layers_go() -> None:
 def test_a_part_of_which_nothing_is_read_is_refused() -> None:
     network = Network("unread")
     network.add_floor(network.add_input("x", TensorInfo((2,))), name="unread")
-    whole = Candidate(network, {"x": np.zeros(2, np.float32)})
+    whole = Variant(network, {"x": np.zeros(2, np.float32)})
     with pytest.raises(GraphError, match="nothing reads the layers from 'unread' on"):
         part_of(whole, whole.layers, {whole.network.inputs[0].output: np.zeros(2, np.float32)})
