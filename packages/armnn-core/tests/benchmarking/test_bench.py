@@ -10,7 +10,7 @@ import pytest
 
 import armnn
 from armnn import Network
-from armnn.benchmarking import Measurement, bench, peers
+from armnn.benchmarking import Measurement, bench, worker
 from armnn.benchmarking.measuring import write_plot
 from armnn.errors import ArmnnError, InvalidArgumentError
 from fakes.plugins import backend_plugin, installed
@@ -75,7 +75,7 @@ def test_a_runtime_that_fails_is_a_row_and_the_others_are_measured(
 def test_a_runtime_that_is_not_installed_is_named_with_the_remedy() -> None:
     message = "no_such cannot be imported .*install it with 'pip install no-such', or leave it out"
     with pytest.raises(InvalidArgumentError, match=message):
-        peers._module("no_such.interpreter", "no-such")
+        worker._module("no_such.interpreter", "no-such")
 
 
 @pytest.mark.parametrize(
