@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from armnn.layers import LAYERS, InputSlot, LayerSpec
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, Tolerance, cases_of, covered_layers, usual
@@ -46,43 +47,6 @@ CASES = {
 }
 """How many cases of a layer are tried: one for each function."""
 
-SUMS = (
-    "BatchMatMul",
-    "Convolution2d",
-    "Convolution3d",
-    "CumSum",
-    "DepthwiseConvolution2d",
-    "Determinant",
-    "Einsum",
-    "FullyConnected",
-    "Fused",
-    "Mean",
-    "Pooling2d",
-    "Pooling3d",
-    "Reduce",
-    "Resize",
-    "TransposeConvolution2d",
-)
-"""Sums whose order is open: they are off by the roundings of the sum of magnitudes. Where that is
-no number of float32, a partial sum may overflow; averages never do."""
-
-AVERAGES = ("Mean", "Pooling2d", "Pooling3d")
-
-OPEN_IF_HUGE = {
-    "Attention": "scores are sums of products in float32",
-    "BatchMatMul": "adjoint matrices are products and sums in float32",
-    "BatchNormalization": "it is computed as x * factor + offset, each of which may overflow",
-    "CumProd": "a partial product may overflow that a later factor would bring back",
-    "GridSample": "weights of cubic samples are negative: their partial sums may overflow",
-    "Gru": "gates are sums of products in float32",
-    "Lstm": "gates are sums of products in float32",
-    "Resize": "weights of cubic samples are negative: their partial sums may overflow",
-    "Rnn": "gates are sums of products in float32",
-    "SequenceLstm": "gates are sums of products in float32",
-    "UnidirectionalSequenceLstm": "gates are sums of products in float32",
-}
-"""Layers whose results are open where their numbers are huge, and why."""
-
 OPEN_IF_STRANGE = {
     "Convolution2d": "zeros that fill up windows and filters are multiplied with infinity, too",
     "DepthwiseConvolution2d": "zeros of the padding are multiplied with infinite weights, too",
@@ -91,18 +55,18 @@ OPEN_IF_STRANGE = {
 }
 """Layers that CpuAcc lets infinity and NaN spread in, further than the definition says."""
 
-NO_ORACLE = {
-    "BitCast": "it has no real values",
-    "Cast": "its types are those of its cases: see the conversions below",
-    "ConvertFp16ToFp32": "its types are fixed: see the conversions below",
-    "ConvertFp32ToFp16": "its types are fixed: see the conversions below",
-    "Dequantize": "its types are those of its cases: see the conversions below",
-    "DynamicQuantize": "its types are fixed: see the conversions below",
-    "DetectionPostProcess": "its outputs are Float32: see the test of overlaps below",
-    "Range": "its output's shape follows from its values",
-    "RoiAlign": "boxes must be finite: see tests/ops/test_resizing.py of CpuRef",
-}
-"""Layers that are not compared, and why."""
+
+def has_oracle(spec: LayerSpec) -> bool:
+    """Return whether Float64 in the place of other floats makes the same layer.
+
+    Where the output says its type itself, there is no Float64: conversions are tested by hand.
+    BitCast has no real values.
+    """
+    floats = [*LIMITS, DataType.FLOAT64]
+    return spec.name != "BitCast" and all(
+        each.like or (each.data_types and not set(each.data_types) & set(floats))
+        for each in spec.outputs
+    )
 
 
 @pytest.fixture(scope="module", params=["CpuRef", "CpuAcc"])
@@ -178,7 +142,9 @@ def variants(layer: str, data_type: DataType) -> Iterator[tuple[str, LayerCase]]
         slots = [
             slot
             for slot, operand in enumerate(case.inputs)
-            if operand is not None and operand.info.data_type in LIMITS
+            if operand is not None
+            and operand.info.data_type in LIMITS
+            and not _must_be_usual(LAYERS[layer].input_slot(slot))
         ]
         for slot in slots[: 2 if index == 0 else 1]:
             for kind in KINDS if slot == slots[0] else KINDS[:2]:
@@ -186,8 +152,15 @@ def variants(layer: str, data_type: DataType) -> Iterator[tuple[str, LayerCase]]
                     yield f"{case.name}, {kind} input {slot}", with_extremes(case, kind, slot)
 
 
+def _must_be_usual(slot: InputSlot) -> bool:
+    """Return whether an input decides about shapes, or takes finite numbers only."""
+    return slot.shapes_output or slot.finite
+
+
 def _is_open(layer: str, kind: str) -> bool:
-    return kind != "tiny" and layer in (OPEN_IF_STRANGE if kind == "strange" else OPEN_IF_HUGE)
+    if kind == "strange":
+        return layer in OPEN_IF_STRANGE
+    return kind != "tiny" and bool(LAYERS[layer].numerics.overflows)
 
 
 def problem(case: LayerCase, index: int, got: Array, right: Array, reach: Array | None) -> str:
@@ -197,7 +170,7 @@ def problem(case: LayerCase, index: int, got: Array, right: Array, reach: Array 
         return "" if np.array_equal(got, right) else f"got {got}, expected {right}"
     if reach is not None:
         largest = float(np.float32(LIMITS[info.data_type][0])) * 1.1
-        overflows = (reach > largest) & (case.layer not in AVERAGES)
+        overflows = (reach > largest) & (not LAYERS[case.layer].numerics.averages)
         rounding = np.abs(decode(got, info) - right) <= usual(info.data_type).rtol * reach
         settled = np.isfinite(right) & (overflows | rounding)
         right = np.where(settled, decode(got, info), right)
@@ -206,11 +179,11 @@ def problem(case: LayerCase, index: int, got: Array, right: Array, reach: Array 
     return difference(got, info, right, tolerance)
 
 
-@pytest.mark.parametrize("layer", [name for name in covered_layers() if name not in NO_ORACLE])
+@pytest.mark.parametrize("layer", [name for name in covered_layers() if has_oracle(LAYERS[name])])
 def test_extreme_values_are_computed_as_in_float64(
     subject: Subject, oracle: Subject, layer: str
 ) -> None:
-    wrong = []
+    wrong, is_sum = [], LAYERS[layer].numerics.is_sum
     for data_type in LIMITS:
         for name, case in variants(layer, data_type):
             got = run(subject, case)
@@ -218,7 +191,7 @@ def test_extreme_values_are_computed_as_in_float64(
                 continue
             with np.errstate(all="ignore"):
                 right = run(oracle, in_float64(case))
-                reach = run(oracle, in_float64(case, magnitudes=True)) if layer in SUMS else None
+                reach = run(oracle, in_float64(case, magnitudes=True)) if is_sum else None
                 assert right is not None
                 for index in range(len(got)):
                     if index in case.open_outputs:

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers import LAYERS, Inputs, filled_descriptor, infer_outputs, merge_shapes
+from armnn.layers import LAYERS, Descriptor, Inputs, filled_descriptor, infer_outputs, merge_shapes
 from armnn.tensor import Dimension, Shape, TensorInfo, info_of
-from armnn.types import DataLayout, DataType, OutputShapeRounding, PaddingMode, SequenceDirection
+from armnn.types import DataLayout, DataType
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of
 
 U8 = TensorInfo((2, 3), DataType.QASYMM_U8, 0.5, 7)
 PER_AXIS = TensorInfo((2, 3), DataType.QSYMM_S8, (0.1, 0.2, 0.3), axis=1)
@@ -165,188 +169,115 @@ def test_a_shape_function_is_not_asked_about_unknown_ranks():
         inputs.shape("input")
 
 
-NHWC = {"data_layout": DataLayout.NHWC}
-BOTH_WAYS = {"direction": SequenceDirection.BIDIRECTIONAL}
-CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
-    ("Activation", [(2, 3)], {}),
-    ("Prelu", [(2, 3, 4), (3, 1)], {}),
-    ("Addition", [(2, 1, 4), (3, 1)], {}),
-    ("ElementwiseBinary", [(2, 1, 4), (5, 2, 3, 4)], {}),
-    ("ElementwiseUnary", [()], {}),
-    ("Comparison", [(0, 3), (1, 3)], {}),
-    ("LogicalBinary", [(2, 2), (2, 2)], {}),
-    ("Where", [(2, 1), (3,), (4, 2, 3)], {}),
-    ("Fused", [(2, 3), (2, 3), (3,), (3,)], {}),
-    ("Convolution2d", [(2, 4, 9, 8), (6, 2, 3, 3), (6,)], {"stride_x": 2, "pad_left": 1}),
-    ("Convolution2d", [(2, 5, 5, 3), (4, 3, 3, 3)], {"pad_top": 1, "pad_bottom": 1, **NHWC}),
-    ("DepthwiseConvolution2d", [(1, 3, 5, 5), (1, 3, 3, 6), (6,)], {"dilation_x": 2}),
-    ("TransposeConvolution2d", [(1, 4, 5, 6), (8, 4, 3, 3)], {"stride_x": 2, "stride_y": 1}),
-    (
-        "TransposeConvolution2d",
-        [(1, 2, 3, 3), (1, 2, 3, 3)],
-        {
-            "stride_x": 2,
-            "stride_y": 2,
-            "output_shape_enabled": True,
-            "output_shape": (1, 1, 8, 7),
-        },
-    ),
-    ("Convolution3d", [(1, 5, 5, 5, 4), (3, 2, 1, 2, 6), (6,)], {"stride_z": 2}),
-    ("FullyConnected", [(2, 3, 4), (12, 5), (5,)], {}),
-    ("BatchMatMul", [(2, 1, 3, 4), (5, 4, 6)], {}),
-    ("BatchMatMul", [(2, 3, 4, 5), (2, 5, 4, 6)], {"data_layout_x": DataLayout.NHWC}),
-    (
-        "Pooling2d",
-        [(1, 3, 7, 8)],
-        {
-            "pool_width": 3,
-            "pool_height": 2,
-            "stride_x": 2,
-            "stride_y": 2,
-            "output_shape_rounding": OutputShapeRounding.CEILING,
-        },
-    ),
-    ("Pooling2d", [(1, 3, 7, 8)], {}),
-    ("Pooling3d", [(1, 3, 7, 8, 9)], {"pool_depth": 2, "stride_z": 1}),
-    ("BatchNormalization", [(2, 3, 4, 5), (3,), (3,), (3,), (3,)], {}),
-    ("InstanceNormalization", [(2, 3, 4, 5)], {}),
-    ("L2Normalization", [(2, 3, 4, 5)], {}),
-    ("Normalization", [(2, 3, 4, 5)], {}),
-    ("Softmax", [(2, 3)], {}),
-    ("LogSoftmax", [(2, 3)], {"axis": 0}),
-    ("ArgMinMax", [(2, 3, 4)], {"axis": 1}),
-    ("Mean", [(2, 3, 4)], {"axis": (0, -1), "keep_dims": True}),
-    ("Mean", [(2, 3, 4), np.array([0])], {}),
-    ("Reduce", [(2, 3, 4)], {}),
-    ("Reduce", [(2, 1, 4), np.array([0, 1])], {"keep_dims": True}),
-    ("Reshape", [(2, 3, 4)], {"target_shape": (4, -1)}),
-    ("Reshape", [(2, 3, 4)], {"target_shape": (0, -1), "zero_copies": True}),
-    ("Reshape", [(0, 3, 4)], {"target_shape": (0, -1), "zero_copies": True}),
-    ("Reshape", [(2, 3, 4), np.array([6, 4])], {}),
-    ("Permute", [(2, 3, 4)], {"dim_mappings": (2, 0, 1)}),
-    ("Transpose", [(2, 3, 4)], {"dim_mappings": (2, 0, 1)}),
-    ("SpaceToDepth", [(1, 4, 6, 3)], {"block_size": 2}),
-    ("DepthToSpace", [(1, 2, 3, 12)], {"block_size": 2}),
-    ("SpaceToBatchNd", [(1, 2, 3, 4)], {"block_shape": (2, 3), "pad_list": ((1, 0), (1, 1))}),
-    ("BatchToSpaceNd", [(6, 2, 2, 2)], {"block_shape": (2, 3), "crops": ((1, 0), (1, 1))}),
-    ("ChannelShuffle", [(2, 6)], {"num_groups": 3, "axis": 1}),
-    ("BroadcastTo", [(3, 1)], {"broadcast_to_shape": (2, 1, 4)}),
-    ("BroadcastTo", [(3, 1), np.array([3, 4])], {}),
-    ("Tile", [(2, 3)], {"multiples": (1, 4)}),
-    ("Tile", [(2, 3), np.array([2, 0])], {}),
-    ("Pad", [(2, 3)], {"pad_list": ((1, 0), (2, 2)), "padding_mode": PaddingMode.REFLECT}),
-    ("Pad", [(2, 3), np.array([[1, 0], [2, 2]])], {}),
-    ("ReverseV2", [(2, 3), np.array([1])], {}),
-    ("Gather", [(2, 3, 4), (5, 6)], {"axis": 1}),
-    ("GatherNd", [(2, 3, 4), (5, 2)], {}),
-    ("ScatterNd", [(2, 3, 4), (5, 2), (5, 4)], {}),
-    ("ScatterNd", [None, (5, 1), (5, 3), np.array([2, 3])], {}),
-    ("Slice", [(5, 6)], {"begin": (1, 2), "size": (-1, 3)}),
-    ("Slice", [(5, 6), np.array([1, 2]), np.array([2, -1])], {}),
-    ("StridedSlice", [(9, 8)], {"begin": (1, -1), "end": (7, -6), "stride": (2, -2)}),
-    (
-        "StridedSlice",
-        [(9, 8, 7), np.array([1, 0, 2]), np.array([5, 0, 3]), np.array([1, 1, 1])],
-        {"shrink_axis_mask": 1, "new_axis_mask": 2},
-    ),
-    ("Concat", [(2, 3), (2, 0), (2, 5)], {"axis": 1}),
-    ("Stack", [(2, 3), (2, 3)], {"axis": 1}),
-    ("Splitter", [(2, 7)], {"axis": 1, "sizes": (3, 0, 4)}),
-    ("Resize", [(1, 2, 3, 4)], {"target_width": 5, "target_height": 6}),
-    ("Resize", [(1, 2, 3, 4), np.array(7), np.array(8)], {}),
-    ("Quantize", [(2, 3)], {}),
-    ("Dequantize", [(2, 3)], {}),
-    ("ConvertFp16ToFp32", [(2, 3)], {}),
-    ("Rank", [(2, 3)], {}),
-    ("Shape", [(2, 3)], {}),
-    ("Fill", [np.array([2, 3])], {}),
-    ("NonZero", [(2, 3)], {}),
-    ("LayerNormalization", [(2, 3, 4), (3, 1), (4,)], {"axis": 1}),
-    ("RmsNormalization", [(2, 3, 4), (4,)], {}),
-    ("GroupNormalization", [(2, 6, 4), (6,), (6,)], {"num_groups": 3}),
-    ("IsNaN", [(2, 3)], {}),
-    ("IsInf", [(2, 3)], {}),
-    ("Einsum", [(2, 3, 4), (5, 4, 3)], {"equation": "...ij,kji->...k"}),
-    ("Einsum", [(3, 3), (1,)], {"equation": "ii,k"}),
-    ("Rnn", [(5, 2, 3), (1, 4, 3), (1, 4, 4), (1, 8), (2,)], {"time_major": True}),
-    ("Gru", [(2, 5, 3), (1, 12, 3), (1, 12, 4), (1, 24), None, (2, 1, 4)], {}),
-    ("SequenceLstm", [(2, 5, 3), (2, 16, 3), (2, 16, 4)], BOTH_WAYS),
-    ("ReverseSequence", [(2, 3, 4), (2,)], {"batch_axis": 0, "time_axis": 1}),
-    ("TopK", [(2, 5)], {"k": 3}),
-    ("TopK", [(5, 2), np.array([3])], {"axis": 0}),
-    ("CumSum", [(2, 3)], {"axis": -1}),
-    ("CumSum", [(2, 3), np.array(1)], {}),
-    ("CumProd", [(2, 3)], {"axis": -1}),
-    ("Range", [np.array(3), np.array(10), np.array(2)], {}),
-    ("OneHot", [(2, 3), (2,)], {"depth": 4, "axis": 1}),
-    ("OneHot", [(), (2,), np.array(5)], {}),
-    ("Trilu", [(2, 3, 4), np.array(1)], {}),
-    ("GatherElements", [(2, 3, 4), (2, 9, 1)], {"axis": 1}),
-    ("ScatterElements", [(2, 3, 4), (2, 9, 1), (2, 9, 1)], {"axis": 1}),
-    ("Compress", [(2, 3), (3,)], {"axis": 1}),
-    ("Unique", [(2, 3)], {"axis": 1}),
-    ("Determinant", [(2, 3, 3)], {}),
-    ("BitCast", [(2, 3)], {}),
-    ("RoiAlign", [(2, 3, 4, 5), (6, 4), (6,)], {"output_height": 7}),
-    ("GridSample", [(2, 3, 4, 5), (2, 7, 8, 2)], {}),
-    ("Attention", [(2, 6, 3, 4), (2, 2, 5, 4), (2, 2, 5, 7), (6, 1, 5)], {}),
-    ("RotaryEmbedding", [(2, 3, 5, 8), (2, 5, 3), (2, 5, 3)], {}),
-    ("RotaryEmbedding", [(2, 3, 5, 8), (5, 4), (5, 4)], {}),
-    ("NonMaxSuppression", [(2, 6, 4), (2, 3, 6), np.array(5)], {}),
-    ("ConvolutionInteger", [(2, 4, 9, 8), (6, 2, 3, 3), (), (6,)], {"stride_x": 2}),
-    ("DynamicQuantize", [(2, 3)], {}),
-    ("MatMulInteger", [(2, 1, 3, 4), (5, 4, 6), (3,), (5, 1, 6)], {}),
-    ("DetectionPostProcess", [(1, 6, 4), (1, 6, 3), (6, 4)], {"num_classes": 2}),
-    ("Merge", [(2, 3), (2, 3)], {}),
-    ("Switch", [(2, 3), ()], {}),
+Sample = tuple[Descriptor, list[TensorInfo | None], list[NDArray[Any] | None]]
+"""A layer's parameters, infos and known values."""
+
+WITHOUT_KERNEL = [
+    ("Merge", [TensorInfo((2, 3)), TensorInfo((2, 3))]),
+    ("Switch", [TensorInfo((2, 3)), TensorInfo(())]),
 ]
-
-WITHOUT_CASE = {
-    *("Input", "Output", "Constant", "Map", "Unmap", "PreCompiled", "StandIn", "Cast"),
-    *("Subtraction", "Multiplication", "Division", "Maximum", "Minimum", "Floor"),
-    *("ConvertFp32ToFp16", "FakeQuantization", "Debug", "MemCopy", "MemImport"),
-    *("Lstm", "QLstm", "QuantizedLstm", "UnidirectionalSequenceLstm"),
-}
-"""Their shape functions have a case under another name, infer nothing, or a module of their own."""
+"""Layers without cases in the conformance kit, as no backend computes them."""
 
 
-def test_every_shape_function_has_a_case() -> None:
-    assert {name for name, _, _ in CASES} | WITHOUT_CASE == set(LAYERS)
+SAMPLES = 3
+"""How many cases are taken of a layer: those with other parameters."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-@settings(max_examples=40)
+def samples_of(name: str) -> list[tuple[LayerCase, Sample]]:
+    """Return some cases of the conformance kit, with the values that shapes depend on."""
+    spec = LAYERS[name]
+    found: dict[object, tuple[LayerCase, Sample]] = {}
+    for case in cases_of(name, data_types_of(name)[0]):
+        shapes = tuple(None if each is None else each.info.shape for each in case.inputs)
+        if (case.descriptor, len(shapes)) in found or len(found) == SAMPLES:
+            continue
+        infos = [None if each is None else each.info for each in case.inputs]
+        values = [
+            each.stored if each is not None and spec.input_slot(place).shapes_output else None
+            for place, each in enumerate(case.inputs)
+        ]
+        found[case.descriptor, len(shapes)] = case, (case.descriptor, infos, values)
+    return list(found.values())
+
+
+SAMPLED = [(name, case, each) for name in covered_layers() for case, each in samples_of(name)]
+
+
+def filled_by_inputs(name: str, sample: Sample) -> Sample:
+    """Return the sample with inputs in the place of the fields that they can fill."""
+    spec, (descriptor, infos, values) = LAYERS[name], sample
+    infos, values = infos[:], values[:]
+    infos += [None] * (len(spec.inputs) - len(infos))
+    values += [None] * (len(spec.inputs) - len(values))
+    defaults = {field.name: field.default for field in dataclasses.fields(spec.descriptor)}
+    for place, each in enumerate(spec.inputs):
+        if each.fills is None:
+            continue
+        value = np.array(getattr(descriptor, each.fills))
+        value = value if value.size else value.astype(np.int64)
+        try:
+            descriptor = dataclasses.replace(descriptor, **{each.fills: defaults[each.fills]})
+        except InvalidArgumentError:
+            continue  # another parameter needs it
+        infos[place], values[place] = info_of(value), value
+    return descriptor, infos, values
+
+
+def inferred(name: str, sample: Sample, outputs: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
+    """Return the infos of the outputs; a type is said where the inputs do not tell it."""
+    spec, (descriptor, infos, values) = LAYERS[name], sample
+    requested = [
+        None if slot.like or slot.data_types else outputs[place].data_type
+        for place, slot in enumerate(spec.output_slots(descriptor))
+    ]
+    return infer_outputs(spec, descriptor, infos, values, requested)
+
+
+@pytest.mark.parametrize(("name", "case", "sample"), SAMPLED, ids=str)
+def test_what_is_inferred_is_what_the_definition_makes(
+    name: str, case: LayerCase, sample: Sample
+) -> None:
+    made = inferred(name, sample, case.outputs)
+    for info, array in zip(made, case.expected, strict=True):
+        assert info.accepts(array.shape), f"{info}, expected {array.shape}"
+    spec, (descriptor, infos, values) = LAYERS[name], sample
+    assert all(info.is_static for info in made) is not spec.data_dependent
+    if any(value is not None for value in values):
+        unread = inferred(name, (descriptor, infos, [None] * len(values)), case.outputs)
+        assert not all(info.is_static for info in unread)
+    if spec.has_filling:
+        assert inferred(name, filled_by_inputs(name, sample), case.outputs) == made
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs", "sample"),
+    [
+        *((name, case.outputs, sample) for name, case, sample in SAMPLED),
+        *(
+            (name, (), (LAYERS[name].descriptor(), infos, [None] * 2))
+            for name, infos in WITHOUT_KERNEL
+        ),
+    ],
+    ids=str,
+)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_what_is_inferred_of_less_agrees_with_what_is_inferred_of_all(
-    case: tuple[str, list[Any], dict[str, Any]], data: st.DataObject
+    name: str, outputs: Sequence[TensorInfo], sample: Sample, data: st.DataObject
 ) -> None:
-    name, operands, parameters = case
-    spec = LAYERS[name]
-    descriptor = spec.descriptor(**parameters)
-    infos = [_info(operand) for operand in operands]
-    values = [item if isinstance(item, np.ndarray) else None for item in operands]
-    requested: list[None] = [None] * len(spec.output_slots(descriptor))
-    exact = infer_outputs(spec, descriptor, infos, values, requested)
-
-    hidden_infos = [info and data.draw(_hidden(info)) for info in infos]
-    hidden_values = [
-        None if value is None or data.draw(st.booleans()) else value for value in values
+    if LAYERS[name].has_filling and data.draw(st.booleans()):
+        sample = filled_by_inputs(name, sample)
+    descriptor, infos, values = sample
+    exact = inferred(name, sample, outputs)
+    shown = [value if data.draw(st.booleans()) else None for value in values]
+    hidden = [
+        info if info is None or value is not None else data.draw(_hidden(info))
+        for info, value in zip(infos, values, strict=True)
     ]
-    known = [
-        info if value is not None else hidden
-        for info, hidden, value in zip(infos, hidden_infos, hidden_values, strict=True)
-    ]
-    loose = infer_outputs(spec, descriptor, known, hidden_values, requested)
-
+    loose = inferred(name, (descriptor, hidden, shown), outputs)
     for of_all, of_less in zip(exact, loose, strict=True):
         assert of_less.data_type is of_all.data_type
         assert _agrees(of_less.shape, of_all.shape), f"{of_less} of {of_all}"
-
-
-def _info(operand: Any) -> TensorInfo | None:
-    if isinstance(operand, np.ndarray):
-        return info_of(operand)
-    return None if operand is None else TensorInfo(operand)
 
 
 def _hidden(info: TensorInfo) -> st.SearchStrategy[TensorInfo]:
@@ -354,8 +285,7 @@ def _hidden(info: TensorInfo) -> st.SearchStrategy[TensorInfo]:
 
     The name tells the size here.
     """
-    assert info.shape is not None
-    dims = [st.sampled_from([dim, None, f"size{dim}"]) for dim in info.shape]
+    dims = [st.sampled_from([dim, None, f"size{dim}"]) for dim in info.static_shape]
     return st.tuples(*dims).map(info.with_shape)
 
 

@@ -85,69 +85,6 @@ ARM_NN = {
     "BroadcastTo": 76,
     "ScatterNd": 77,
 }
-OWN = {
-    "NonZero": 1000,
-    "Where": 1001,
-    "LayerNormalization": 1002,
-    "RmsNormalization": 1003,
-    "GroupNormalization": 1004,
-    "IsNaN": 1005,
-    "IsInf": 1006,
-    "Einsum": 1007,
-    "Rnn": 1008,
-    "Gru": 1009,
-    "SequenceLstm": 1010,
-    "ReverseSequence": 1011,
-    "TopK": 1012,
-    "CumSum": 1013,
-    "Range": 1014,
-    "OneHot": 1015,
-    "Trilu": 1016,
-    "GatherElements": 1017,
-    "ScatterElements": 1018,
-    "Attention": 1019,
-    "RotaryEmbedding": 1020,
-    "GridSample": 1021,
-    "NonMaxSuppression": 1022,
-    "MatMulInteger": 1023,
-    "ConvolutionInteger": 1024,
-    "DynamicQuantize": 1025,
-    "Compress": 1026,
-    "RoiAlign": 1027,
-    "CumProd": 1028,
-    "Unique": 1029,
-    "Determinant": 1030,
-    "BitCast": 1031,
-}
-
-FAMILY_MEMBERS = {
-    "io": "Input Output Constant",
-    "activation": "Activation Prelu",
-    "elementwise": "Addition Subtraction Multiplication Division Maximum Minimum ElementwiseBinary "
-    "ElementwiseUnary Comparison LogicalBinary Floor Fused Where "
-    "IsNaN IsInf",
-    "convolution": "Convolution2d DepthwiseConvolution2d TransposeConvolution2d Convolution3d "
-    "ConvolutionInteger",
-    "matmul": "FullyConnected BatchMatMul Einsum MatMulInteger Determinant",
-    "pooling": "Pooling2d Pooling3d",
-    "normalization": "BatchNormalization InstanceNormalization L2Normalization Normalization "
-    "Softmax LogSoftmax LayerNormalization RmsNormalization GroupNormalization",
-    "reduction": "ArgMinMax Mean Reduce CumSum CumProd",
-    "reshaping": "Reshape Permute Transpose SpaceToDepth DepthToSpace SpaceToBatchNd "
-    "BatchToSpaceNd ChannelShuffle BroadcastTo Tile Pad ReverseV2",
-    "indexing": "Gather GatherNd ScatterNd Slice StridedSlice NonZero",
-    "joining": "Concat Stack Splitter",
-    "resizing": "Resize GridSample RoiAlign",
-    "quantizing": "Quantize Dequantize Cast ConvertFp16ToFp32 ConvertFp32ToFp16 FakeQuantization "
-    "DynamicQuantize BitCast",
-    "recurrent": "Lstm UnidirectionalSequenceLstm QLstm QuantizedLstm",
-    "sequence": "Rnn Gru SequenceLstm ReverseSequence",
-    "selecting": "TopK OneHot Trilu GatherElements ScatterElements Compress Unique",
-    "attention": "Attention RotaryEmbedding",
-    "detection": "DetectionPostProcess NonMaxSuppression",
-    "dimensions": "Rank Shape Fill Range",
-    "plumbing": "Debug MemCopy MemImport Merge Switch Map Unmap PreCompiled StandIn",
-}
 
 
 def test_the_table_has_the_78_layer_types_of_arm_nn_with_their_numbers() -> None:
@@ -156,8 +93,9 @@ def test_the_table_has_the_78_layer_types_of_arm_nn_with_their_numbers() -> None
     assert numbers == ARM_NN
 
 
-def test_what_arm_nn_lacks_is_numbered_from_1000() -> None:
-    assert {s.name: s.number for s in LAYERS.values() if s.number >= len(ARM_NN)} == OWN
+def test_what_arm_nn_lacks_is_numbered_from_1000_without_gaps() -> None:
+    numbers = sorted(spec.number for spec in LAYERS.values() if spec.number >= len(ARM_NN))
+    assert numbers == [*range(1000, 1000 + len(numbers))]
 
 
 def test_layer_types_are_the_rows_of_the_table() -> None:
@@ -166,19 +104,11 @@ def test_layer_types_are_the_rows_of_the_table() -> None:
     }
 
 
-def test_every_family_declares_its_layers() -> None:
-    members = {
-        family.__name__.rpartition(".")[2]: [
-            spec.name
-            for spec in LAYERS.values()
-            if spec.family == family.__name__.rpartition(".")[2]
-            and getattr(family, spec.descriptor.__name__) is spec.descriptor
-        ]
-        for family in FAMILIES
-    }
-    assert {name: sorted(found) for name, found in members.items()} == {
-        name: sorted(listed.split()) for name, listed in FAMILY_MEMBERS.items()
-    }
+def test_a_family_has_the_descriptors_that_it_declares() -> None:
+    families = {family.__name__.rpartition(".")[2]: family for family in FAMILIES}
+    assert len(families) == len(FAMILIES)
+    for spec in LAYERS.values():
+        assert getattr(families[spec.family], spec.descriptor.__name__) is spec.descriptor
 
 
 def test_a_layer_knows_its_family() -> None:

@@ -49,38 +49,6 @@ NARROWED_UNIT = UNITS[DataType.BFLOAT16] / 2
 COMPUTING_UNIT = UNITS[DataType.FLOAT32]
 """The unit of the type that layers with quantised tensors compute in."""
 
-_ALONG_AXIS = ("Softmax", "LogSoftmax", "CumSum", "CumProd")
-"""Layer types that sum along their parameter ``axis``."""
-
-_ALONG_BATCH = (
-    "BatchNormalization",
-    "GroupNormalization",
-    "InstanceNormalization",
-    "L2Normalization",
-    "LayerNormalization",
-    "Normalization",
-    "RmsNormalization",
-)
-"""Layer types that sum over at most all elements of a batch."""
-
-_SAMPLED = {"Resize": 16, "GridSample": 16, "RoiAlign": 16, "Fused": 3, "RotaryEmbedding": 2}
-"""Layer types that sum so many terms per element."""
-
-LINEAR = (
-    "BatchMatMul",
-    "Convolution2d",
-    "Convolution3d",
-    "DepthwiseConvolution2d",
-    "Einsum",
-    "FullyConnected",
-    "Mean",
-    "TransposeConvolution2d",
-)
-"""Layer types that are sums of products: of squares they make the squared size of the sums."""
-
-STEPWISE = ("QLstm", "QuantizedLstm")
-"""Layer types whose inner tensors are rounded to steps."""
-
 
 def unit_of(info: TensorInfo) -> float:
     """Return the unit in the last place of 1."""
@@ -96,13 +64,11 @@ def terms_of(layer: Layer) -> int:
         return max(1, products // made)
     if not infos or not infos[0].is_static:
         return 1
-    shape = infos[0].static_shape
-    if layer.type in _SAMPLED:
-        return _SAMPLED[layer.type]
-    if layer.type in _ALONG_AXIS and shape:
-        return max(1, shape[getattr(layer.descriptor, "axis", -1)])
-    if layer.type in _ALONG_BATCH and shape:
-        return max(1, math.prod(shape[1:]))
+    terms = layer.spec.numerics.terms
+    if isinstance(terms, int):
+        return terms
+    if terms is not None:
+        return max(1, terms(layer.descriptor, infos[0].static_shape))
     return max(1, _size(infos[0]) // made)
 
 
@@ -342,9 +308,6 @@ def _cosine(a: Reals, b: Reals) -> float:
     return float(np.dot(a, b)) / scale if scale else float(not a.any() and not b.any())
 
 
-_PICKS = {"ArgMinMax": 0, "TopK": 1}
-"""Layer types that pick elements along an axis, and the output with the indices."""
-
 _JUMPING = (
     BinaryOperation.FLOOR_DIV,
     BinaryOperation.FMOD,
@@ -353,9 +316,6 @@ _JUMPING = (
     UnaryOperation.ROUND,
 )
 """Operations of one element or two that jump, after a step that rounds."""
-
-_CHOOSES = ("DetectionPostProcess", "NonMaxSuppression", "Unique")
-"""Layer types of which one decision moves many outputs."""
 
 
 class Ties:
@@ -385,9 +345,9 @@ class Ties:
     def explain(self, output: int, got: Array) -> bool:
         """Return whether an output differs by such decisions only."""
         layer = self._visit.layer
-        if _PICKS.get(layer.type) == output:
+        if layer.spec.numerics.picks == output:
             return _picks_equals(self._visit, output, got)
-        chooses = layer.type in _CHOOSES
+        chooses = layer.spec.numerics.decides
         if not chooses and not _jumps(layer):
             return False
         clean = self._visit.outputs[output].astype(np.float64)
@@ -407,7 +367,7 @@ class Ties:
 
     def _outputs_nearby(self) -> list[Sequence[Array]]:
         if self._nearby is None:
-            chooses = self._visit.layer.type in _CHOOSES
+            chooses = self._visit.layer.spec.numerics.decides
             try:
                 moves = _DRAWN if chooses else _ALTERNATING
                 self._nearby = [self._moved(signs) for signs in moves]
@@ -495,12 +455,13 @@ def judged_with_ties(
     """
     layer, info = value.producer, value.info
     figures = judge(opinions, info, floor, propagates_nan=propagates_nan)
-    if figures.kind is ErrorKind.VALUES and layer.type in LINEAR:
+    if figures.kind is ErrorKind.VALUES and layer.spec.numerics.linear:
         size = ties.size_of_sums(value.index)
         floor = max(floor, NARROWED_UNIT) if narrows else floor
         figures = judge(opinions, info, floor, size=size, propagates_nan=propagates_nan)
     if figures.kind is ErrorKind.VALUES and (
-        (layer.type in STEPWISE and figures.largest <= 2) or ties.explain(value.index, opinions.got)
+        (layer.spec.numerics.rounds_inside and figures.largest <= 2)
+        or ties.explain(value.index, opinions.got)
     ):
         return Figures(total=figures.total)
     return figures

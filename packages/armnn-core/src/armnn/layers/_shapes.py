@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from armnn.layers._spec import Inputs
 
 
+PICTURES = "those of pictures"
+SEQUENCES = "batch, steps and features"
+"""Axes of tensors, for :attr:`LayerSpec.axes`."""
+
 PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
 VOLUMETRIC = (DataLayout.NDHWC, DataLayout.NCDHW)
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from armnn._arguments import with_article
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
+from armnn.layers._numerics import PLAIN, Numerics
 
 if TYPE_CHECKING:
     from typing import TypedDict, TypeVar, Unpack
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
         since: Version
         count_outputs: Callable[[Any], int]
         moves_data: bool
+        axes: str
+        multiply_adds: ProductCount
+        numerics: Numerics
 
 
 AxisFunction: TypeAlias = "Callable[[Any, TensorInfo, Shape | None], int | None]"
@@ -61,6 +65,7 @@ class InputSlot:
             network is specialised: its value moves into the descriptor, so backends never see it.
         shapes_output: Whether the value decides about shapes: the shape function reads it (true for
             all that ``fills``), or it is a condition.
+        finite: Whether its numbers must be finite.
         doc: What stands in it, for the documentation.
     """
 
@@ -69,6 +74,7 @@ class InputSlot:
     variadic: bool = False
     fills: str | None = None
     shapes_output: bool = False
+    finite: bool = False
     doc: str = ""
 
 
@@ -144,6 +150,11 @@ class Inputs:
             raise ShapeError(f"the rank of the input {name!r} is not known")
         return shape
 
+    def sizes(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an input in numbers; an absent one has no elements."""
+        info = self.get(name)
+        return (0,) if info is None else info.static_shape
+
     def value(self, name: str) -> NDArray[Any] | None:
         """Return an input's data, None if absent or unknown."""
         index = self.spec.input_index(name)
@@ -176,6 +187,9 @@ ShapeFunction: TypeAlias = "Callable[[Any, Inputs], Shapes]"
 Raises ShapeError when the inputs do not fit each other or the descriptor.
 """
 
+ProductCount: TypeAlias = "Callable[[Any, Inputs, Sequence[TensorInfo]], int]"
+"""From descriptor, inputs and outputs of known shapes to the number of multiply-adds."""
+
 
 @dataclass(frozen=True, slots=True)
 class LayerSpec:
@@ -193,6 +207,10 @@ class LayerSpec:
         since: The Backend API version that introduced it.
         count_outputs: For a variadic output: how many the descriptor asks for.
         moves_data: Whether each element of an output is one of an input, copied without decoding.
+        axes: What the axes of its tensors are, where their number is fixed; "" for any number.
+        multiply_adds: Counts the multiplications whose products it adds up, None for layers that
+            sum no products.
+        numerics: What rounding and extreme values do in it.
         is_variadic: Whether the last input takes any number of values.
         has_filling: Whether an input's value may fill a field of the descriptor.
         reads_data: Whether the value of an input may decide about shapes.
@@ -209,6 +227,9 @@ class LayerSpec:
     since: Version = (1, 0)
     count_outputs: Callable[[Any], int] | None = None
     moves_data: bool = False
+    axes: str = ""
+    multiply_adds: ProductCount | None = None
+    numerics: Numerics = PLAIN
     is_variadic: bool = field(init=False, default=False)
     has_filling: bool = field(init=False, default=False)
     reads_data: bool = field(init=False, default=False)
@@ -271,9 +292,11 @@ def slot(
     variadic: bool = False,
     fills: str | None = None,
     shapes_output: bool = False,
+    finite: bool = False,
 ) -> InputSlot:
     """Declare an input of a layer type; see :class:`InputSlot`."""
-    return InputSlot(name, optional, variadic, fills, shapes_output or fills is not None, doc)
+    reads = shapes_output or fills is not None
+    return InputSlot(name, optional, variadic, fills, reads, finite, doc)
 
 
 def filling(field: str, doc: str) -> InputSlot:

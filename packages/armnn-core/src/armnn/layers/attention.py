@@ -7,8 +7,12 @@ queries, L keys, D numbers of a query or key, V of a value.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import (
     is_multiple,
     known_better,
@@ -18,7 +22,7 @@ from armnn.layers._shapes import (
     same_dimension,
 )
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
 
 
 def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Shapes:
@@ -37,6 +41,15 @@ def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Shapes:
     return [(known_better(batch, key[0]), heads, queries, value[3])]
 
 
+def _attention_products(
+    _descriptor: Descriptor, inputs: Inputs, _outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds: each query with every key and value."""
+    *heads, queries, size = inputs.sizes("query")
+    keys, values = inputs.sizes("value")[-2:]
+    return math.prod(heads) * queries * keys * (size + values)
+
+
 @layer(
     1019,
     inputs=[
@@ -52,6 +65,9 @@ def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Shapes:
     ],
     outputs=[result("output", "[N,H,S,V].", like="query")],
     infer=_attended,
+    numerics=Numerics(overflows="scores are sums of products in float32"),
+    axes="batch, heads, positions and features",
+    multiply_adds=_attention_products,
 )
 class AttentionDescriptor(Descriptor):
     """softmax(scale * query * key^T + mask) * value, in heads.
@@ -100,6 +116,8 @@ def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Shapes:
         slot("sin", "Of the same shape: the sines."),
     ],
     infer=_rotated,
+    numerics=Numerics(terms=2),
+    axes="batch, heads, positions and features",
 )
 class RotaryEmbeddingDescriptor(Descriptor):
     """Rotary position embedding: pairs of numbers turned by angles.

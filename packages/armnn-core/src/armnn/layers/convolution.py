@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import parameter
+from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import (
+    PICTURES,
     PLANAR,
     VOLUMETRIC,
     apply,
@@ -21,7 +24,7 @@ from armnn.layers._shapes import (
 )
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.layers._windows import WindowDescriptor
-from armnn.tensor import Dimension, Shape, format_shape
+from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, DataType
 
 _INPUT = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
@@ -36,6 +39,14 @@ def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Shape
     return [_convolved(descriptor, inputs, window, weights[0])]
 
 
+def _products(_descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]) -> int:
+    """Count multiply-adds with weights [O, ...].
+
+    Each output element sums over all but the output channels.
+    """
+    return outputs[0].num_elements * math.prod(inputs.sizes("weights")[1:])
+
+
 @layer(
     10,
     inputs=[
@@ -48,6 +59,9 @@ def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Shape
         _BIAS,
     ],
     infer=_convolution2d,
+    numerics=Numerics(linear=True),
+    axes=PICTURES,
+    multiply_adds=_products,
 )
 class Convolution2dDescriptor(WindowDescriptor):
     """Correlation of the input with weights, plus a bias.
@@ -87,6 +101,16 @@ def _depthwise(descriptor: DepthwiseConvolution2dDescriptor, inputs: Inputs) -> 
     return [_convolved(descriptor, inputs, weights[1:3], outputs)]
 
 
+def _depthwise_products(
+    _descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds with weights [1, KH, KW, I*M].
+
+    Each output element sums over one window.
+    """
+    return outputs[0].num_elements * math.prod(inputs.sizes("weights")[1:3])
+
+
 @layer(
     13,
     inputs=[
@@ -98,6 +122,9 @@ def _depthwise(descriptor: DepthwiseConvolution2dDescriptor, inputs: Inputs) -> 
         _BIAS,
     ],
     infer=_depthwise,
+    numerics=Numerics(linear=True),
+    axes=PICTURES,
+    multiply_adds=_depthwise_products,
 )
 class DepthwiseConvolution2dDescriptor(Convolution2dDescriptor):
     """A convolution of each channel with M kernels.
@@ -161,6 +188,18 @@ def _requested_transposed(
     return wanted
 
 
+def _transposed_products(
+    descriptor: TransposeConvolution2dDescriptor, inputs: Inputs, _outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds with weights [O, ...], transposed.
+
+    Each input position is multiplied by a window of every output channel.
+    """
+    sizes, channel_axis = inputs.sizes("input"), descriptor.data_layout.channel_axis
+    positions = [size for axis, size in enumerate(sizes) if axis != channel_axis]
+    return math.prod(positions) * math.prod(inputs.sizes("weights"))
+
+
 @layer(
     62,
     inputs=[
@@ -173,6 +212,9 @@ def _requested_transposed(
         _BIAS,
     ],
     infer=_transposed,
+    numerics=Numerics(linear=True),
+    axes=PICTURES,
+    multiply_adds=_transposed_products,
 )
 class TransposeConvolution2dDescriptor(WindowDescriptor):
     """Transposed convolution, the gradient of a convolution, plus bias.
@@ -220,6 +262,14 @@ def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Shape
     return [_convolved(descriptor, inputs, weights[:3], weights[4])]
 
 
+def _products3d(_descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]) -> int:
+    """Count multiply-adds with weights [KD, KH, KW, I, O].
+
+    Each output element sums over all but the last axis.
+    """
+    return outputs[0].num_elements * math.prod(inputs.sizes("weights")[:-1])
+
+
 @layer(
     68,
     inputs=[
@@ -232,6 +282,8 @@ def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Shape
         _BIAS,
     ],
     infer=_convolution3d,
+    numerics=Numerics(linear=True),
+    multiply_adds=_products3d,
 )
 class Convolution3dDescriptor(WindowDescriptor):
     """Correlation of the input with boxes of weights, plus bias.
@@ -336,6 +388,8 @@ def _convolution_integer(descriptor: ConvolutionIntegerDescriptor, inputs: Input
     ],
     outputs=[result(data_types=[DataType.SIGNED32])],
     infer=_convolution_integer,
+    axes=PICTURES,
+    multiply_adds=_products,
 )
 class ConvolutionIntegerDescriptor(Convolution2dDescriptor):
     """An exact Convolution2d of small integers (ONNX: ConvInteger).

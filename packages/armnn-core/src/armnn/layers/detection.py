@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import require_rank, same_dimension
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import format_shape
@@ -51,6 +52,8 @@ def _detections(descriptor: DetectionPostProcessDescriptor, inputs: Inputs) -> S
         result("num_detections", "[1].", data_types=_FLOAT),
     ],
     infer=_detections,
+    numerics=Numerics(decides=True),
+    axes="batch, boxes or classes, and corners or boxes",
 )
 class DetectionPostProcessDescriptor(Descriptor):
     """Boxes decoded from anchors, then non-maximum suppression (TFLite_Detection_PostProcess).
@@ -116,6 +119,8 @@ def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Sha
     ],
     infer=_suppressed,
     data_dependent=True,
+    numerics=Numerics(decides=True),
+    axes="batch, boxes or classes, and corners or boxes",
 )
 class NonMaxSuppressionDescriptor(Descriptor):
     """Each class's best boxes that overlap no better one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import broadcast_inputs
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import (
@@ -117,6 +118,7 @@ def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Shapes:
     outputs=[result(like="inputs", variadic=True)],
     infer=_fused,
     count_outputs=lambda descriptor: descriptor.num_output_slots,
+    numerics=Numerics(terms=3, sums=True),
 )
 class FusedDescriptor(Descriptor):
     """Several layers as one, made by backends from a pattern.

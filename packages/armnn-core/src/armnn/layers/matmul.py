@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor
+from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import (
     broadcast,
     known_better,
@@ -15,7 +19,7 @@ from armnn.layers._shapes import (
     same_shape,
 )
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
-from armnn.tensor import Dimension, Shape, format_shape
+from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, DataType
 
 
@@ -37,6 +41,13 @@ def _fully_connected(descriptor: FullyConnectedDescriptor, inputs: Inputs) -> Sh
     return [(shape[0], outputs)]
 
 
+def _fully_connected_products(
+    _descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds: each output row takes the matrix once."""
+    return math.prod(outputs[0].static_shape[:-1]) * math.prod(inputs.sizes("weights"))
+
+
 @layer(
     21,
     inputs=[
@@ -46,6 +57,8 @@ def _fully_connected(descriptor: FullyConnectedDescriptor, inputs: Inputs) -> Sh
     ],
     outputs=[result("output", "[N, out].")],
     infer=_fully_connected,
+    numerics=Numerics(linear=True),
+    multiply_adds=_fully_connected_products,
 )
 class FullyConnectedDescriptor(Descriptor):
     """The input, as a matrix, times weights, plus bias.
@@ -84,6 +97,18 @@ def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Shapes:
     return [(*batch[:first], x[rows_x], y[columns_y], *batch[first:])]
 
 
+def _batch_mat_mul_products(
+    _descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds: the output's elements times K.
+
+    The last two axes of the first operand are M and K, in either order; M is the output's.
+    """
+    rows = outputs[0].static_shape[-2]
+    summed = math.prod(inputs.sizes("input")[-2:]) // rows if rows else 0
+    return outputs[0].num_elements * summed
+
+
 @layer(
     71,
     inputs=[
@@ -91,6 +116,8 @@ def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Shapes:
         slot("other", "The matrices on the right, rank 2 or more."),
     ],
     infer=_batch_mat_mul,
+    numerics=Numerics(linear=True, overflows="adjoint matrices are products and sums in float32"),
+    multiply_adds=_batch_mat_mul_products,
 )
 class BatchMatMulDescriptor(Descriptor):
     """Matrix products; other axes broadcast.
@@ -183,11 +210,33 @@ ELLIPSIS = "."
 """The label of "..." in the terms of an Einsum equation."""
 
 
+def _einsum_products(
+    descriptor: EinsumDescriptor, inputs: Inputs, outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds: each element sums over the other labels.
+
+    A term after the second one takes one more product per number that is summed.
+    """
+    terms, output = descriptor.terms()
+    summed: dict[str, int] = {}
+    for term, info in zip(terms, inputs.variadic(), strict=True):
+        before, _, after = term.partition(ELLIPSIS)
+        shape = info.static_shape
+        ends = shape[: len(before)] + shape[len(shape) - len(after) :]
+        for label, size in zip(before + after, ends, strict=True):
+            if label not in output:
+                summed[label] = max(size, summed.get(label, 0))
+    products = outputs[0].num_elements * math.prod(summed.values())
+    return products * (len(terms) - 1)
+
+
 @layer(
     1007,
     inputs=[slot("inputs", "One tensor for each term of the equation.", variadic=True)],
     outputs=[result(like="inputs")],
     infer=_einsum,
+    numerics=Numerics(linear=True),
+    multiply_adds=_einsum_products,
 )
 class EinsumDescriptor(Descriptor):
     """Products of tensors summed over axes: Einstein's notation.
@@ -270,6 +319,13 @@ def _mat_mul_integer(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [(*broadcast(x[:-2], y[:-2]), x[-2], y[-1])]
 
 
+def _mat_mul_integer_products(
+    _descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds: the output's elements times K."""
+    return outputs[0].num_elements * inputs.sizes("input")[-1]
+
+
 @layer(
     1023,
     inputs=[
@@ -288,6 +344,7 @@ def _mat_mul_integer(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     ],
     outputs=[result(data_types=[DataType.SIGNED32])],
     infer=_mat_mul_integer,
+    multiply_adds=_mat_mul_integer_products,
 )
 class MatMulIntegerDescriptor(Descriptor):
     """Exact products of matrices of small integers (ONNX: MatMulInteger).
@@ -311,6 +368,7 @@ def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Shapes:
     inputs=[slot("input", "Square matrices, [...,M,M].")],
     outputs=[result("output", "[...].")],
     infer=_determinant,
+    numerics=Numerics(sums=True),
 )
 class DeterminantDescriptor(Descriptor):
     """The determinants of matrices (ONNX: Det)."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics, along_axis, within_item
 from armnn.layers._shapes import (
+    PICTURES,
     PLANAR,
     normalized_axis,
     require_broadcast,
@@ -36,6 +38,10 @@ def _batch_normalization(descriptor: BatchNormalizationDescriptor, inputs: Input
         slot("gamma", "[C], the factor."),
     ],
     infer=_batch_normalization,
+    numerics=Numerics(
+        terms=within_item,
+        overflows="it is computed as x * factor + offset, each of which may overflow",
+    ),
 )
 class BatchNormalizationDescriptor(Descriptor):
     """gamma * (input - mean) / sqrt(variance + eps) + beta (Ioffe and Szegedy 2015).
@@ -61,7 +67,13 @@ def _image(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [require_rank(inputs, "input", 4)]
 
 
-@layer(24, inputs=[_IMAGE], infer=_image)
+@layer(
+    24,
+    inputs=[_IMAGE],
+    infer=_image,
+    numerics=Numerics(terms=within_item),
+    axes=PICTURES,
+)
 class InstanceNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta, per image and channel.
 
@@ -84,6 +96,8 @@ class InstanceNormalizationDescriptor(Descriptor):
     25,
     inputs=[slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4.")],
     infer=with_channels,
+    numerics=Numerics(terms=within_item),
+    axes=PICTURES,
 )
 class L2NormalizationDescriptor(Descriptor):
     """x / sqrt(max(sum of x^2 over the channels, eps)).
@@ -97,7 +111,13 @@ class L2NormalizationDescriptor(Descriptor):
     data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
 
-@layer(38, inputs=[_IMAGE], infer=_image)
+@layer(
+    38,
+    inputs=[_IMAGE],
+    infer=_image,
+    numerics=Numerics(terms=within_item),
+    axes=PICTURES,
+)
 class NormalizationDescriptor(Descriptor):
     """Local response normalisation by the squares of the neighbours.
 
@@ -131,7 +151,12 @@ def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Shapes:
     return [shape]
 
 
-@layer(52, inputs=[slot("input", "Of any rank but 0.")], infer=_softmax)
+@layer(
+    52,
+    inputs=[slot("input", "Of any rank but 0.")],
+    infer=_softmax,
+    numerics=Numerics(terms=along_axis),
+)
 class SoftmaxDescriptor(Descriptor):
     """exp(beta * x), divided by its sum along ``axis``.
 
@@ -144,7 +169,12 @@ class SoftmaxDescriptor(Descriptor):
     axis: int = -1
 
 
-@layer(27, inputs=[slot("input", "Of any rank but 0.")], infer=_softmax)
+@layer(
+    27,
+    inputs=[slot("input", "Of any rank but 0.")],
+    infer=_softmax,
+    numerics=Numerics(terms=along_axis),
+)
 class LogSoftmaxDescriptor(SoftmaxDescriptor):
     """The logarithm of Softmax."""
 
@@ -169,7 +199,12 @@ _FACTOR = slot("gamma", "The factor, broadcasts to the input; 1 if absent.", opt
 _OFFSET = slot("beta", "What is added, broadcasts to the input; 0 if absent.", optional=True)
 
 
-@layer(1002, inputs=[_NORMALIZED, _FACTOR, _OFFSET], infer=_layer_normalization)
+@layer(
+    1002,
+    inputs=[_NORMALIZED, _FACTOR, _OFFSET],
+    infer=_layer_normalization,
+    numerics=Numerics(terms=within_item),
+)
 class LayerNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta.
 
@@ -185,7 +220,12 @@ class LayerNormalizationDescriptor(Descriptor):
     eps: float = 1e-5
 
 
-@layer(1003, inputs=[_NORMALIZED, _FACTOR], infer=_layer_normalization)
+@layer(
+    1003,
+    inputs=[_NORMALIZED, _FACTOR],
+    infer=_layer_normalization,
+    numerics=Numerics(terms=within_item),
+)
 class RmsNormalizationDescriptor(Descriptor):
     """gamma * x / sqrt(mean of x^2 + eps).
 
@@ -222,6 +262,8 @@ def _group_normalization(descriptor: GroupNormalizationDescriptor, inputs: Input
         slot("beta", "[C], what is added; 0 if absent.", optional=True),
     ],
     infer=_group_normalization,
+    numerics=Numerics(terms=within_item),
+    axes=PICTURES,
 )
 class GroupNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta.

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from armnn.layers._descriptor import parameter
-from armnn.layers._shapes import PLANAR, VOLUMETRIC, require_rank, window_positions
+from armnn.layers._numerics import Numerics
+from armnn.layers._shapes import PICTURES, PLANAR, VOLUMETRIC, require_rank, window_positions
 from armnn.layers._spec import Inputs, Shapes, layer, slot
 from armnn.layers._windows import WindowDescriptor
 from armnn.types import DataLayout, OutputShapeRounding, PaddingMethod, PoolingAlgorithm
@@ -47,7 +48,11 @@ class _PoolingDescriptor(WindowDescriptor):
 
 
 @layer(
-    42, inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")], infer=_pooled
+    42,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
+    infer=_pooled,
+    numerics=Numerics(averages=True),
+    axes=PICTURES,
 )
 class Pooling2dDescriptor(_PoolingDescriptor):
     """The maximum, average or L2 norm of each window.
@@ -97,6 +102,7 @@ class Pooling2dDescriptor(_PoolingDescriptor):
     69,
     inputs=[slot("input", "[N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says.")],
     infer=_pooled,
+    numerics=Numerics(averages=True),
 )
 class Pooling3dDescriptor(_PoolingDescriptor):
     """The maximum, average or L2 norm of each box.

@@ -10,16 +10,19 @@ normalisation).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._shapes import require_rank, require_shape
+from armnn.layers._numerics import Numerics
+from armnn.layers._shapes import SEQUENCES, require_rank, require_shape
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
-    from armnn.tensor import Dimension
+    from armnn.tensor import Dimension, TensorInfo
 
 
 __all__ = [
@@ -145,6 +148,19 @@ def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Shapes:
     return [(batch, scratch), (batch, outputs), (batch, cells), (batch, outputs)]
 
 
+def _gate_products(_descriptor: Descriptor, inputs: Inputs, _outputs: Sequence[TensorInfo]) -> int:
+    """Count multiply-adds: each step takes every matrix once.
+
+    The same holds for peephole vectors.
+    """
+    weights = [
+        math.prod(inputs.sizes(each.name))
+        for each in inputs.spec.inputs
+        if each.name.endswith("_weights") and "layer_norm" not in each.name
+    ]
+    return math.prod(inputs.sizes("input")[:-1]) * sum(weights)
+
+
 @layer(
     28,
     inputs=[slot("input", "[N,I]."), *_STATES_AND_PARAMETERS],
@@ -158,6 +174,9 @@ def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Shapes:
         result("output", "[N,O], the same as output_state_out.", like="output_state_in"),
     ],
     infer=_lstm,
+    numerics=Numerics(overflows="gates are sums of products in float32"),
+    axes=SEQUENCES,
+    multiply_adds=_gate_products,
 )
 class LstmDescriptor(Descriptor):
     """One step of a long short-term memory.
@@ -210,6 +229,9 @@ def _sequence(descriptor: UnidirectionalSequenceLstmDescriptor, inputs: Inputs) 
         result("output", "[N,T,O], or [T,N,O] if ``time_major``.", like="output_state_in"),
     ],
     infer=_sequence,
+    numerics=Numerics(overflows="gates are sums of products in float32"),
+    axes=SEQUENCES,
+    multiply_adds=_gate_products,
 )
 class UnidirectionalSequenceLstmDescriptor(LstmDescriptor):
     """A long short-term memory over a sequence; parameters of Lstm.
@@ -234,6 +256,9 @@ def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Shapes:
         result("output", "[N,O], the same as output_state_out.", like="output_state_in"),
     ],
     infer=_q_lstm,
+    numerics=Numerics(rounds_inside=True),
+    axes=SEQUENCES,
+    multiply_adds=_gate_products,
 )
 class QLstmDescriptor(Descriptor):
     """One LSTM step in 8 bits, with a 16-bit cell.
@@ -302,6 +327,9 @@ def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
         result("output", "[N,U].", like="previous_output_in"),
     ],
     infer=_quantized_lstm,
+    numerics=Numerics(rounds_inside=True),
+    axes=SEQUENCES,
+    multiply_adds=_gate_products,
 )
 class QuantizedLstmDescriptor(Descriptor):
     """One step of Android's 8-bit LSTM.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics, along_axis
 from armnn.layers._shapes import filled_length, normalized_axes, normalized_axis
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import Shape, format_shape
@@ -27,6 +28,7 @@ def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Shapes:
     inputs=[slot("input", "Of any rank but 0.")],
     outputs=[result(data_types=[DataType.SIGNED32, DataType.SIGNED64])],
     infer=_arg_min_max,
+    numerics=Numerics(picks=0),
 )
 class ArgMinMaxDescriptor(Descriptor):
     """The index of the smallest or largest element along ``axis``.
@@ -70,7 +72,12 @@ def _reduced_along_unknown(shape: Shape, keep_dims: bool, count: int | None) -> 
 _INPUTS = (slot("input", "Of any rank."), filling("axis", "[number of axes]."))
 
 
-@layer(32, inputs=_INPUTS, infer=_reduced)
+@layer(
+    32,
+    inputs=_INPUTS,
+    infer=_reduced,
+    numerics=Numerics(linear=True, averages=True),
+)
 class MeanDescriptor(Descriptor):
     """The average over some axes.
 
@@ -85,7 +92,12 @@ class MeanDescriptor(Descriptor):
     keep_dims: bool = False
 
 
-@layer(50, inputs=_INPUTS, infer=_reduced)
+@layer(
+    50,
+    inputs=_INPUTS,
+    infer=_reduced,
+    numerics=Numerics(sums=True),
+)
 class ReduceDescriptor(Descriptor):
     """A sum, product, mean, minimum or maximum over axes.
 
@@ -112,7 +124,12 @@ def _cumulated(descriptor: CumSumDescriptor | CumProdDescriptor, inputs: Inputs)
 _CUMULATED = (slot("input", "Of any rank but 0."), filling("axis", "One integer."))
 
 
-@layer(1013, inputs=_CUMULATED, infer=_cumulated)
+@layer(
+    1013,
+    inputs=_CUMULATED,
+    infer=_cumulated,
+    numerics=Numerics(terms=along_axis, sums=True),
+)
 class CumSumDescriptor(Descriptor):
     """Cumulative sums along an axis.
 
@@ -129,7 +146,15 @@ class CumSumDescriptor(Descriptor):
     reverse: bool = False
 
 
-@layer(1028, inputs=_CUMULATED, infer=_cumulated)
+@layer(
+    1028,
+    inputs=_CUMULATED,
+    infer=_cumulated,
+    numerics=Numerics(
+        terms=along_axis,
+        overflows="a partial product may overflow that a later factor would bring back",
+    ),
+)
 class CumProdDescriptor(Descriptor):
     """Cumulative products along an axis.
 

@@ -9,6 +9,7 @@ import math
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import (
+    PICTURES,
     PLANAR,
     broadcast,
     divided,
@@ -165,6 +166,7 @@ def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Shape
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
     infer=_space_to_depth,
     moves_data=True,
+    axes=PICTURES,
 )
 class SpaceToDepthDescriptor(Descriptor):
     """Blocks of the plane moved into the channels.
@@ -196,6 +198,7 @@ def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Shape
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
     infer=_depth_to_space,
     moves_data=True,
+    axes=PICTURES,
 )
 class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
     """Channels moved into blocks of the plane, inverse to SpaceToDepth.
@@ -226,6 +229,7 @@ def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Sha
     53,
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
     infer=_space_to_batch,
+    axes=PICTURES,
 )
 class SpaceToBatchNdDescriptor(Descriptor):
     """Padded blocks moved into the batch (TensorFlow: SpaceToBatchND).
@@ -269,6 +273,7 @@ def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Sha
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
     infer=_batch_to_space,
     moves_data=True,
+    axes=PICTURES,
 )
 class BatchToSpaceNdDescriptor(Descriptor):
     """The batch moved into blocks of the plane, then cropped.

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._shapes import PLANAR, known_better, require_rank, require_shape, same_dimension
+from armnn.layers._numerics import Numerics
+from armnn.layers._shapes import (
+    PICTURES,
+    PLANAR,
+    known_better,
+    require_rank,
+    require_shape,
+    same_dimension,
+)
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import format_shape
 from armnn.types import DataLayout, GridPadding, PoolingAlgorithm, ResizeMethod, ResizeRounding
@@ -35,6 +43,12 @@ def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Shapes:
         filling("target_height", "One integer."),
     ],
     infer=_resized,
+    numerics=Numerics(
+        terms=16,
+        sums=True,
+        overflows="weights of cubic samples are negative: their partial sums may overflow",
+    ),
+    axes=PICTURES,
 )
 class ResizeDescriptor(Descriptor):
     """An image sampled at another number of rows and columns.
@@ -98,6 +112,10 @@ def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Shapes:
     ],
     outputs=[result("output", "[N,C,H_out,W_out].")],
     infer=_sampled,
+    numerics=Numerics(
+        terms=16, overflows="weights of cubic samples are negative: their partial sums may overflow"
+    ),
+    axes=PICTURES,
 )
 class GridSampleDescriptor(Descriptor):
     """The values of an image at given places.
@@ -129,11 +147,17 @@ def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Shapes:
     1027,
     inputs=[
         slot("input", "[N,C,H,W]."),
-        slot("boxes", "[R,4]: x and y of the upper left corner, then of the lower right one."),
+        slot(
+            "boxes",
+            "[R,4]: x and y of the upper left corner, then of the lower right one.",
+            finite=True,
+        ),
         slot("batch_indices", "[R], integers: which image each box is in."),
     ],
     outputs=[result("output", "[R,C,output_height,output_width].")],
     infer=_aligned,
+    numerics=Numerics(terms=16),
+    axes=PICTURES,
 )
 class RoiAlignDescriptor(Descriptor):
     """Boxes of images sampled at one size.

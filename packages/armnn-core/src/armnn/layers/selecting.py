@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import normalized_axis, require_rank, require_shape
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import Dimension, format_shape
@@ -36,6 +37,7 @@ def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Shapes:
         ),
     ],
     infer=_top,
+    numerics=Numerics(picks=1),
 )
 class TopKDescriptor(Descriptor):
     """The k largest or smallest elements, with their indices.
@@ -253,6 +255,7 @@ _PLACES = (DataType.SIGNED64, DataType.SIGNED32)
     ],
     infer=_uniques,
     data_dependent=True,
+    numerics=Numerics(decides=True),
 )
 class UniqueDescriptor(Descriptor):
     """The unique slices along an axis.

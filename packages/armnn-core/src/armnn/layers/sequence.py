@@ -7,17 +7,20 @@ batch, I inputs and U units of a step, D directions.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._shapes import apply, normalized_axis, require_rank, require_shape
+from armnn.layers._numerics import Numerics
+from armnn.layers._shapes import SEQUENCES, apply, normalized_axis, require_rank, require_shape
 from armnn.layers._spec import Inputs, InputSlot, Shapes, layer, result, slot
 from armnn.layers.activation import ActivationDescriptor
 from armnn.types import ActivationFunction, SequenceDirection
 
 if TYPE_CHECKING:
-    from armnn.tensor import Shape
+    from armnn.tensor import Shape, TensorInfo
 
 _SIGMOID, _TANH = ActivationFunction.SIGMOID, ActivationFunction.TANH
 
@@ -126,7 +129,25 @@ _OUTPUTS = [
 ]
 
 
-@layer(1008, inputs=_inputs("h"), outputs=_OUTPUTS, infer=_recurrent)
+def _step_products(_descriptor: Descriptor, inputs: Inputs, _outputs: Sequence[TensorInfo]) -> int:
+    """Count multiply-adds: each step takes every matrix once.
+
+    The matrices of both directions are in one input.
+    """
+    names = [each.name for each in inputs.spec.inputs if each.name.endswith("weights")]
+    matrices = sum(math.prod(inputs.sizes(name)) for name in names)
+    return math.prod(inputs.sizes("input")[:2]) * matrices
+
+
+@layer(
+    1008,
+    inputs=_inputs("h"),
+    outputs=_OUTPUTS,
+    infer=_recurrent,
+    numerics=Numerics(overflows="gates are sums of products in float32"),
+    axes=SEQUENCES,
+    multiply_adds=_step_products,
+)
 class RnnDescriptor(_RecurrentDescriptor):
     """h = f(x * weights + h * recurrent_weights + biases).
 
@@ -152,7 +173,15 @@ class RnnDescriptor(_RecurrentDescriptor):
     time_major: bool = False
 
 
-@layer(1009, inputs=_inputs("zrh"), outputs=_OUTPUTS, infer=_recurrent)
+@layer(
+    1009,
+    inputs=_inputs("zrh"),
+    outputs=_OUTPUTS,
+    infer=_recurrent,
+    numerics=Numerics(overflows="gates are sums of products in float32"),
+    axes=SEQUENCES,
+    multiply_adds=_step_products,
+)
 class GruDescriptor(_RecurrentDescriptor):
     """Gated recurrent units (Cho et al. 2014, ONNX: GRU).
 
@@ -190,6 +219,9 @@ class GruDescriptor(_RecurrentDescriptor):
     ],
     outputs=[*_OUTPUTS, result("cell_state_out", "As cell_state_in: the cell of the last step.")],
     infer=_recurrent,
+    numerics=Numerics(overflows="gates are sums of products in float32"),
+    axes=SEQUENCES,
+    multiply_adds=_step_products,
 )
 class SequenceLstmDescriptor(_RecurrentDescriptor):
     """Long short-term memory (Hochreiter and Schmidhuber 1997, ONNX: LSTM).
