@@ -34,11 +34,17 @@ def git(folder: Path, *arguments: str) -> str:
 def checkout(tmp_path: Path) -> Path:
     """Return a checkout with a small distribution ready for release.
 
-    It is version 7.8.9.
+    It is version 7.8.9. Of the other distributions it has what a release looks at.
     """
     root = tmp_path / "checkout"
-    made = shutil.ignore_patterns("__pycache__", "build", "*.so", "cpp")
-    shutil.copytree(REPOSITORY / "packages", root / "packages", ignore=made)
+    made = shutil.ignore_patterns("__pycache__", "build", "*.so")
+    shutil.copytree(REPOSITORY / FOLDER, root / FOLDER, ignore=made)
+    looked_at = ("pyproject.toml", "CHANGELOG.md", "src/*/__about__.py", "contract/*.json")
+    for pattern in (*looked_at, "src/*/layouts/*.json"):
+        for path in REPOSITORY.glob(f"packages/*/{pattern}"):
+            copy = root / path.relative_to(REPOSITORY)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
     shutil.copy(REPOSITORY / "compat.toml", root)
     (root / ".gitignore").write_text("ignored\n")
     about, log = root / ABOUT, root / LOG
