@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plants recorded faults in backends, to test the conformance kit.
 
-The kit has to notice each of them, in CpuRef's kernels (``cpuref.toml``), in backends in C and in
+The kit has to notice each of them, in CpuRef's kernels (``cpuref/``), in backends in C and in
 CpuAcc's interface (``native.toml``)::
 
     python -m tools.mutants.check            all of them
@@ -118,8 +118,10 @@ class Mutant:
 
 
 def read_mutants() -> list[Mutant]:
-    """Read the mutants of both files."""
-    kernels = tomllib.loads((HERE / "cpuref.toml").read_text(encoding="utf-8"))
+    """Read the mutants of CpuRef and of backends in C."""
+    kernels = {}
+    for path in sorted((HERE / "cpuref").glob("*.toml")):
+        kernels.update(tomllib.loads(path.read_text(encoding="utf-8")))
     native = tomllib.loads((HERE / "native.toml").read_text(encoding="utf-8"))
     return [
         Mutant("CpuRef", (row.pop("layer"),), file=file, **row)

@@ -396,7 +396,10 @@ def test_backends_describe_themselves(tmp_path: Path, capsys: pytest.CaptureFixt
         ),
         (
             "capabilities = 5",
-            "BackendError: its capabilities are 5, expected a mapping",
+            (
+                "BackendError: backend 'Acme' returned 5 from capabilities: expected a mapping of "
+                "names to Booleans, numbers or texts, from a property"
+            ),
         ),
     ],
 )
