@@ -21,6 +21,14 @@ from armnn_dynamic_loader.wrapper import python_backend_source
 
 sys.path.insert(0, str(Path(__file__).parent))  # for bad_files, which a benchmark uses as well
 
+from compiling import gcc  # beside this file
+
+HELPER = "int help_me(void) {{ return {0}; }}\n"
+COMPUTING = (
+    "extern int help_me(void); if (count == 7) { for (int i = 0; i < 7; ++i) sum[i] = "
+    "(float)help_me(); return ARMNN_OK; }"
+)
+
 SOURCE = Path(__file__).with_name("mock_backend.c")
 COMMAND = [
     "gcc", "-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=default", "-Wall", "-Wextra",
@@ -98,3 +106,37 @@ def reference(build: Build, compiled: Callable[..., Path]) -> Path:
     path = build("Arm_CpuRef_backend.so", folder="reference")
     shutil.copyfile(wrapped, path)
     return path
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that links a backend with a helper.
+
+    The sum of seven elements is the helper's number in each.
+    """
+
+    def link_one(
+        name: str,
+        *flags: str | Path,
+        rpath: str = "$ORIGIN/lib",
+        helper: str = "libhelp.so",
+        number: int = 1,
+    ) -> Path:
+        place = tmp_path / name
+        (place / "lib").mkdir(parents=True)
+        for each in (place, place / "lib"):
+            each.chmod(0o755)
+        source = place / "help.c"
+        source.write_text(HELPER.format(number))
+        library = place / "lib" / helper
+        backend = place / f"Mock_{name}_backend.so"
+        gcc("-o", library, source, f"-Wl,-soname,{helper}")
+        source.unlink()
+        gcc(
+            f"-I{get_include()}", f'-DID="{name}"', "-DAT_LOAD=extern int help_me(void);help_me()",
+            f"-DIN_EXECUTE={COMPUTING}", "-o", backend, SOURCE, library, f"-Wl,-rpath,{rpath}",
+            *flags,
+        )  # fmt: skip
+        return backend
+
+    return link_one

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from armnn_dynamic_loader.needed import NeededError, needed_files
+from armnn_backend_api.linker import LinkError
+from armnn_dynamic_loader.needed import needed_files
 
 CHILD = """\
 import ctypes, json, sys
@@ -191,15 +192,15 @@ def test_each_variant_that_the_linker_may_map_is_found(both: Mapped, name: str) 
 def test_a_folder_that_depends_on_the_machine_is_refused(linker: Linker, folder: str) -> None:
     help_ = linker.link("token/libhelp.so")
     path = linker.link("token/Mock_A_backend.so", f"-rpath={folder}", needs=[help_])
-    with pytest.raises(NeededError, match=r"depends on the machine: only \$ORIGIN is known"):
+    with pytest.raises(LinkError, match=r"depends on the machine: only \$ORIGIN is known"):
         needed_files(str(path))
 
 
 def test_more_libraries_than_are_examined_are_refused(
     linker: Linker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armnn_dynamic_loader.needed._MOST", 2)
+    monkeypatch.setattr("armnn_backend_api.linker._MOST", 2)
     needs = [linker.link(f"many/libhelp{number}.so") for number in range(3)]
     path = linker.link("many/Mock_A_backend.so", "-rpath=$ORIGIN", needs=needs)
-    with pytest.raises(NeededError, match="is linked with more than 2 libraries"):
+    with pytest.raises(LinkError, match="is linked with more than 2 libraries"):
         needed_files(str(path))

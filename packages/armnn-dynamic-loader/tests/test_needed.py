@@ -4,56 +4,20 @@
 from __future__ import annotations
 
 import json
-import logging
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from compiling import gcc
 
 from armnn import CreationOptions
 from armnn.backends import BackendEntry, BackendRegistry, BackendState
 from armnn.backends.locking import sha256_of
 from armnn.cli.main import main
-from armnn_backend_api import get_include
-from armnn_dynamic_loader.needed import NeededError, needed_files
-
-HELPER = "int help_me(void) {{ return {0}; }}\n"
-SOURCE = Path(__file__).with_name("mock_backend.c")
+from armnn_backend_api.linker import LinkError
+from armnn_dynamic_loader.needed import needed_files
 
 Link = Callable[..., Path]
-
-
-@pytest.fixture
-def link(tmp_path: Path) -> Link:
-    """Return a function that links a backend with a helper."""
-
-    def link_one(
-        name: str, *, rpath: str = "$ORIGIN/lib", helper: str = "libhelp.so", number: int = 1
-    ) -> Path:
-        place = tmp_path / name
-        (place / "lib").mkdir(parents=True)
-        for each in (place, place / "lib"):
-            each.chmod(0o755)
-        source = place / "help.c"
-        source.write_text(HELPER.format(number))
-        library = place / "lib" / helper
-        backend = place / f"Mock_{name}_backend.so"
-        _gcc("-o", library, source, f"-Wl,-soname,{helper}")
-        source.unlink()
-        _gcc(
-            f"-I{get_include()}", f'-DID="{name}"', "-DAT_LOAD=extern int help_me(void);help_me()",
-            "-o", backend, SOURCE, library, f"-Wl,-rpath,{rpath}",
-        )  # fmt: skip
-        return backend
-
-    return link_one
-
-
-def _gcc(*arguments: str | Path) -> None:
-    command = ["gcc", "-fPIC", "-shared", "-w", "-std=gnu11", *arguments]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def found_by(registry: BackendRegistry) -> list[BackendEntry]:
@@ -80,9 +44,9 @@ def test_libraries_of_libraries_are_found(link: Link, tmp_path: Path) -> None:
     lib = backend.parent / "lib"
     source = tmp_path / "deeper.c"
     source.write_text("int deeper(void) { return 1; }")
-    _gcc("-o", lib / "libdeeper.so", source, "-Wl,-soname,libdeeper.so")
+    gcc("-o", lib / "libdeeper.so", source, "-Wl,-soname,libdeeper.so")
     source.write_text("extern int deeper(void); int help_me(void) { return deeper(); }")
-    _gcc(
+    gcc(
         "-o", lib / "libhelp.so", source, lib / "libdeeper.so", "-Wl,-soname,libhelp.so",
         "-Wl,-rpath,$ORIGIN",
     )  # fmt: skip
@@ -132,32 +96,16 @@ def test_the_lock_file_lists_every_mapped_library_and_a_swapped_one_is_refused(
         "#include <stdio.h>\nint help_me(void) { return 0; }\n"
         f'__attribute__((constructor)) static void run(void) {{ fopen("{marker}", "w"); }}\n'
     )
-    _gcc("-o", helper, source, "-Wl,-soname,libhelp.so")
+    gcc("-o", helper, source, "-Wl,-soname,libhelp.so")
     refused = entry_of(backend, **options)
     assert refused.stage == "lock"
     assert refused.reason.startswith(f"is linked with {str(helper)!r}, which has changed since it")
     assert not marker.exists()
 
 
-def test_two_helpers_of_one_name_are_warned_of(
-    link: Link, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    both = tmp_path / "both"
-    both.mkdir()
-    for number, name in enumerate(("Left", "Right")):
-        backend = link(name, rpath=str(tmp_path / name / "lib"), number=number)
-        shutil.move(backend, both)
-    with caplog.at_level(logging.WARNING):
-        BackendRegistry(
-            CreationOptions(dynamic_backends_path=str(both), enable_static_backends=False)
-        )
-    assert "the process maps one libhelp.so only, which may be" in caplog.text
-    assert "give one of them another name (-Wl,-soname)" in caplog.text
-
-
 @pytest.mark.parametrize("rpath", ["lib", ".", "lib:$ORIGIN"])
 def test_a_relative_rpath_is_refused(link: Link, rpath: str) -> None:
-    with pytest.raises(NeededError) as caught:
+    with pytest.raises(LinkError) as caught:
         needed_files(str(link("Six", rpath=rpath)))
     first = rpath.partition(":")[0]
     assert caught.value.reason == (

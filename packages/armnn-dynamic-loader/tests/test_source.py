@@ -11,6 +11,7 @@ import gc
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -338,6 +339,28 @@ def test_a_locked_file_that_changed_is_refused(build: Build, tmp_path: Path) -> 
         f"has changed since it was locked: got sha256 {source.sha256_of(str(path))}, expected "
         f"{before}"
     )
+
+
+@pytest.mark.parametrize("is_option", [True, False])
+def test_who_follows_the_advice_about_a_changed_file_can_load_it(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_option: bool
+) -> None:
+    path = build(NAME, folder="its folder")
+    lock = locked(path.parent, tmp_path)
+    path.write_bytes(path.read_bytes() + b"\0")
+    given = str(path.parent) if is_option else None
+    if not is_option:
+        monkeypatch.setenv("ARMNN_DYNAMIC_BACKENDS_PATH", str(path.parent))
+    options = CreationOptions(dynamic_backends_path=given, lock_file=str(lock))
+    (found,) = (e for e in BackendRegistry(options).entries() if e.origin == str(path))
+    assert found.state is BackendState.FAILED
+    advice = found.remedy.removeprefix("if you trust it, run '").removesuffix("'")
+    program = f"{shlex.quote(sys.executable)} -m armnn "
+    monkeypatch.delenv("ARMNN_DYNAMIC_BACKENDS_PATH", raising=False)
+    subprocess.run(advice.replace("armnn ", program, 1), shell=True, check=True)
+    if not is_option:
+        monkeypatch.setenv("ARMNN_DYNAMIC_BACKENDS_PATH", str(path.parent))
+    assert BackendRegistry(options).get("MockAdd").id == "MockAdd"
 
 
 def test_a_locked_file_may_lie_elsewhere(build: Build, tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn_backend_api.floating_point import keeping_floating_point, kept_floating_point
+from armnn_backend_api.linker import LinkError, namesake_in_process
 from armnn_backend_api.memory import printable
 from armnn_backend_api.names import EXPORTS, fault_of_id
 from armnn_backend_api.table import (
@@ -34,7 +36,7 @@ class LibraryError(Exception):
     """A shared library cannot be used as a backend.
 
     Attributes:
-        stage: At which check: "dlopen", "exports", "id", "version", "factory" or "table".
+        stage: At which check: "linked", "dlopen", "exports", "id", "version", "factory" or "table".
         reason: Why, as a clause without the file's name.
     """
 
@@ -50,8 +52,10 @@ def open_library(path: str) -> ctypes.CDLL:
     It stays open.
 
     Raises:
-        LibraryError: The dynamic linker refuses it.
+        LibraryError: The dynamic linker refuses it, or would give it another library of the process
+            than the one that it is linked with.
     """
+    _check_namesakes(path)
     mode = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
     try:
         with kept_floating_point():
@@ -59,8 +63,30 @@ def open_library(path: str) -> ctypes.CDLL:
     except OSError as error:
         raise LibraryError("dlopen", printable(str(error), _LINKER_LIMIT)) from None
     except UnicodeDecodeError as error:  # the linker quotes what is not UTF-8
-        reason = printable(error.object.decode("utf-8", "replace"), _LINKER_LIMIT)
+        reason = printable(os.fsdecode(error.object), _LINKER_LIMIT)
         raise LibraryError("dlopen", reason) from None
+
+
+def _check_namesakes(path: str) -> None:
+    """Refuse a file that would get another library than its own, which nothing else reports.
+
+    Raises:
+        LibraryError: It would.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        namesake = namesake_in_process(path)
+    except (LinkError, OSError):  # the linker says so, or follows what is only not trusted
+        return
+    if namesake is not None:
+        raise LibraryError(
+            "linked",
+            f"it is linked with {namesake.expected!r}, but the process has already mapped "
+            f"{namesake.got!r} under the same name {namesake.name!r}, and maps one only: isolate "
+            "one of the two that use them, give one library another name (-Wl,-soname), or link "
+            "it statically",
+        )
 
 
 class Exports:
@@ -75,7 +101,7 @@ class Exports:
         Raises:
             LibraryError: One is missing.
         """
-        missing = [name for name in EXPORTS if not hasattr(library, name)]
+        missing = [name for name in EXPORTS if not _has(library, name)]
         if missing:
             raise LibraryError("exports", f"it does not export {', '.join(missing)}")
         self._get_id, self._get_version, self._factory = (getattr(library, n) for n in EXPORTS)
@@ -151,6 +177,15 @@ def check_id(backend_id: str) -> None:
     fault = fault_of_id(backend_id)
     if fault:
         raise LibraryError("id", f"GetBackendId answers {backend_id!r}, {fault}")
+
+
+def _has(library: object, name: str) -> bool:
+    """Return whether a library exports a name."""
+    try:
+        getattr(library, name)
+    except (AttributeError, UnicodeDecodeError):  # the latter where its path is not UTF-8
+        return False
+    return True
 
 
 def _typed(function: Any, result: Any, *arguments: Any) -> Any:

@@ -8,13 +8,12 @@ import os
 import pwd
 import shlex
 import stat
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Distrust", "distrust"]
 
 
-@dataclass(frozen=True, slots=True)
-class Distrust:
+class Distrust(NamedTuple):
     """Why a file or folder is not trusted.
 
     Attributes:

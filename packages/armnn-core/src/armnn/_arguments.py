@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from armnn.tensor import TensorInfo
+
     _T = TypeVar("_T")
 
 
@@ -262,16 +264,34 @@ def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
     return made
 
 
-def conversion(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
+def conversion(given: np.dtype[Any], expected: np.dtype[Any], *, is_quantized: bool) -> str:
     """Return the conversion of an array to a type.
 
-    Bits of a narrow float often come as integers.
+    Bits of a narrow float often come as integers. Real numbers for a quantised tensor are no
+    numbers of steps, so that a cast would change what they mean.
     """
+    if is_quantized and given.kind not in "biu":
+        return "store real numbers by armnn.quantization.quantize(array, info)"
     name = f"{'ml_dtypes' if expected.kind == 'V' else 'np'}.{expected.name}"
     is_bits = given.kind in "uV" and given.itemsize == expected.itemsize
     if is_bits and expected.name.startswith(("float", "bfloat")):
         return f"if these are its bits, .view({name}) says so, else convert it with .astype({name})"
     return f"convert it with .astype({name})"
+
+
+def wrong_type(
+    what: str, given: np.dtype[Any], info: TensorInfo, expected: np.dtype[Any]
+) -> InvalidArgumentError:
+    """Return the error for an array of another type than a tensor's."""
+    advice = conversion(given, expected, is_quantized=info.is_quantized)
+    if info.is_quantized and given.kind not in "biu":
+        advice = (
+            "load the model with quantize=True (on the command line --quantize-input) to give and "
+            f"get real numbers, or {advice}"
+        )
+    return InvalidArgumentError(
+        f"{what} is {given}: expected {expected} ({info.data_type.arm_name}); {advice}"
+    )
 
 
 def _scalar(value: object) -> object:

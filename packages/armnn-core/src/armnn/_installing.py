@@ -34,16 +34,20 @@ BACKENDS: Final = {
 PARSERS: Final = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
 """The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
 
-FIND_LINKS: Final = "--find-links WHEELHOUSE"
-"""The option by which pip finds armnn's wheels, which are in no package index."""
-
 WHEELHOUSE: Final = (
     "WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn"
 )
 """Where the value of the option comes from."""
 
 # An index might have a stranger's distribution of the same name and a higher version.
-_FROM_WHEELHOUSE = f"--no-index {FIND_LINKS}"
+_FROM_WHEELHOUSE: Final = "--no-index --find-links WHEELHOUSE"
+
+BUILD_COMMANDS: Final = (
+    "pip install -r WHEELHOUSE/requirements.txt pytest hatchling editables",
+    f'pip install {_FROM_WHEELHOUSE} --no-build-isolation -e ".[test]"',
+)
+"""What installs a backend from its sources: others' packages come first, as only they are in an
+index. For an isolated build pip would look there, too."""
 
 COMPANIONS: Final = ("armnn-compat", "armnn-conformance")
 """The stand-ins for other run times, and the conformance kit."""

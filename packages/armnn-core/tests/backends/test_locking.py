@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from armnn import Runtime
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.locking import Lock, default_lock_file, sha256_of
 from armnn.cli.main import main
@@ -99,6 +100,21 @@ def test_what_is_not_locked_is_never_imported(tmp_path: Path) -> None:
         BackendState.BLOCKED,
         f"is locked out, as there is no lock file {str(tmp_path / 'none')!r}",
     )
+
+
+def test_a_lock_file_that_is_named_is_required(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    options = CreationOptions(lock_file=str(path))
+    with installed(tmp_path / "site", ACME, alone=True):
+        with pytest.raises(BackendUnavailableError, match=f"there is no lock file {str(path)!r}"):
+            BackendRegistry(options).get("Acme")
+        path.write_text("{")
+        with pytest.raises(InvalidArgumentError, match=f"the lock file {str(path)!r} cannot be"):
+            Runtime(options)
+        Lock.made_now(path, ()).write()
+        assert BackendRegistry(options).get("Acme").id == "Acme"
+        Lock(path, {}, {}).write()
+        assert entry(options).reason == f"is not in the lock file {str(path)!r}"
 
 
 def test_another_record_is_refused(tmp_path: Path) -> None:

@@ -66,6 +66,18 @@ def test_json_has_the_same(
     assert (found["threads"], found["streams"]) == (1, 2)
 
 
+def test_a_plot_that_cannot_be_written_is_told_before_anything_is_measured(
+    model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "bench", None)
+    monkeypatch.setattr(command, "parse", None)
+    assert main(["bench", model, "--plot", "times.gif"]) == 1
+    assert "ends with one of .svg, .png, .pdf" in capsys.readouterr().err
+    monkeypatch.setattr(command, "check_plot", str)  # as with matplotlib
+    assert main(["bench", model, "--plot", f"{model}/times.svg"]) == 1
+    assert "times.svg', which cannot be written" in capsys.readouterr().err
+
+
 def test_a_failure_of_ours_is_the_exit_status_and_of_a_peer_a_row(
     model: str, measured: list[Measurement], capsys: pytest.CaptureFixture[str]
 ) -> None:

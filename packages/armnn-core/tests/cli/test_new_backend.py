@@ -55,10 +55,12 @@ def test_the_files_of_a_native_distribution_are_written(
         "tests/test_conformance.py",
     ]
     shown = capsys.readouterr().out
-    assert f'cd {folder} && pip install --find-links WHEELHOUSE -e ".[test]" && pytest' in shown
+    install = 'pip install --no-index --find-links WHEELHOUSE --no-build-isolation -e ".[test]"\n'
+    assert f"  cd {folder}\n  pip install -r WHEELHOUSE/requirements.txt pytest " in shown
+    assert f"  {install}  pytest && armnn backends\n" in shown
     assert "\nWHEELHOUSE is the folder of wheels that " in shown
     readme = (folder / "README.md").read_text()
-    assert 'pip install --find-links WHEELHOUSE -e ".[test]"\n' in readme
+    assert install in readme
     assert "WHEELHOUSE is the folder of wheels that" in readme
     source = (folder / "src/armnn_backend_acmenpu/backend.c").read_text()
     api = f"{BACKEND_API_VERSION.major}.0"  # the oldest that it can do with

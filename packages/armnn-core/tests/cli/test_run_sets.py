@@ -111,10 +111,17 @@ def test_real_values_are_quantised_and_back(
     path = model({"x": [[1, 3], "QAsymmU8", 0.5, 10]})
     np.save(toy / "x.npy", np.float32([[0, 1, -5]]))
     message = error(path, "--input", "x.npy")
-    assert "got float32, expected uint8, which cannot hold all of its values" in message
+    assert (
+        "got float32, expected uint8, which cannot hold all of its values; --quantize-" in message
+    )
+    assert "got float64, expected uint8, which cannot hold all of its values; --quant" in error(
+        path, "--input", "x=0,1,-5.0"
+    )
     options = ("--input", "x.npy", "--quantize-input", "--output", "y.npy")
     document(path, *options)
     # Stored are 10, 12 and 0; the layers compute 2 * x + 1 on what is stored.
     np.testing.assert_array_equal(np.load(toy / "y.npy"), np.uint8([[21, 25, 1]]))
     document(path, *options, "--dequantize-output")
     np.testing.assert_array_equal(np.load(toy / "y.npy"), np.float32([[5.5, 7.5, -4.5]]))
+    document(path, "--input", "x=0,1,-5.0", *options[2:])
+    np.testing.assert_array_equal(np.load(toy / "y.npy"), np.uint8([[21, 25, 1]]))

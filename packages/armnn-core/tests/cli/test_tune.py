@@ -60,7 +60,7 @@ def test_the_table_has_every_choice(
     assert lines[5].split() == ["A,CpuRef", "A.NumberOfThreads=1", "250", "2.49", "12", "0.25"]
     assert lines[6].split() == ["B", "computes", "relu", "wrongly"]
     assert f"Wrote the verdict to {file}" in lines[8]
-    assert "pip install armnn-core[cpu] adds CpuAcc" in lines[9]
+    assert "CpuAcc is both: pip install --no-index --find-links WHEELHOUSE" in lines[9]
     (request,) = requests
     assert request["backends"] == ["CpuRef", "A"]
     assert request["budget"] == 3.0
@@ -94,6 +94,42 @@ def test_another_users_rights_need_a_named_file(
     assert main(["tune", model]) == 1
     assert "name a file, as in -o verdicts.json" in capsys.readouterr().err
     assert requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("verdicts.json", "{}", "is no file of verdicts"),
+        ("folder", None, "cannot be read: "),
+        ("two.armnn/more/verdicts.json", "", "two.armnn' is no folder that is yours to write"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
+    model: str,
+    requests: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: str | None,
+    said: str,
+) -> None:
+    file = tmp_path / name
+    if content is None:
+        file.mkdir()
+    elif content:
+        file.write_text(content)
+    assert main(["tune", model, "-o", str(file)]) == 1
+    assert said in capsys.readouterr().err
+    assert requests == []
+
+
+def test_a_verdict_is_written_into_a_new_folder(
+    model: str, requests: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    file = tmp_path / "new" / "folder" / "verdicts.json"
+    assert main(["tune", model, "-o", str(file)]) == 0
+    assert len(requests) == 1
+    assert read_verdicts(file) == (VERDICT,)
 
 
 def test_a_failed_measurement_is_an_error(

@@ -17,6 +17,7 @@ from armnn.errors import (
     ExecutionError,
     InvalidArgumentError,
 )
+from armnn.quantization import quantize
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -382,6 +383,29 @@ def test_an_array_of_bits_is_viewed_rather_than_converted(
         model.run({"x": np.zeros(2, dtype)})
     with pytest.raises(InvalidArgumentError, match=advice):
         Network().add_constant(np.zeros(2, dtype), TensorInfo((2,), data_type))
+
+
+def test_real_numbers_for_a_quantised_tensor_are_never_told_to_be_cast(runtime) -> None:
+    info = TensorInfo((3,), "QAsymmS8", scales=(0.5,), zero_points=(-3,))
+    network = Network("quantised")
+    network.add_output("y", network.add_input("x", info))
+    given, stored = np.float32([0, 0.5, -1]), np.int8([-3, -2, -5])
+    with pytest.raises(
+        InvalidArgumentError, match=r"with quantize=True \(.*--quantize-input\)"
+    ) as at:
+        runtime.load_model(network, ["Fake"]).run({"x": given})
+    assert "quantization.quantize(array, info)" in str(at.value)
+    np.testing.assert_array_equal(quantize(given, info), stored)
+    real = runtime.load_model(network, ["Fake"], quantize=True).run({"x": given})
+    np.testing.assert_array_equal(real["y"], given)
+    for call in (
+        lambda: network.add_constant(given, info),
+        lambda: runtime.load_model(network, ["Fake"]).run({"x": stored}, outputs={"y": given}),
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"quantization\.quantize\(array, info\)$"):
+            call()
+    with pytest.raises(InvalidArgumentError, match=r"convert it with \.astype\(np\.int8\)$"):
+        runtime.load_model(network, ["Fake"]).run({"x": stored.astype(np.int32)})
 
 
 def copied(data_type: str) -> Network:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is_compatible
+from armnn_backend_api.elf import ElfError
 from armnn_backend_api.files import FileState
+from armnn_backend_api.linker import LinkError
 from armnn_backend_api.trust import distrust
-from armnn_dynamic_loader.elf import ElfError, Note, NoteError, read_note
 from armnn_dynamic_loader.names import name_problem
-from armnn_dynamic_loader.needed import NeededError, NeededFile, needed_files
+from armnn_dynamic_loader.needed import NeededFile, needed_files
+from armnn_dynamic_loader.notes import Note, NoteError, read_note
 
 if TYPE_CHECKING:
     from armnn.backends.sources import SearchedFolder
@@ -158,7 +160,7 @@ def _check_trust(path: str) -> None:
 def _needed_files(path: str) -> tuple[NeededFile, ...]:
     try:
         return needed_files(path)
-    except NeededError as error:
+    except LinkError as error:
         raise _RefusedError("linked", error.reason, error.remedy or VENDOR) from error
 
 

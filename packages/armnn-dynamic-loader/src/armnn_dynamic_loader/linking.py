@@ -18,7 +18,7 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerSymSection
 
-from armnn_dynamic_loader.needed import system_folders
+from armnn_backend_api.linker import system_folders
 
 
 @dataclass(slots=True)

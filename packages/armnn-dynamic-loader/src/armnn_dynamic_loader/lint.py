@@ -21,10 +21,11 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
+from armnn_backend_api.elf import ElfError
 from armnn_backend_api.names import EXPORTS
-from armnn_dynamic_loader.elf import ElfError, NoteError, read_note
 from armnn_dynamic_loader.linking import resolve, symbols_of_versions
 from armnn_dynamic_loader.names import name_problem
+from armnn_dynamic_loader.notes import NoteError, read_note
 
 GLIBC_FLOOR: Final = (2, 28)
 """The newest glibc that may be needed: that of the wheels for manylinux_2_28."""

@@ -18,6 +18,14 @@ from armnn.backends.locking import Lock, sha256_of
 from armnn.backends.sources import LOAD_EVENT, Selection, describe_error
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api.files import FileState
+from armnn_backend_api.linker import (
+    LinkedNames,
+    LinkError,
+    Namesake,
+    linked_names,
+    namesake_in_process,
+    namesake_of_files,
+)
 from armnn_dynamic_loader.files import VENDOR, FileRecord, examine_folders
 from armnn_dynamic_loader.folders import search_path, warn_of
 from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
@@ -25,7 +33,6 @@ from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
 if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions
     from armnn.backends.sources import SearchedFolder
-    from armnn_dynamic_loader.needed import NeededFile
     from armnn_dynamic_loader.outcome import Outcome
 
 HASH_BUDGET: Final = 1 << 31
@@ -68,10 +75,10 @@ class DynamicBackends(BackendSource):
         warn_of(folders)
         gate = _Gate(options, downfalls(functools.partial(_trial_load, options.probe_timeout)))
         records = [gate.checked(record) for record in examine_folders(folders)]
-        _warn_of_namesakes(records)
-        if options.probe == "off":
-            return [_opened(r, gate) if r.is_open_question and not r.id else r for r in records]
-        return _tried_out(records, gate, options)
+        if options.probe == "off":  # without an id, a file is opened here: see open_library
+            records = [_opened(r, gate) if r.is_open_question and not r.id else r for r in records]
+            return _apart(list(map(_apart_from_process, records)), gate)
+        return _apart(_tried_out(list(map(_apart_from_process, records)), gate, options), gate)
 
     def load(self, record: SourceRecord, runtime: object) -> Backend:  # noqa: ARG002  # all share the file
         """Open a file and return its backend.
@@ -114,21 +121,61 @@ class DynamicBackends(BackendSource):
         return lint_file(path)
 
 
-def _warn_of_namesakes(records: Iterable[FileRecord]) -> None:
-    """Log libraries of equal names: only one is mapped."""
-    first: dict[str, NeededFile] = {}
+def _apart_from_process(record: FileRecord) -> FileRecord:
+    """Return the record, isolated if this process has a library with a name of its libraries."""
+    if not record.is_open_question or record.isolation:
+        return record
+    try:
+        namesake = namesake_in_process(record.path)
+    except (LinkError, OSError):
+        return record
+    if namesake is None:
+        return record
+    return _isolated(record, namesake, f"this process has {namesake.got!r}")
+
+
+def _apart(records: Sequence[FileRecord], gate: _Gate) -> list[FileRecord]:
+    """Return the records, isolated where an earlier file has a library of the same name.
+
+    Which of two is loaded first does not matter: neither must get the other's library.
+    """
+    found: list[FileRecord] = []
+    here: list[tuple[FileRecord, LinkedNames]] = []
     for record in records:
-        for each in record.needed if record.is_open_question else ():
-            known = first.setdefault(each.name, each)
-            if known.state.content != each.state.content:
-                _log.warning(
-                    "%r is linked with %r, but the process maps one %s only, which may be %r: give "
-                    "one of them another name (-Wl,-soname), or link it statically.",
-                    record.path,
-                    each.path,
-                    each.name,
-                    known.path,
-                )
+        if record.is_open_question and not record.isolation and not gate.is_elsewhere(record):
+            try:
+                names = linked_names(record.path)
+            except (LinkError, OSError):  # it has changed meanwhile, and is not loaded
+                found.append(record)
+                continue
+            for other, others in here:
+                namesake = namesake_of_files(names, others)
+                mirrored = None if namesake else namesake_of_files(others, names)
+                if mirrored is not None:
+                    namesake = Namesake(mirrored.name, mirrored.got, mirrored.expected)
+                if namesake is not None:
+                    what = f"{other.path!r} has {namesake.got or 'none'!r}"
+                    record = _isolated(record, namesake, what)
+                    break
+            else:
+                here.append((record, names))
+        found.append(record)
+    return found
+
+
+def _isolated(record: FileRecord, namesake: Namesake, other: str) -> FileRecord:
+    """Return the record of a file, to be isolated from a library."""
+    what = (
+        f"is linked with {namesake.expected or 'nothing'!r}, but {other} of the same name "
+        f"{namesake.name!r}, and a process maps one of them only"
+    )
+    _log.warning(
+        "%r %s; it runs in a worker process. Give one of them another name (-Wl,-soname), or link "
+        "it statically.",
+        record.path,
+        what,
+    )
+    return replace(record, isolation=what)
 
 
 class _Gate:
@@ -140,6 +187,7 @@ class _Gate:
             for path in downfalls:
                 forget_downfall(path)
         self._lock = Lock.of(options)
+        self._isolate = options.isolate
         self._selection = Selection.of(options)
         self._is_probing = options.probe != "off"
         self._hash_budget = HASH_BUDGET
@@ -153,7 +201,7 @@ class _Gate:
             return record
         down = self._downfalls.get(record.path)
         if down is not None:
-            record = self._isolated(record, down)
+            record = self._isolated_after(record, down)
             if not record.is_open_question:
                 return record
         if not record.id and not self._is_probing and self._selection.is_by_id:
@@ -178,7 +226,7 @@ class _Gate:
                 return _refused(record, "lock", reason, remedy)
         return record
 
-    def _isolated(self, record: FileRecord, down: Downfall) -> FileRecord:
+    def _isolated_after(self, record: FileRecord, down: Downfall) -> FileRecord:
         """Return the record of a file, to be isolated."""
         what = f"took a process down while it was loaded on {down.day}: {down.ending}"
         if not record.id and not self._is_probing:  # only this process could ask for its id
@@ -204,7 +252,7 @@ class _Gate:
             digest = each.sha256 or self._digest(record, each.path)
             if isinstance(digest, FileRecord):
                 return digest
-            needed.append(replace(each, sha256=digest))
+            needed.append(each._replace(sha256=digest))
         return replace(record, needed=tuple(needed))
 
     def _digest(self, record: FileRecord, path: str) -> str | FileRecord:
@@ -222,6 +270,12 @@ class _Gate:
         except OSError as error:
             return _refused(record, "file", f"cannot be read any more: {error.strerror}", "")
 
+    def is_elsewhere(self, record: FileRecord) -> bool:
+        """Return whether a file is never loaded by this process."""
+        wish = self._isolate
+        is_isolated = record.id in wish if not isinstance(wish, str) else wish == "dynamic"
+        return is_isolated or self.is_blocked(record)
+
     def is_blocked(self, record: FileRecord) -> bool:
         """Return whether the switches block the file's stated id."""
         entry = BackendEntry(record.id, BackendState.KNOWN, record.path, source="dynamic")
@@ -230,7 +284,7 @@ class _Gate:
 
 def _tried_out(
     records: list[FileRecord], gate: _Gate, options: CreationOptions
-) -> list[SourceRecord]:
+) -> list[FileRecord]:
     """Return the records after probing those that passed all checks."""
     with _one_at_a_time:
         is_twice = options.probe == "twice"
@@ -253,7 +307,11 @@ def _tried_out(
                             waiting[record.path] = announced
         fresh = _try_out(waiting, options.probe_timeout) if waiting else {}
         if is_twice and waiting:
-            passed = [path for path, outcome in fresh.items() if not outcome.reason]
+            passed = [
+                path
+                for path, outcome in fresh.items()
+                if not outcome.reason and not waiting[path].isolation  # never in this process
+            ]
             fresh |= _try_out_beside(passed, options.probe_timeout)
         found = touched | {
             waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()

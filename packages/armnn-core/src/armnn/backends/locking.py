@@ -22,7 +22,7 @@ from armnn import _metadata
 from armnn._files import file_sha256
 from armnn._installing import reinstall_command
 from armnn.backends.entries import GROUP
-from armnn.backends.selection import environment, home_folder
+from armnn.backends.selection import PATH_VARIABLE, environment, home_folder, is_locked
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.files import who_else_may_write
 
@@ -54,12 +54,14 @@ class Lock:
         path: The lock file.
         files: The sha256 of each shared library, by path.
         distributions: Version and sha256 of the RECORD of each distribution, by normalised name.
+        command: What writes it again, for the same folders of dynamic backends.
         is_missing: Whether there is no such file; it lists nothing then.
     """
 
     path: Path
     files: Mapping[str, str]
     distributions: Mapping[str, tuple[str, str]]
+    command: str = COMMAND
     is_missing: bool = False
     _judged: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict, repr=False)
 
@@ -67,20 +69,27 @@ class Lock:
     def of(cls, options: CreationOptions) -> Lock | None:
         """Return the lock of the options, None without one.
 
-        A lock file that is missing lists nothing.
+        ``lock_file`` asks for one as ``require_locked`` does. A lock file that is missing lists
+        nothing, so that nothing may be loaded.
 
         Raises:
             InvalidArgumentError: The lock file cannot be read, or others than its owner may write
                 it.
         """
-        if not options.require_locked:
+        if not is_locked(options):
             return None
         given = options.lock_file
-        return cls.read(default_lock_file() if given is None else Path(given))
+        path = default_lock_file() if given is None else Path(given)
+        return cls.read(path, _command_for(path, options))
 
     @classmethod
-    def read(cls, path: Path) -> Lock:
-        """Read a lock file; see :meth:`of`."""
+    def read(cls, path: Path, command: str = COMMAND) -> Lock:
+        """Read a lock file; see :meth:`of`.
+
+        Args:
+            path: The file.
+            command: What writes it again.
+        """
         try:
             with path.open("rb") as file:
                 others = who_else_may_write(os.fstat(file.fileno()))
@@ -90,15 +99,15 @@ class Lock:
                     f"the lock file {str(path)!r} cannot be trusted, as {others} may write it: "
                     f"chmod go-w {path}"
                 )
-            return cls(path, *_parsed(document))
+            return cls(path, *_parsed(document), command=command)
         except FileNotFoundError:
-            return cls(path, {}, {}, is_missing=True)
+            return cls(path, {}, {}, command=command, is_missing=True)
         except (OSError, ValueError, RecursionError) as error:
             if isinstance(error, InvalidArgumentError):
                 raise
             raise InvalidArgumentError(
                 f"the lock file {str(path)!r} cannot be read: {error}; write it again with "
-                f"'{_command_for(path)}'"
+                f"'{command}'"
             ) from error
 
     @classmethod
@@ -183,13 +192,20 @@ class Lock:
 
     @property
     def _remedy(self) -> str:
-        return f"if you trust it, run '{_command_for(self.path)}'"
+        return f"if you trust it, run '{self.command}'"
 
 
-def _command_for(path: Path) -> str:
-    """Return the command that writes a lock file."""
-    is_default = path == default_lock_file()
-    return COMMAND if is_default else f"{COMMAND} --output {shlex.quote(str(path))}"
+def _command_for(path: Path, options: CreationOptions) -> str:
+    """Return the command that writes a lock file of all that the options let a runtime find."""
+    words = COMMAND.split()
+    if options.enable_dynamic_backends and options.dynamic_backends_path is not None:
+        words += ["--dynamic-backends-path", options.dynamic_backends_path]
+    if path != default_lock_file():
+        words += ["--output", str(path)]
+    folders = environment(PATH_VARIABLE)
+    if folders is None or options.dynamic_backends_path is not None:
+        return shlex.join(words)
+    return f"{PATH_VARIABLE}={shlex.quote(folders)} {shlex.join(words)}"
 
 
 def sha256_of(path: str) -> str:

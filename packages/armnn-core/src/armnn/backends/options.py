@@ -59,9 +59,10 @@ class CreationOptions:
             "on" unless the same file was tried out before, "again" in any case, "twice" beside the
             libraries of this process as well, "off" for trusted files.
         probe_timeout: Seconds that trying out one file may take.
-        require_locked: Whether only those backends may be loaded that the lock file lists.
-        lock_file: Where the lock file is that ``armnn backends lock`` writes; by default in the
-            user's folder of settings.
+        require_locked: Whether only those backends may be loaded that the lock file lists, which
+            ``armnn backends lock`` writes. It is in the user's folder of settings by default.
+        lock_file: Where the lock file is otherwise. A file that is named is required, with or
+            without ``require_locked``.
         allowed_backends: If given, only these ids may be loaded; a runtime wants each to exist, but
             for those with a question mark.
         backend_options: Options for the contexts of backends, by backend id. A backend that is

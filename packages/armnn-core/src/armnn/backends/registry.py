@@ -18,7 +18,13 @@ from armnn.backends.entries import BackendEntry, BackendState, none_usable, unkn
 from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
 from armnn.backends.places import is_placed, own_id
-from armnn.backends.selection import Selection, SkippedBackend, all_skipped, preferences
+from armnn.backends.selection import (
+    Selection,
+    SkippedBackend,
+    all_skipped,
+    is_locked,
+    preferences,
+)
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
@@ -310,7 +316,7 @@ def _registered(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
 
 
 def _lock_of(options: CreationOptions) -> Lock | None:
-    if not options.require_locked:
+    if not is_locked(options):
         return None
     from armnn.backends.locking import Lock  # late: few need it
 

@@ -115,6 +115,11 @@ def asked_by(options: CreationOptions) -> str:
     return f"folders of {', '.join(dict.fromkeys(declaring))}" if declaring else ""
 
 
+def is_locked(options: CreationOptions) -> bool:
+    """Return whether only those backends may be loaded that a lock file lists."""
+    return options.require_locked or options.lock_file is not None
+
+
 def is_environment_honoured() -> bool:
     """Return whether the environment counts.
 

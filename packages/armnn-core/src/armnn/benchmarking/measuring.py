@@ -201,6 +201,25 @@ def _answered(row: dict[str, Any]) -> dict[str, Any]:
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 
 
+def check_plot(path: str | PathLike[str]) -> None:
+    """Check that a picture can be written, before anything is measured for it.
+
+    Raises:
+        InvalidArgumentError: The suffix is another one, or matplotlib is not installed.
+    """
+    name = str(path)
+    if not name.endswith(_SUFFIXES):
+        raise InvalidArgumentError(
+            f"--plot got {name!r}, expected a name that ends with one of {', '.join(_SUFFIXES)}"
+        )
+    try:
+        import matplotlib.figure  # noqa: F401  # optional
+    except ImportError as error:
+        raise InvalidArgumentError(
+            f"a plot needs matplotlib ({error}): pip install matplotlib"
+        ) from error
+
+
 def write_plot(path: str | PathLike[str], title: str, measured: Sequence[Measurement]) -> None:
     """Write a picture of latencies.
 
@@ -214,17 +233,9 @@ def write_plot(path: str | PathLike[str], title: str, measured: Sequence[Measure
     Raises:
         InvalidArgumentError: The suffix is another one, or matplotlib is not installed.
     """
-    name = str(path)
-    if not name.endswith(_SUFFIXES):
-        raise InvalidArgumentError(
-            f"--plot got {name!r}, expected a name that ends with one of {', '.join(_SUFFIXES)}"
-        )
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InvalidArgumentError(
-            f"a plot needs matplotlib ({error}): pip install matplotlib"
-        ) from error
+    check_plot(path)
+    from matplotlib.figure import Figure  # late: optional
+
     shown = [each for each in reversed(measured) if not each.fault]
     figure = Figure(figsize=(8, 1.2 + 0.45 * len(shown)), layout="constrained")
     axes = figure.add_subplot()
@@ -242,4 +253,4 @@ def write_plot(path: str | PathLike[str], title: str, measured: Sequence[Measure
     axes.set_xlabel("milliseconds a run; dot: median, line: 10 to 99 percent of the runs")
     axes.set_title(title, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(name)
+    figure.savefig(str(path))

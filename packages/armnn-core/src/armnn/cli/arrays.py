@@ -91,6 +91,9 @@ def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[An
             f"{what}: got shape {format_shape(array.shape)}, expected {format_shape(info.shape)}"
         )
     wanted = info.data_type.numpy_dtype
+    advice = "convert it first"
+    if info.is_quantized and array.dtype.kind == "f":
+        advice = "--quantize-input takes real numbers"
     if array.dtype == wanted:
         return np.asarray(array, order="C"), []
     if array.dtype.kind not in "biuf":
@@ -106,7 +109,7 @@ def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[An
     if not exact and (not rounds or overflows):
         raise InvalidArgumentError(
             f"{what}: got {array.dtype}, expected {wanted}, which cannot hold all of its values; "
-            "convert it first"
+            f"{advice}"
         )
     return converted, [f"{array.dtype} {'converted' if exact else 'rounded'} to {wanted}"]
 

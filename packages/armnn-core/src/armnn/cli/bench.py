@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn._installing import FAST
 from armnn.benchmarking import PEERS, Measurement, bench
-from armnn.benchmarking.measuring import write_plot
+from armnn.benchmarking.measuring import check_plot, write_plot
 from armnn.cli.arguments import add_command, natural_number, number, positive_number
 from armnn.cli.inputs import InputOptions, make_feeds
 from armnn.cli.model_options import (
@@ -18,6 +19,7 @@ from armnn.cli.model_options import (
 )
 from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
 from armnn.cli.output import print_json, print_table, printable, stages
+from armnn.cli.run_files import check_writable
 from armnn.cli.run_options import add_data_arguments
 from armnn.parsing import parse
 
@@ -95,11 +97,19 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ArmnnError: The model, an input or an option is not usable.
     """
+    if arguments.plot:
+        check_plot(arguments.plot)
+        check_writable("--plot", Path(arguments.plot))
     parsing = parser_options(arguments)
     with stages(f"Reading {arguments.model}") as tell:
         network = parse(arguments.model, parser_options=parsing)
         infos = {layer.name: layer.output.info for layer in network.inputs}
-        wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
+        wanted = InputOptions(
+            arguments.input,
+            arguments.shape,
+            arguments.seed,
+            quantize=arguments.quantize_input,
+        )
         feeds = make_feeds(infos, wanted, network.metadata)
         arrays = {feed.name: feed.array for feed in feeds}
         measured = bench(

@@ -20,6 +20,7 @@ from armnn.cli.model_options import (
 from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
 from armnn.cli.output import print_json, progress
 from armnn.cli.reference import reference_evaluator
+from armnn.cli.run_files import check_writable
 from armnn.cli.run_options import add_shape_argument
 from armnn.optimizer.shapes.specialise import specialise
 from armnn.parsing import parse
@@ -64,6 +65,7 @@ def compile_model(arguments: argparse.Namespace) -> int:
     Raises:
         ArmnnError: The model cannot be read, prepared or stored.
     """
+    check_writable("--output", Path(arguments.output))
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
         if arguments.shape:

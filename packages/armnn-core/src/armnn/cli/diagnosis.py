@@ -245,7 +245,7 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
     found += [
         Finding(
             f"Backend {entry.id!r} ({entry.owner}) {entry.isolation}. It runs in a worker process "
-            "until the file changes or 'armnn doctor --reprobe' is run.",
+            "until the file changes or 'armnn doctor --reprobe' finds nothing against it.",
             is_problem=False,
         )
         for entry in entries

@@ -62,7 +62,7 @@ class InputOptions:
         shapes: The values of ``--shape``: NAME=1x3x224x224, or the shape alone.
         seed: Of the random values.
         pictures: How pictures become tensors.
-        quantize: Whether real numbers in files are quantised for quantised inputs.
+        quantize: Whether real numbers are quantised for quantised inputs.
     """
 
     sources: Sequence[str] = ()
@@ -223,7 +223,7 @@ def _made(
 def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> Feed:
     """Return the data that an option has or names."""
     if _NUMBERS.fullmatch(source):
-        numbers = _numbers(name, source, info)
+        numbers = _stored(_numbers(name, source, info), info, options)
         array, notes = fitted(numbers, info, f"the input {name!r}, {source}")
         return Feed(name, info, array, "the command line", tuple(notes))
     path = Path(source)
@@ -232,8 +232,7 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
         array, notes = read_picture(path, info, options.pictures)
     elif suffix in ARRAY_SUFFIXES:
         data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
-        if options.quantize and info.is_quantized and data.dtype.kind == "f":
-            data = quantize(data, info)
+        data = _stored(data, info, options)
         array, notes = fitted(data, info, f"the input {name!r} from {source!r}")
     else:
         raise InvalidArgumentError(
@@ -242,6 +241,13 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
             "word random, zeros, true or false"
         )
     return Feed(name, info, array, source, tuple(notes))
+
+
+def _stored(data: NDArray[Any], info: TensorInfo, options: InputOptions) -> NDArray[Any]:
+    """Return real numbers as a quantised input stores them, if that is wanted."""
+    if options.quantize and info.is_quantized and data.dtype.kind == "f":
+        return quantize(data, info)
+    return data
 
 
 def _numbers(name: str, text: str, info: TensorInfo) -> NDArray[Any]:

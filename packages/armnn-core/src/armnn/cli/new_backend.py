@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from armnn._installing import FIND_LINKS, WHEELHOUSE
+from armnn._installing import BUILD_COMMANDS, WHEELHOUSE
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api.names import fault_of_id
@@ -31,7 +31,9 @@ examples:
   armnn backends new Acme --id AcmeNpu --native           in C
 
 then, in the new folder:
-  pip install {FIND_LINKS} -e ".[test]" && pytest && armnn backends
+  {BUILD_COMMANDS[0]}
+  {BUILD_COMMANDS[1]}
+  pytest && armnn backends
 {WHEELHOUSE}.
 """
 
@@ -66,7 +68,8 @@ def new_backend(arguments: argparse.Namespace) -> int:
 
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
-    print(f'  cd {folder} && pip install {FIND_LINKS} -e ".[test]" && pytest && armnn backends')
+    for command in (f"cd {folder}", *BUILD_COMMANDS, "pytest && armnn backends"):
+        print(f"  {command}")
     print(f"{WHEELHOUSE}.")
     return 0
 
@@ -116,7 +119,8 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
     lower = backend_id.lower()
     return {
         "vendor": vendor,
-        "find_links": FIND_LINKS,
+        "install_others": BUILD_COMMANDS[0],
+        "install": BUILD_COMMANDS[1],
         "wheelhouse": WHEELHOUSE,
         "id": backend_id,
         "distribution": f"armnn-backend-{lower}",

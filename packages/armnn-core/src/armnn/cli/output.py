@@ -82,20 +82,34 @@ def printable(text: str) -> str:
 
 
 def print_json(document: object) -> None:
-    """Print a document as JSON; NaN and Infinity become texts."""
+    r"""Print a document as JSON.
+
+    NaN and Infinity become texts, and bytes of a path that are no UTF-8 become escapes such as
+    ``\xff``, as other readers of JSON take nothing else.
+    """
     import json  # late: most output is none
 
     print(json.dumps(_strict(document), indent=2, allow_nan=False))
 
 
 def _strict(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else _with_escapes(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {str(key): _strict(item) for key, item in value.items()}
+        return {_strict(str(key)): _strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_strict(item) for item in value]
     return value
+
+
+def _with_escapes(text: str) -> str:
+    """Return a text with escapes in place of surrogates, which no UTF-8 has."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # surrogates that stand for no byte
+        return text.encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager

@@ -7,12 +7,14 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from armnn._installing import FAST
 from armnn.cli.arguments import add_command, number
 from armnn.cli.model_options import creation_options, parser_options
 from armnn.cli.optimizer_options import prepared_as
 from armnn.cli.output import print_json, printable, progress
+from armnn.cli.run_files import check_writable
 from armnn.cli.samples import add_sample_arguments, samples_for
 from armnn.debugging import Progress, ReduceOptions, Reduction, reduce
 from armnn.errors import InvalidArgumentError
@@ -94,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidArgumentError(
             f"reduce needs the backends that fail: name them, as in --backends {FAST}"
         )
+    check_writable("--output", Path(arguments.output))
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
     samples = samples_for(network, arguments)

@@ -67,7 +67,8 @@ def write_outputs(
 def check_writable(option: str, path: Path) -> None:
     """Raise InvalidArgumentError before a run for unwritable files."""
     place = path if path.exists() else path.parent
-    if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
+    is_kind = not path.is_dir() if path.exists() else place.is_dir()
+    if not is_kind or not os.access(place, os.W_OK):
         raise InvalidArgumentError(
             f"{option} got {str(path)!r}, which cannot be written; expected a file in a folder "
             "that exists and is yours to write"

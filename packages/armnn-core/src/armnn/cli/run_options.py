@@ -65,6 +65,15 @@ def add_input_argument(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_quantize_argument(group: argparse._ActionsContainer) -> None:
+    """Add ``--quantize-input``."""
+    group.add_argument(
+        "--quantize-input",
+        action="store_true",
+        help="take real numbers for quantised inputs, too",
+    )
+
+
 def add_seed_argument(group: argparse._ActionsContainer) -> None:
     """Add ``--seed``."""
     group.add_argument(
@@ -75,17 +84,14 @@ def add_seed_argument(group: argparse._ActionsContainer) -> None:
 def add_data_arguments(group: argparse._ActionsContainer) -> None:
     """Add what says which data a model is measured with."""
     add_input_argument(group)
+    add_quantize_argument(group)
     add_shape_argument(group)
     add_seed_argument(group)
 
 
 def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
     add_input_argument(group)
-    group.add_argument(
-        "--quantize-input",
-        action="store_true",
-        help="take real numbers in files for quantised inputs, too",
-    )
+    add_quantize_argument(group)
     add_shape_argument(group)
     add_seed_argument(group)
 

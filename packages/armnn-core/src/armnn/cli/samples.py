@@ -16,7 +16,7 @@ from armnn.cli.model_options import add_model_arguments, opened_runtime
 from armnn.cli.optimizer_options import add_optimizer_arguments
 from armnn.cli.output import progress
 from armnn.cli.pictures import PICTURE_SUFFIXES
-from armnn.cli.run_options import add_seed_argument, add_shape_argument
+from armnn.cli.run_options import add_quantize_argument, add_seed_argument, add_shape_argument
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def add_sample_arguments(parser: argparse.ArgumentParser, title: str) -> argpars
         metavar="N",
         help="how many random samples (default: %(default)s)",
     )
+    add_quantize_argument(group)
     add_seed_argument(group)
     add_shape_argument(group)
     return group
@@ -66,7 +67,9 @@ def samples_for(network: Network, arguments: argparse.Namespace) -> list[dict[st
         InvalidArgumentError: The folder is none, or has no file of a known kind.
         ArmnnError: A file does not fit the network.
     """
-    base = InputOptions(shapes=arguments.shape, seed=arguments.seed)
+    base = InputOptions(
+        shapes=arguments.shape, seed=arguments.seed, quantize=arguments.quantize_input
+    )
     if arguments.inputs == "random":
         wanted = [replace(base, seed=arguments.seed + at) for at in range(arguments.samples)]
     else:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,18 @@ class ThreadPool:
 
 
 def thread_pools() -> tuple[ThreadPool, ...]:
-    """Return the libraries that are loaded now."""
+    """Return the libraries that are loaded now.
+
+    There are none where the path of any library is not UTF-8: what lists them takes no other.
+    """
     # Late: only the doctor needs it. It has no types.
     from threadpoolctl import threadpool_info  # type: ignore[import-untyped]  # has no annotations
 
+    try:
+        rows = threadpool_info()
+    except UnicodeDecodeError as error:
+        _log.warning("Libraries with threads of their own cannot be listed: %s.", error)
+        return ()
     return tuple(
         ThreadPool(
             row["user_api"],
@@ -39,7 +50,7 @@ def thread_pools() -> tuple[ThreadPool, ...]:
             row["num_threads"],
             row["filepath"],
         )
-        for row in threadpool_info()
+        for row in rows
     )
 
 

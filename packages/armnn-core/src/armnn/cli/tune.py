@@ -7,7 +7,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from armnn._installing import FAST, REFERENCE
+from armnn._installing import FAST, REFERENCE, USUAL, install_command
 from armnn.cli.arguments import number
 from armnn.cli.inputs import InputOptions, make_feeds
 from armnn.cli.model_options import (
@@ -22,6 +22,7 @@ from armnn.cli.tune_machine import tune_machine
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
+from armnn.verdicts.files import check_verdicts
 
 _EXAMPLES = f"""\
 examples:
@@ -94,11 +95,17 @@ def run(arguments: argparse.Namespace) -> int:
             "this process has the rights of another user, whose verdicts it does not touch: name "
             "a file, as in -o verdicts.json"
         )
+    check_verdicts(file)
     parsing = parser_options(arguments)
     with stages(f"Reading {arguments.model}") as tell:
         network = parse(arguments.model, parser_options=parsing)
         infos = {layer.name: layer.output.info for layer in network.inputs}
-        wanted = InputOptions(sources=arguments.input, shapes=arguments.shape, seed=arguments.seed)
+        wanted = InputOptions(
+            arguments.input,
+            arguments.shape,
+            arguments.seed,
+            quantize=arguments.quantize_input,
+        )
         feeds = make_feeds(infos, wanted, network.metadata, None)
         verdict = tune(
             arguments.model,
@@ -126,7 +133,7 @@ def _show(verdict: Verdict, file: Path) -> None:
     print_table("Choices of backends, measured as wholes", COLUMNS, rows)
     print(printable(f"Wrote the verdict to {file}; --backends auto follows it."))
     if verdict.chosen.backends == (REFERENCE,):
-        print(f"{REFERENCE} is made to be right, not fast: pip install armnn-core[cpu] adds {FAST}")
+        print(f"{REFERENCE} is right, but not fast; {FAST} is both: {install_command(USUAL)}")
 
 
 def _row(trial: Trial, best: float, is_chosen: bool) -> tuple[str, ...]:

@@ -252,7 +252,8 @@ class Network(LayerBuilders):
         info = info_of(array) if info is None else instance(info, TensorInfo, "the info")
         dtype = info.data_type.numpy_dtype
         if array.dtype != dtype or array.shape != info.shape:
-            hint = "" if array.dtype == dtype else f"; {conversion(array.dtype, dtype)}"
+            advice = conversion(array.dtype, dtype, is_quantized=info.is_quantized)
+            hint = "" if array.dtype == dtype else f"; {advice}"
             raise InvalidArgumentError(
                 f"the data of the constant {name or ''!r} is {array.dtype} of shape "
                 f"{list(array.shape)}: expected {info}{hint}"

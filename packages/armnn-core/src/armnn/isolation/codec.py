@@ -290,6 +290,13 @@ def text(value: object) -> str:
     return value
 
 
+def path(value: object) -> str:
+    """Return a text that names a file, of which any bytes may be no UTF-8."""
+    if not isinstance(value, str):
+        raise ProtocolError(f"got {value!r:.100}, expected a path")
+    return value
+
+
 def shown(value: object) -> str:
     """Return a text for people, escaped and cut."""
     return printable(text(value), TEXT_LIMIT)
@@ -426,6 +433,7 @@ __all__ = [
     "graph_of",
     "integers",
     "mapping",
+    "path",
     "sequence",
     "shown",
     "text",

@@ -80,7 +80,7 @@ def _greeted(request: Mapping[str, Any], transport: Transport) -> tuple[Served, 
         raise ProtocolError("the first request is no greeting")
     wanted = codec.mapping(request.get("backend"))
     _check_unchanged(wanted.get("examined"))
-    backend = _loaded(codec.text(wanted.get("id")), codec.text(wanted.get("origin")))
+    backend = _loaded(codec.text(wanted.get("id")), codec.path(wanted.get("origin")))
     document = {
         "protocol": [PROTOCOL.major, PROTOCOL.minor],
         "api": [BACKEND_API_VERSION.major, BACKEND_API_VERSION.minor],

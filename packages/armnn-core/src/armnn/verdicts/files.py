@@ -153,6 +153,22 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
         ) from error
 
 
+def check_verdicts(path: Path) -> None:
+    """Check that :func:`write_verdict` can write a file, before anything is measured for it.
+
+    Raises:
+        PlacementError: There is a file of another kind, or it cannot be written.
+    """
+    if path.exists():
+        read_verdicts(path)
+    folder = next(each for each in path.absolute().parents if each.exists())  # others are made
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise PlacementError(
+            f"the verdicts {str(path)!r} cannot be written: {str(folder)!r} is no folder that is "
+            "yours to write; name another file, as in -o verdicts.json"
+        )
+
+
 def write_verdict(path: Path, verdict: Verdict) -> None:
     """Put a verdict into a file; others in it stay.
 

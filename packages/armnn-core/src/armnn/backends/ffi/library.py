@@ -39,7 +39,8 @@ class NativeLoadError(BackendUnavailableError):
 
     Attributes:
         path: The file.
-        stage: At which check: "dlopen", "exports", "id", "version", "factory", "table", "create".
+        stage: At which check: "linked", "dlopen", "exports", "id", "version", "factory", "table",
+            "create".
         reason: Why, in one sentence without the file's name.
     """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from armnn._arguments import array as array_of
-from armnn._arguments import conversion, items, refused
+from armnn._arguments import items, refused, wrong_type
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.plans.context import check_shapes
 from armnn.tensor import TensorInfo, format_shape
@@ -130,10 +130,7 @@ def _fits(given: tuple[int, ...], expected: Shape | None) -> bool:
 def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
     dtype = info.data_type.numpy_dtype
     if array.dtype != dtype:
-        raise InvalidArgumentError(
-            f"the input {name!r} is {array.dtype}: expected {dtype} ({info.data_type.arm_name}); "
-            f"{conversion(array.dtype, dtype)}"
-        )
+        raise wrong_type(f"the input {name!r}", array.dtype, info, dtype)
     if not info.accepts(array.shape):
         raise InvalidArgumentError(
             f"the input {name!r} has shape {format_shape(array.shape)}: expected "

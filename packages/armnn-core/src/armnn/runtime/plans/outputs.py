@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._arguments import conversion, refused
+from armnn._arguments import refused, wrong_type
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
 
@@ -98,10 +98,7 @@ def checked_array(array: object, what: str, info: TensorInfo, dtype: np.dtype[An
     if not isinstance(array, np.ndarray):
         raise refused(what, array, f"an array of {dtype}{format_shape(info.shape)}")
     if array.dtype != dtype:
-        raise InvalidArgumentError(
-            f"{what} is {array.dtype}: expected {dtype} ({info.data_type.arm_name}); "
-            f"{conversion(array.dtype, dtype)}"
-        )
+        raise wrong_type(what, array.dtype, info, dtype)
     if not info.accepts(array.shape):
         raise InvalidArgumentError(
             f"{what} has shape {format_shape(array.shape)}: expected {format_shape(info.shape)}"

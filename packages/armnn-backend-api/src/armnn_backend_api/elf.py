@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Reads an ELF file's machine and note, without running it.
+"""Reads an ELF file's machine, notes and dynamic section, without running it.
 
-Only the file's header, its program headers and its notes are read. Every offset and size in them
-is checked against the file, as anything may have the name of a backend.
+Only the file's header, its program headers, its notes and its dynamic section are read. Every
+offset and size in them is checked against the file, as anything may have the name of a backend.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 Machine: TypeAlias = tuple[int, int, int]
 """Class (1: 32 bits, 2: 64 bits), byte order (1: little, 2: big) and ``e_machine`` of a file."""
@@ -23,13 +21,26 @@ _MAGIC = b"\x7fELF"
 _SHARED_OBJECT = 3  # ET_DYN
 _LOAD, _DYNAMIC, _NOTE = 1, 2, 4  # PT_LOAD, PT_DYNAMIC, PT_NOTE
 _NEEDED, _STRING_TABLE, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29  # DT_...
+_VERSIONS, _NUM_VERSIONS = 0x6FFFFFFC, 0x6FFFFFFD  # DT_VERDEF, DT_VERDEFNUM
 _AUXILIARY, _FILTER = 0x7FFFFFFD, 0x7FFFFFFF  # DT_..., mapped as if they were needed
 _LONGEST_TEXT = 1 << 14
-_OWNER = b"ArmNN\x00"
-_NOTE_TYPE = 0x41524D4E
+_BASE_VERSION = 1  # VER_FLG_BASE: the name of the file itself
+_MOST_VERSIONS = 1 << 10
 _LARGEST_NOTES = 1 << 20  # bytes of all notes together; more are not read
 
 _MACHINES = {3: "x86", 40: "Arm", 62: "x86-64", 183: "AArch64", 243: "RISC-V", 258: "LoongArch"}
+
+
+__all__ = [
+    "Dynamic",
+    "ElfError",
+    "Machine",
+    "describe",
+    "read_dynamic",
+    "read_notes",
+    "read_versions",
+    "this_machine",
+]
 
 
 class ElfError(Exception):
@@ -39,32 +50,7 @@ class ElfError(Exception):
     """
 
 
-class NoteError(Exception):
-    """The note of a file cannot be read.
-
-    The text is the rest of a sentence.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What a backend says about itself in ``.note.armnn``.
-
-    Attributes:
-        id: Its id; empty if the note does not say.
-        api: The Backend API version that it needs, as "major.minor"; empty likewise.
-        version: Its own version; empty likewise.
-        facts: The whole note.
-    """
-
-    id: str
-    api: str
-    version: str
-    facts: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
+class _Segment(NamedTuple):
     kind: int
     offset: int
     address: int
@@ -72,8 +58,7 @@ class _Segment:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class Dynamic:
+class Dynamic(NamedTuple):
     """What the dynamic linker reads of a library.
 
     Attributes:
@@ -89,15 +74,11 @@ class Dynamic:
     runpath: tuple[str, ...] = ()
 
 
-def read_note(path: str) -> Note | None:
-    """Return a backend's note, None if it has none.
-
-    Args:
-        path: The file.
+def read_notes(path: str) -> list[tuple[bytes, int, bytes]]:
+    """Return owner, type and content of each note of a library for this machine.
 
     Raises:
         ElfError: It is no shared library that this process could open.
-        NoteError: There is a note that cannot be understood.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -115,14 +96,14 @@ def read_note(path: str) -> Note | None:
             if segment.kind == _LOAD and end > size:
                 raise ElfError(f"is cut off: it has {size} bytes, expected at least {end}")
         budget = _LARGEST_NOTES
+        found: list[tuple[bytes, int, bytes]] = []
         for segment in segments:
             is_inside = segment.offset + segment.size <= size
             if segment.kind == _NOTE and is_inside and segment.size <= budget:
                 budget -= segment.size
-                text = _find_note(file, segment, order)
-                if text is not None:
-                    return _parsed(text)
-    return None
+                data = _read_at(file, segment.offset, segment.size)
+                found += _notes(data, order, 8 if segment.alignment == 8 else 4)
+    return found
 
 
 def read_dynamic(path: str) -> Dynamic:
@@ -133,50 +114,99 @@ def read_dynamic(path: str) -> Dynamic:
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        machine = _read_machine(file)
-        order = "<" if machine[1] == 1 else ">"
-        segments = _read_segments(file, size, order, is_64_bit=machine[0] == 2)
-        entry = struct.Struct(order + ("qQ" if machine[0] == 2 else "iI"))
-        for segment in segments:
-            if segment.kind == _DYNAMIC and segment.size <= _LARGEST_NOTES:
-                file.seek(segment.offset)
-                data = file.read(segment.size // entry.size * entry.size)
-                return _dynamic(file, segments, list(entry.iter_unpack(data)))
-    return Dynamic()
+        section = _read_section(file)
+        runpath = _folders(section.texts(_RUNPATH))
+        rpath = _folders(section.texts(_RPATH))
+        needed = tuple(
+            name for tag in (_NEEDED, _AUXILIARY, _FILTER) for name in section.texts(tag)
+        )
+        return Dynamic(needed, "".join(section.texts(_SONAME)), () if runpath else rpath, runpath)
 
 
-def _dynamic(
-    file: BinaryIO, segments: Sequence[_Segment], entries: Sequence[tuple[int, int]]
-) -> Dynamic:
+def read_versions(path: str) -> frozenset[str]:
+    """Return the symbol versions that a library defines, such as "GLIBCXX_3.4.30".
+
+    Raises:
+        ElfError: It is no shared library, or its dynamic section leads out of the file.
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        section = _read_section(file)
+        return frozenset(section.versions())
+
+
+class _Section:
+    """The dynamic section of an open file."""
+
+    def __init__(
+        self, file: BinaryIO, order: str, segments: Sequence[_Segment], rows: dict[int, list[int]]
+    ) -> None:
+        self._file, self._order, self._segments, self._rows = file, order, segments, rows
+
+    def texts(self, tag: int) -> tuple[str, ...]:
+        return tuple(map(self._text, self._rows.get(tag, ())))
+
+    def versions(self) -> Iterator[str]:
+        """Yield the names in its table of ``Elf64_Verdef``, of the same layout in 32-bit files."""
+        (count,) = self._rows.get(_NUM_VERSIONS, [0])[:1]
+        if not count:
+            return
+        place = self._place_of(self._rows.get(_VERSIONS, [0])[0], "versions")
+        for _ in range(min(count, _MOST_VERSIONS)):
+            data = _read_at(self._file, place, 20)
+            if len(data) < 20:
+                raise ElfError("is cut off in its table of versions")
+            flags, _, _, _, names, following = struct.unpack(f"{self._order}2xHHHIII", data)
+            name = _read_at(self._file, place + names, 4)
+            if len(name) == 4 and not flags & _BASE_VERSION:
+                yield self._text(struct.unpack(f"{self._order}I", name)[0])
+            if not following:
+                return
+            place += following
+
+    def _text(self, offset: int) -> str:
+        start = self._place_of(self._rows.get(_STRING_TABLE, [0])[0], "texts")
+        raw, end, _ = _read_at(self._file, start + offset, _LONGEST_TEXT).partition(b"\0")
+        if not end:
+            raise ElfError(f"has a text of more than {_LONGEST_TEXT} bytes in its dynamic section")
+        return os.fsdecode(raw)
+
+    def _place_of(self, address: int, what: str) -> int:
+        """Return where in the file an address of memory is mapped from."""
+        for segment in self._segments:
+            if segment.kind == _LOAD and 0 <= address - segment.address < segment.size:
+                return segment.offset + address - segment.address
+        raise ElfError(f"has a dynamic section without a table of {what}")
+
+
+def _read_section(file: BinaryIO) -> _Section:
+    machine = _read_machine(file)
+    size = os.fstat(file.fileno()).st_size
+    order = "<" if machine[1] == 1 else ">"
+    segments = _read_segments(file, size, order, is_64_bit=machine[0] == 2)
+    entry = struct.Struct(order + ("qQ" if machine[0] == 2 else "iI"))
     rows: dict[int, list[int]] = {}
-    for tag, value in entries:
-        if not tag:
-            break
-        rows.setdefault(tag, []).append(value)
-    (table,) = rows.get(_STRING_TABLE, [0])[:1]
     for segment in segments:
-        if segment.kind == _LOAD and 0 <= table - segment.address < segment.size:
-            start = segment.offset + table - segment.address
+        if segment.kind == _DYNAMIC and segment.size <= _LARGEST_NOTES:
+            data = _read_at(file, segment.offset, segment.size // entry.size * entry.size)
+            for tag, value in entry.iter_unpack(data[: len(data) // entry.size * entry.size]):
+                if not tag:
+                    break
+                rows.setdefault(tag, []).append(value)
             break
-    else:
-        raise ElfError("has a dynamic section without a table of texts")
-
-    def texts(tag: int) -> tuple[str, ...]:
-        return tuple(_text_at(file, start + value) for value in rows.get(tag, ()))
-
-    runpath = tuple(each for text in texts(_RUNPATH) for each in text.split(":"))
-    rpath = tuple(each for text in texts(_RPATH) for each in text.split(":"))
-    needed = tuple(name for tag in (_NEEDED, _AUXILIARY, _FILTER) for name in texts(tag))
-    return Dynamic(needed, "".join(texts(_SONAME)), () if runpath else rpath, runpath)
+    return _Section(file, order, segments, rows)
 
 
-def _text_at(file: BinaryIO, place: int) -> str:
-    file.seek(place)
-    raw, end, _ = file.read(_LONGEST_TEXT).partition(b"\0")
-    if not end:
-        raise ElfError(f"has a text of more than {_LONGEST_TEXT} bytes in its dynamic section")
-    return os.fsdecode(raw)
+def _folders(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each for text in texts for each in text.split(":"))
+
+
+def _read_at(file: BinaryIO, place: int, count: int) -> bytes:
+    try:
+        file.seek(place)
+    except (OverflowError, OSError) as error:
+        raise ElfError(f"has a table at byte {place}, where no file has any") from error
+    return file.read(count)
 
 
 @functools.cache
@@ -235,16 +265,6 @@ def _read_segments(file: BinaryIO, size: int, order: str, *, is_64_bit: bool) ->
     return found
 
 
-def _find_note(file: BinaryIO, segment: _Segment, order: str) -> bytes | None:
-    """Return the text of armnn's note in this segment."""
-    file.seek(segment.offset)
-    data = file.read(segment.size)
-    for owner, kind, text in _notes(data, order, 8 if segment.alignment == 8 else 4):
-        if owner == _OWNER and kind == _NOTE_TYPE:
-            return text
-    return None
-
-
 def _notes(data: bytes, order: str, alignment: int) -> Iterator[tuple[bytes, int, bytes]]:
     """Yield owner, type and content of each note.
 
@@ -263,16 +283,3 @@ def _notes(data: bytes, order: str, alignment: int) -> Iterator[tuple[bytes, int
 
 def _rounded(size: int, alignment: int) -> int:
     return -(-size // alignment) * alignment
-
-
-def _parsed(text: bytes) -> Note:
-    try:
-        facts = json.loads(text.rstrip(b"\x00").decode())
-    except (ValueError, RecursionError) as error:
-        raise NoteError(f"has a note that is no JSON: {error}") from error
-    if not isinstance(facts, dict):
-        raise NoteError(f"has a note that holds {type(facts).__name__}, expected a JSON object")
-    for name in ("id", "api", "version"):
-        if not isinstance(facts.get(name, ""), str):
-            raise NoteError(f"has a note whose {name!r} is {facts[name]!r}, expected a text")
-    return Note(facts.get("id", ""), facts.get("api", ""), facts.get("version", ""), facts)
