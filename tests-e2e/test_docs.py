@@ -19,6 +19,7 @@ from armnn_dynamic_loader import samples
 from tools.release import wheelhouse
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGES = REPOSITORY / "packages"
 DOCUMENTS = [
     *REPOSITORY.glob("*.md"),
     *REPOSITORY.glob("docs/*.md"),
@@ -290,6 +291,22 @@ def test_no_page_tells_to_ask_an_index_for_ours() -> None:
         assert "armnn" not in command or command.startswith(
             ("--no-index --find-links dist/wheelhouse ", "./armnn-backend-")
         )
+
+
+def test_no_instruction_lets_pip_look_for_ours_in_an_index_too() -> None:
+    folders = [REPOSITORY / each for each in ("docs", "examples", "tools")]
+    files = [path for each in (*folders, *PACKAGES.glob("*/src")) for path in each.rglob("*")]
+    files += [*REPOSITORY.glob("*.md"), *PACKAGES.glob("*/README.md")]
+    kinds = (".md", ".py", ".sh", ".template", ".toml", ".txt")
+    told = [
+        line
+        for path in files
+        if path.suffix in kinds and path.name != "installing.md"  # which says what not to do
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "--find-links" in line
+    ]
+    assert len(told) > 20
+    assert [line for line in told if "--no-index" not in line] == []
 
 
 def run_python(environment: Path, code: str, folder: Path) -> str:

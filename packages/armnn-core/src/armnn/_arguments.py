@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.tensor import TensorInfo
-
     _T = TypeVar("_T")
 
 
@@ -277,21 +275,6 @@ def conversion(given: np.dtype[Any], expected: np.dtype[Any], *, is_quantized: b
     if is_bits and expected.name.startswith(("float", "bfloat")):
         return f"if these are its bits, .view({name}) says so, else convert it with .astype({name})"
     return f"convert it with .astype({name})"
-
-
-def wrong_type(
-    what: str, given: np.dtype[Any], info: TensorInfo, expected: np.dtype[Any]
-) -> InvalidArgumentError:
-    """Return the error for an array of another type than a tensor's."""
-    advice = conversion(given, expected, is_quantized=info.is_quantized)
-    if info.is_quantized and given.kind not in "biu":
-        advice = (
-            "load the model with quantize=True (on the command line --quantize-input) to give and "
-            f"get real numbers, or {advice}"
-        )
-    return InvalidArgumentError(
-        f"{what} is {given}: expected {expected} ({info.data_type.arm_name}); {advice}"
-    )
 
 
 def _scalar(value: object) -> object:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
 from armnn.cli.inputs import with_shapes
 from armnn.cli.model_options import backend_options, layer_backends
 from armnn.cli.operators import with_all_read
@@ -18,6 +17,7 @@ from armnn.graph import Aliased, Network
 from armnn.optimizer import Report
 from armnn.optimizer.phases import layers_before_backends
 from armnn.optimizer.prepared import Segments
+from armnn.optimizer.shapes.assumed import AssumedShapes, assume_shapes, example_of
 from armnn.optimizer.shapes.specialise import specialise
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import numpy as np
 from armnn._aliases import Aliased, aliases_of
 from armnn._spelling import closest
 from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
-from armnn.cli.assumed_shapes import assume_shapes
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
 from armnn.debugging.samples import random_array
 from armnn.errors import InvalidArgumentError
+from armnn.optimizer.shapes.assumed import assume_shapes
 from armnn.quantization import quantize
 from armnn.tensor import TensorInfo, format_shape
 

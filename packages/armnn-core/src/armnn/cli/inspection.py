@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn.cli.assumed_shapes import AssumedShapes, example_of
 from armnn.cli.layer_facts import Facts, show_facts, time_facts, verdict_text
 from armnn.cli.operators import OperatorTable
 from armnn.cli.output import print_table, printable
+from armnn.optimizer.shapes.assumed import AssumedShapes, example_of
 from armnn.tensor import completed_shape
 
 if TYPE_CHECKING:

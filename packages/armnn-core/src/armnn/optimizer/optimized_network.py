@@ -9,11 +9,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from armnn._installing import REFERENCE
+from armnn.errors import OptimizationError, ShapeError
 from armnn.graph import Network
 from armnn.optimizer.assignment.report import Report, prepared_text
+from armnn.optimizer.assignment.substitute import check_options
 from armnn.optimizer.frame import only_program
-from armnn.optimizer.phases import prepare_network, prepare_specialisation
+from armnn.optimizer.phases import assigned_segments, prepare_network, prepare_specialisation
 from armnn.optimizer.rewrite import quantises
+from armnn.optimizer.shapes.assumed import assume_shapes
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs
 from armnn.optimizer.symbolic.recipes import UntraceableError
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from armnn.optimizer.passes.fold_quantization import Accepts
     from armnn.optimizer.prepared import Prepared
     from armnn.optimizer.single_program import SingleProgram
+    from armnn.tensor import Shape
 
 
 _log = logging.getLogger(__name__)
@@ -246,6 +251,42 @@ class OptimizedNetwork:
         self._source.clear()
         self._templates.clear()
         self._only = self._static = None
+
+    def check_backends(self) -> None:
+        """Check what can be known of backends before the shapes of inputs are.
+
+        Their layers are assigned for sizes that are assumed for open dimensions, as far as the
+        options or the list of backends may be at fault: the first run would fail otherwise. Nothing
+        is said about a network of which no such sizes are found.
+
+        Raises:
+            OptimizationError: Some layers cannot run on the backends, whichever sizes are assumed.
+            ArmnnError: A backend does not know its options.
+        """
+        participants, options = self.participants, self.options
+        runs_all = any(each.id == REFERENCE for each in participants.candidates)
+        if self.is_static or (runs_all and not options.strict and not options.model_options):
+            return
+        made: list[Network] = []
+        refused: list[tuple[OptimizationError, Mapping[str, Shape | None]]] = []
+
+        def check(shapes: Mapping[str, Shape | None]) -> None:
+            try:
+                made.append(assigned_segments(self._source, shapes, participants, options).head)
+            except OptimizationError as error:
+                refused.append((error, shapes))
+                raise ShapeError(str(error)) from error  # it may take other sizes
+
+        assumed = assume_shapes(self.inputs, self.metadata, check)
+        if assumed.error is None:
+            check_options(made[-1], participants.all, options.model_options)
+        elif refused:
+            error, shapes = refused[0]
+            error.add_note(
+                f"This was asked with inputs of the shapes {dict(shapes)}, and others that fit: "
+                "shapes=[...] names those that are to be run."
+            )
+            raise error
 
     def _from_template(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]

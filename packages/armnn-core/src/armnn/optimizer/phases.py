@@ -220,10 +220,34 @@ def layers_before_backends(
         ArmnnError: The network cannot be prepared; see :func:`prepare_network`.
     """
     prepared = prepare_network(network if may_change else network.clone(), participants, options)
-    segments = _cut(prepared, shapes, values or {}, participants)
+    segments = assigned_segments(prepared, shapes, participants, options, values)
     if may_change and segments.rest is None:
         network.clear()
         prepared.clear()
+    return segments
+
+
+def assigned_segments(
+    network: Network,
+    shapes: Mapping[str, Shape | None],
+    participants: Participants,
+    options: OptimizerOptions,
+    values: Mapping[str, NDArray[Any]] | None = None,
+) -> Segments:
+    """Return the layers of a prepared network, each with its backend; none is compiled.
+
+    Args:
+        network: From :func:`prepare_network`; it is not changed.
+        shapes: Of its inputs.
+        participants: Who takes part.
+        options: How it is prepared.
+        values: The known data of inputs that decide about shapes.
+
+    Raises:
+        ShapeError: The shapes do not fit.
+        OptimizationError: Some layers cannot run on the backends.
+    """
+    segments = _cut(network, shapes, values or {}, participants)
     conversions = _rewrite_head(segments, participants, options)
     _assigned(segments.head, conversions, participants, options)
     return segments

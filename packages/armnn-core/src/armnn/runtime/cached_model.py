@@ -95,6 +95,8 @@ def open_model(
     made = OptimizedNetwork(network, participants, options, may_change=True, again=again)
     facts = ModelFacts.of(made, network.quantized_arithmetic)
     if not facts.is_static:
+        if not origin.shapes:
+            made.check_backends()
         with _unchanged(file):
             store.keep_facts(facts, made.network.external_files)
     return StoredNetwork(store, facts, participants, options, lambda: made)

@@ -442,6 +442,8 @@ class Runtime(NetworkOwner):
             finalize(loaded, self._drop, loaded.resources, network_id).atexit = False
             try:
                 events.before_load()
+                if not shapes:
+                    network.check_backends()
                 for each in (*([{}] if network.is_static else []), *shapes):
                     loaded.prepare(each)
                 self._networks[network_id] = loaded.resources

@@ -363,8 +363,12 @@ class StoredNetwork:
         self.options = options
         self._store = store
         self._make = make
+
         self._made: OptimizedNetwork | None = None
         self._lock = threading.Lock()
+
+    def check_backends(self) -> None:
+        """Do nothing: the load that stored the model has checked them."""
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
@@ -13,11 +14,16 @@ from armnn.optimizer.assignment.partition import partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
+    from armnn.backends import OptionValue
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer.assignment.assign import Assignment
     from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.options import OptimizerOptions
+
+    Options: TypeAlias = Mapping[str, Mapping[str, OptionValue]]
+    """Options of backends for a network, by backend id."""
 
 
 def optimize_subgraphs(
@@ -118,6 +124,26 @@ def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
         candidate.id, candidate.backend, "optimize_subgraph", view, candidate.model, about=about
     )
     return views
+
+
+def check_options(network: Network, candidates: Sequence[Candidate], given: Options) -> None:
+    """Let backends compile one layer each, which tells whether they know their options.
+
+    Args:
+        network: Its layers have backends.
+        candidates: The backends.
+        given: The options for this network, by backend id.
+
+    Raises:
+        ArmnnError: A backend does not.
+    """
+    for candidate in candidates:
+        options = given.get(candidate.id)
+        layers = (each for each in network.topological_order() if each.backend == candidate.id)
+        layer = next(layers, None) if options else None
+        if layer is not None:
+            model = candidate.backend.create_model_context(options or {})  # without the cache
+            _ask(replace(candidate, model=model), SubgraphView.of(network, [layer]))
 
 
 def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from armnn._arguments import array as array_of
-from armnn._arguments import items, refused, wrong_type
+from armnn._arguments import items, refused
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.plans.context import check_shapes
+from armnn.runtime.plans.outputs import wrong_type
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:

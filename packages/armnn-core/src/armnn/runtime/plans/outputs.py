@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._arguments import refused, wrong_type
+from armnn._arguments import conversion, refused
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
 
@@ -104,6 +104,21 @@ def checked_array(array: object, what: str, info: TensorInfo, dtype: np.dtype[An
             f"{what} has shape {format_shape(array.shape)}: expected {format_shape(info.shape)}"
         )
     return array
+
+
+def wrong_type(
+    what: str, given: np.dtype[Any], info: TensorInfo, expected: np.dtype[Any]
+) -> InvalidArgumentError:
+    """Return the error for an array of another type than a tensor's."""
+    advice = conversion(given, expected, is_quantized=info.is_quantized)
+    if info.is_quantized and given.kind not in "biu":
+        advice = (
+            "load the model with quantize=True (on the command line --quantize-input) to give and "
+            f"get real numbers, or {advice}"
+        )
+    return InvalidArgumentError(
+        f"{what} is {given}: expected {expected} ({info.data_type.arm_name}); {advice}"
+    )
 
 
 def check_separate(arrays: Sequence[tuple[str, NDArray[Any]]]) -> None:

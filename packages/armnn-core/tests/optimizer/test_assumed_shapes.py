@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from armnn import TensorInfo
-from armnn.cli.assumed_shapes import assume_shapes, example_of
 from armnn.errors import ShapeError
+from armnn.optimizer.shapes.assumed import assume_shapes, example_of
 
 if TYPE_CHECKING:
     from armnn.tensor import Shape
