@@ -139,6 +139,7 @@ def _load(request: Mapping[str, Any], arrays: Arrays) -> MakeCaller:
 
 
 def _armnn(request: Mapping[str, Any], arrays: Arrays, path: Path, threads: int) -> MakeCaller:
+    # Late, as other runtimes are: the time of a load includes what it imports.
     from armnn.backends import CreationOptions
     from armnn.optimizer import OptimizerOptions
     from armnn.parsing import parse

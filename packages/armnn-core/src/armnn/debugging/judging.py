@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from armnn.debugging.findings import ErrorKind, Figures
@@ -505,8 +506,6 @@ def allowed_at_border(info: TensorInfo) -> float:
 
 def as_bfloat16(values: Reals) -> Reals:
     """Return numbers rounded to BFloat16."""
-    import ml_dtypes  # late: few comparisons are about fast math
-
     with np.errstate(over="ignore"):  # what is too large for the type is infinite
         rounded: Reals = values.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
     return rounded

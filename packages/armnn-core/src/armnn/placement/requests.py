@@ -14,6 +14,7 @@ import numpy as np
 from armnn.debugging.samples import checked_samples
 from armnn.graph import Network
 from armnn.parsing import parse
+from armnn.storage.armnn_files import save
 from armnn.verdicts.auto import merged
 from armnn.verdicts.files import identity_of_file, identity_of_network
 
@@ -30,44 +31,47 @@ _CHECK_REPEATS: Final = 3
 _IN_PROCESS_ONLY: Final = ("custom_allocators", "memory_strategies", "backends")
 
 
-class Subject:
-    """A model in files that a child process can read."""
+def request_for(
+    model: str | PathLike[str] | Network,
+    parser_options: Mapping[str, str | int],
+    inputs: Mapping[str, NDArray[Any]] | None,
+    folder: Path,
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Store a model and its inputs for child processes.
 
-    def __init__(self, path: Path, identities: tuple[str, ...], request: dict[str, Any]) -> None:
-        self.path = path
-        self.identities = identities
-        self.request = request
+    Args:
+        model: The path of a model file, or a network, which is written to the folder.
+        parser_options: Options of the parser of a file.
+        inputs: By name; random ones if left out.
+        folder: Where the files are written.
 
-    @classmethod
-    def of(
-        cls,
-        model: str | PathLike[str] | Network,
-        parser_options: Mapping[str, str | int],
-        inputs: Mapping[str, NDArray[Any]] | None,
-        folder: Path,
-    ) -> Subject:
-        """Return the subject of a model."""
-        if isinstance(model, Network):
-            from armnn.storage.armnn_files import save
+    Returns:
+        The identities of the model, and what a child gets to read model and inputs.
 
-            network, path = model, folder / "model.armnn"
-            save(network, path, beyond_arm_nn=True)
-            identities: tuple[str, ...] = (identity_of_network(network),)
-        else:
-            path = Path(model)
-            network = parse(path, parser_options=parser_options)
-            identities = (identity_of_file(path), identity_of_network(network))
-        (arrays,) = checked_samples(network, None if inputs is None else [inputs], 1)
-        stored = folder / "inputs.npz"
-        numbered = {f"input{number}": array for number, array in enumerate(arrays.values())}
-        np.savez(stored, **numbered)  # type: ignore[arg-type]  # its stub has allow_pickle first
-        request = {
-            "model": os.fspath(path.resolve()),
-            "parser_options": {} if isinstance(model, Network) else dict(parser_options),
-            "inputs": os.fspath(stored),
-            "repeats": _CHECK_REPEATS,
-        }
-        return cls(path, identities, request)
+    Raises:
+        InvalidArgumentError: An input is missing, or its shape is not known in full.
+        ModelFileError: The model cannot be read.
+        NotStorableError: The network cannot be written.
+    """
+    if isinstance(model, Network):
+        network, path = model, folder / "model.armnn"
+        save(network, path, beyond_arm_nn=True)
+        identities: tuple[str, ...] = (identity_of_network(network),)
+        parser_options = {}
+    else:
+        path = Path(model)
+        network = parse(path, parser_options=parser_options)
+        identities = (identity_of_file(path), identity_of_network(network))
+    (arrays,) = checked_samples(network, None if inputs is None else [inputs], 1)
+    stored = folder / "inputs.npz"
+    numbered = {f"input{number}": array for number, array in enumerate(arrays.values())}
+    np.savez(stored, **numbered)  # type: ignore[arg-type]  # its stub has allow_pickle first
+    return identities, {
+        "model": os.fspath(path.resolve()),
+        "parser_options": dict(parser_options),
+        "inputs": os.fspath(stored),
+        "repeats": _CHECK_REPEATS,
+    }
 
 
 def transferable(options: CreationOptions) -> dict[str, Any]:

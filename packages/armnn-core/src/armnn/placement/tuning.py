@@ -21,7 +21,12 @@ from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
 from armnn.optimizer import OptimizerOptions
 from armnn.placement.measuring import Contest, asked
-from armnn.placement.requests import Subject, following, transferable, transferable_optimizer
+from armnn.placement.requests import (
+    following,
+    request_for,
+    transferable,
+    transferable_optimizer,
+)
 from armnn.verdicts import Trial, Verdict
 from armnn.verdicts.files import builds_of, this_machine
 from armnn_backend_api.processes import NoReplyError
@@ -83,14 +88,14 @@ def tune(
     creation = instance(creation_options or CreationOptions(), CreationOptions, "creation_options")
     chosen = instance(options or OptimizerOptions(), OptimizerOptions, "the options")
     with tempfile.TemporaryDirectory(prefix="armnn-tune-") as folder:
-        subject = Subject.of(model, parser_options or {}, inputs, Path(folder))
-        search = _Search(subject, creation, chosen, tell)
+        identities, request = request_for(model, parser_options or {}, inputs, Path(folder))
+        search = _Search(request, creation, chosen, tell)
         trials = search.run(search.usable(backends), began + budget)
     entries = BackendRegistry(creation).entries()
     used = {backend for trial in trials for backend in trial.backends}
     day = time.strftime("%Y-%m-%d")
     builds = builds_of(used, entries)
-    return Verdict(subject.identities, this_machine(), builds, day, tuple(trials))
+    return Verdict(identities, this_machine(), builds, day, tuple(trials))
 
 
 class _Search:
@@ -98,7 +103,7 @@ class _Search:
 
     def __init__(
         self,
-        subject: Subject,
+        request: Mapping[str, Any],
         creation: CreationOptions,
         options: OptimizerOptions,
         tell: Callable[[str], object],
@@ -107,7 +112,7 @@ class _Search:
         self._tell = tell
         self._given = options.model_options
         self._request: dict[str, Any] = {
-            **subject.request,
+            **request,
             "creation_options": transferable(creation),
             "options": transferable_optimizer(options),
         }

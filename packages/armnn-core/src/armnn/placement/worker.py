@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn._installing import REFERENCE
+from armnn._recorder import Recorder
 from armnn.backends import CreationOptions
+from armnn.debugging import CompareOptions, compare
 from armnn.optimizer import Candidate, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.phases import layers_before_backends
+from armnn.parsing import parse
+from armnn.profiling.layer_times import timed_runs
 from armnn.runtime import Runtime
 from armnn_backend_api.processes import one_line
 
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork
     from armnn.runtime import LoadedNetwork
-    from armnn.tensor import TensorInfo
     from armnn_backend_api.processes import Channel
 
     Arrays = dict[str, NDArray[Any]]
@@ -44,10 +47,10 @@ def ask(request: Mapping[str, Any], channel: Channel) -> None:
 
     Where shapes depend on computed data it says of no layer that it does.
     """
-    model = network_of(request)
-    inputs = inputs_of(request, {layer.name: layer.output.info for layer in model.inputs})
-    with Runtime(creation_of(request)) as runtime:
-        network = whole_before_backends(model, inputs, runtime.optimize(model, [REFERENCE]))
+    model = _network_of(request)
+    inputs = _inputs_of(request, model)
+    with Runtime(_creation_of(request)) as runtime:
+        network = _whole_before_backends(model, inputs, runtime.optimize(model, [REFERENCE]))
     for backend_id in request["backends"]:
         try:
             runs = _runs(request, network, backend_id)
@@ -59,37 +62,34 @@ def ask(request: Mapping[str, Any], channel: Channel) -> None:
 
 def serve(request: Mapping[str, Any], channel: Channel) -> None:
     """Load the model; measure it as often as asked."""
-    with Runtime(creation_of(request)) as runtime:
+    with Runtime(_creation_of(request)) as runtime:
         try:
-            network = network_of(request)
-            inputs = inputs_of(request, {layer.name: layer.output.info for layer in network.inputs})
+            network = _network_of(request)
+            inputs = _inputs_of(request, network)
             began = time.perf_counter()
             loaded = runtime.load_model(
-                network, request["backends"], options=options_of(request), shapes=[inputs]
+                network, request["backends"], options=_options_of(request), shapes=[inputs]
             )
             took = time.perf_counter() - began
             channel.send(load_seconds=took, layers=dict(loaded.report.layers_by_backend))
             channel.send(border_seconds=_border_seconds(loaded, inputs))
             gc.disable()  # a collection in one candidate's turn would count against it
             for seconds in channel.requests():
-                channel.send(times=burst(loaded, inputs, seconds))
+                channel.send(times=_burst(loaded, inputs, seconds))
         except Exception as error:
             channel.send(fault=one_line(error))
 
 
 def check(request: Mapping[str, Any], channel: Channel) -> None:
     """Compare the model on its backends with the reference."""
-    from armnn.debugging import CompareOptions, compare
-
     try:
-        network = network_of(request)
-        infos = {layer.name: layer.output.info for layer in network.inputs}
+        network = _network_of(request)
         findings = compare(
             network,
             request["backends"],
-            inputs=[inputs_of(request, infos)],
-            options=options_of(request),
-            creation_options=creation_of(request),
+            inputs=[_inputs_of(request, network)],
+            options=_options_of(request),
+            creation_options=_creation_of(request),
             thoroughness=CompareOptions(repeats=request["repeats"]),
         )
     except Exception as error:
@@ -102,7 +102,7 @@ def check(request: Mapping[str, Any], channel: Channel) -> None:
 
 def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) -> list[bool]:
     """Return whether a backend runs each layer."""
-    with Runtime(replace(creation_of(request), backends=[backend_id])) as runtime:
+    with Runtime(replace(_creation_of(request), backends=[backend_id])) as runtime:
         backend = runtime.registry.get(backend_id)
         if network is None:
             return []
@@ -114,7 +114,9 @@ def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) 
         return [bool(known.get(each) or candidate.supports(each)) for each in layers]
 
 
-def whole_before_backends(model: Network, inputs: Arrays, plan: OptimizedNetwork) -> Network | None:
+def _whole_before_backends(
+    model: Network, inputs: Arrays, plan: OptimizedNetwork
+) -> Network | None:
     """Return a network as backends get it for inputs.
 
     None if only a run tells some of its shapes.
@@ -130,25 +132,24 @@ def whole_before_backends(model: Network, inputs: Arrays, plan: OptimizedNetwork
     return segments.head if segments.rest is None else None
 
 
-def network_of(request: Mapping[str, Any]) -> Network:
+def _network_of(request: Mapping[str, Any]) -> Network:
     """Return the network of the model file that a request names."""
-    from armnn.parsing import parse
-
     return parse(request["model"], parser_options=request["parser_options"])
 
 
-def creation_of(request: Mapping[str, Any]) -> CreationOptions:
+def _creation_of(request: Mapping[str, Any]) -> CreationOptions:
     """Return the options of the runtime that a request holds."""
     return CreationOptions(**request["creation_options"])
 
 
-def options_of(request: Mapping[str, Any]) -> OptimizerOptions:
+def _options_of(request: Mapping[str, Any]) -> OptimizerOptions:
     """Return the options of the optimizer that a request holds."""
     return OptimizerOptions(**request["options"])
 
 
-def inputs_of(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Arrays:
+def _inputs_of(request: Mapping[str, Any], network: Network) -> Arrays:
     """Return the stored inputs with the types of the network."""
+    infos = {layer.name: layer.output.info for layer in network.inputs}
     with np.load(Path(request["inputs"]), allow_pickle=False) as stored:
         arrays = [stored[f"input{number}"] for number in range(len(infos))]
     return {
@@ -157,7 +158,7 @@ def inputs_of(request: Mapping[str, Any], infos: Mapping[str, TensorInfo]) -> Ar
     }
 
 
-def burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
+def _burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
     """Return the median time of runs that take some seconds."""
     times: list[float] = []
     until = time.perf_counter() + seconds
@@ -172,9 +173,6 @@ def burst(loaded: LoadedNetwork, inputs: Arrays, seconds: float) -> float:
 
 def _border_seconds(loaded: LoadedNetwork, inputs: Arrays) -> float:
     """Return how long copies between backends take in one run."""
-    from armnn._recorder import Recorder
-    from armnn.profiling.layer_times import timed_runs
-
     loaded.run(inputs)  # the first run is not like the others
     recorder = Recorder()
     loaded.run(inputs, profiler=recorder)

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import file_path, instance, items
 from armnn._recorder import Event
+from armnn.graph import Network
 from armnn.profiling.layer_times import TimedRun, timed_runs
 from armnn.tensor import format_shape
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
+    from armnn.graph import Layer
     from armnn.tensor import TensorInfo
 
 
@@ -181,8 +182,6 @@ def arm_nn_profile(events: Iterable[Event], network: Network | None = None) -> d
     numbers = count(1)
     found: dict[str, Any] = {}
     if network is not None:
-        from armnn.graph import Network  # late: most profiles are without a network
-
         found["layer_details"] = layer_details(instance(network, Network, "the network"))
     for node in _top_nodes(recorded):
         _add(found, node, numbers, origin)
