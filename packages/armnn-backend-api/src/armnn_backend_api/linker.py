@@ -118,8 +118,9 @@ def linked_names(path: str) -> LinkedNames:
 def namesake_in_process(path: str) -> Namesake | None:
     """Return a library of this process that a file would get instead of its own.
 
-    A newer release of the same library is none: where the system or the Python installation has
-    one of the two, symbol versions are trusted, which exist for this case.
+    Another release of the same library is none, where the system or the Python installation has
+    one of the two: symbol versions exist for this case. The dynamic linker itself refuses a release
+    that lacks a version which the file needs.
 
     Raises:
         LinkError: An RPATH cannot be followed.
@@ -148,17 +149,16 @@ def namesake_of_files(names: LinkedNames, earlier: LinkedNames) -> Namesake | No
 
 
 def _may_stand_for(got: str, link: Link) -> bool:
-    """Return whether a mapped library is the expected one, or a newer release of it."""
+    """Return whether a mapped library is the expected one, or another release of it."""
     if link.is_system and _is_of_system(got):
         return True
     try:
         if any(_is_same(got, place) for place in link.places):
             return True
-        versions = read_versions(link.places[0])
-        is_newer = bool(versions) and versions <= read_versions(got)
+        is_release = not read_versions(link.places[0]).isdisjoint(read_versions(got))
     except (ElfError, OSError):
         return False
-    return is_newer and (link.is_system or _is_of_system(got))
+    return is_release and (link.is_system or _is_of_system(got))
 
 
 def _is_same(first: str, second: str) -> bool:
