@@ -24,7 +24,6 @@ from armnn.backends.named_frames import blamed
 from armnn.backends.support import Support
 from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import ArmnnError, BackendError, OptimizationError
-from armnn.graph import LayerGraph
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
@@ -168,6 +167,8 @@ _LISTS: Final[Mapping[str, type[Any]]] = {
 
 
 def _views(views: Any, _: Sequence[Any]) -> str | None:
+    from armnn.graph import Network  # late: a prepared load imports no layer table
+
     if not isinstance(views, OptimizationViews):
         return shown(views)
     for name, kind in _LISTS.items():
@@ -182,7 +183,7 @@ def _views(views: Any, _: Sequence[Any]) -> str | None:
         replacement: Any = each.replacement
         if not isinstance(pattern, SubgraphView):
             return f"a Substitution with {shown(pattern)} as pattern"
-        if not isinstance(replacement, LayerGraph):
+        if not isinstance(replacement, Network):
             return f"a Substitution with {shown(replacement)} as replacement"
     reasons: Any = views.reasons
     if not isinstance(reasons, Mapping):
