@@ -490,7 +490,8 @@ def sbom(session: nox.Session, package: str) -> None:
     """Write the bill of materials of a distribution to dist/release/."""
     install_wheels(session, package)
     python = Path(session.virtualenv.location).absolute() / "bin" / "python"
-    session.run("pip", "uninstall", "--quiet", "--yes", "pip")  # it is no part of the distribution
+    # The environment had them before, and the distribution needs neither.
+    session.run("pip", "uninstall", "--quiet", "--yes", "setuptools", "pip")
     bill = DIST / "release" / f"{package}.cdx.json"
     bill.parent.mkdir(parents=True, exist_ok=True)
     about = ("--pyproject", f"packages/{package}/pyproject.toml", "--mc-type", "library")
