@@ -41,7 +41,8 @@ NAMERS = ("_installing.py", "_companions.py", "cli/")
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the strings of a file that are no docstrings."""
+    """Yield the strings of a file that are no docstrings, and the modules that it imports."""
+    yield from imported_modules(path)
     tree = ast.parse(path.read_text(), path)
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
