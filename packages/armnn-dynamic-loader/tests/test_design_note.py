@@ -132,5 +132,5 @@ def test_11_each_runtime_has_its_own_instance_of_a_backend(build: Build) -> None
 
 def test_12_the_steps_of_loading_are_tested_each_for_itself() -> None:
     tests = {path.name for path in Path(__file__).parent.glob("test_*.py")}
-    steps = ("names", "folders", "files", "elf", "probe", "verdicts", "source")
+    steps = ("names", "folders", "files", "elf", "probe", "probe_cache", "source")
     assert {f"test_{step}.py" for step in steps} <= tests

@@ -52,7 +52,7 @@ def test_what_is_known_unopened_is_in_the_record(build: Build) -> None:
     assert str(record.api_version) == "1.0"
     assert record.path == str(path)
     assert record.state == FileState.of(path.stat())
-    assert record.is_open_question
+    assert record.passed_static_checks
 
 
 def test_a_chain_of_links_is_one_file_of_which_the_first_entry_counts(build: Build) -> None:

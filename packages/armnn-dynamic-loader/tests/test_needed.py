@@ -71,7 +71,7 @@ def test_a_changed_library_asks_for_a_new_verdict_and_keeps_the_file_from_loadin
     (entry,) = found_by(registry)
     assert entry.state is BackendState.KNOWN
     (backend.parent / "lib" / "libhelp.so").write_bytes(b"no library any more")
-    with pytest.raises(Exception, match="or a library that is mapped with it has changed since"):
+    with pytest.raises(Exception, match=r"libhelp\.so. has changed since"):
         registry.get("Four")
     assert entry_of(backend).stage == "dlopen"
 
@@ -108,7 +108,7 @@ def test_a_relative_rpath_is_refused(link: Link, rpath: str) -> None:
     with pytest.raises(LinkError) as caught:
         needed_files(str(link("Six", rpath=rpath)))
     first = rpath.partition(":")[0]
-    assert caught.value.reason == (
+    assert caught.value.refusal.reason == (
         f"has the relative folder {first!r} in its RPATH, which is another one in each process"
     )
 

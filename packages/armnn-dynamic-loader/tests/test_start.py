@@ -38,7 +38,9 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every file pass without a process."""
 
     def pass_all(paths: Iterable[str], _: float) -> dict[str, Outcome]:
-        return {path: Outcome("Any", BackendVersion(1, 0), "1") for path in paths}
+        return {
+            path: Outcome(id="Any", api_version=BackendVersion(1, 0), version="1") for path in paths
+        }
 
     monkeypatch.setattr(source, "_try_out", pass_all)
 

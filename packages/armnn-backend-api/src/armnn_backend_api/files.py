@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The state of a library's file, and its other writers."""
+"""The state of a file, whether it has changed, and who else may write it."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["FileState", "who_else_may_write"]
+__all__ = ["FileState", "change_in", "who_else_may_write"]
 
 
 class FileState(NamedTuple):
@@ -41,6 +42,21 @@ class FileState(NamedTuple):
         ``ctime_ns`` is left out: a further link to the file changes it, too.
         """
         return self.device, self.inode, self.size, self.mtime_ns
+
+
+def change_in(examined: Iterable[tuple[str, FileState]]) -> str:
+    """Return which file has changed since it was examined, as a clause; empty if none has.
+
+    Args:
+        examined: Paths, with the states in which the files were examined.
+    """
+    for path, state in examined:
+        try:
+            if FileState.of(os.stat(path)) != state:
+                return f"the file {path!r} has changed since it was examined"
+        except OSError as error:
+            return f"the file {path!r} cannot be read any more: {error.strerror}"
+    return ""
 
 
 def who_else_may_write(status: os.stat_result) -> str:

@@ -14,15 +14,15 @@ from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is
 from armnn_backend_api.elf import ElfError
 from armnn_backend_api.files import FileState
 from armnn_backend_api.linker import LinkError
+from armnn_backend_api.refusal import RefusedError, refused
 from armnn_backend_api.trust import distrust
 from armnn_dynamic_loader.names import name_problem
 from armnn_dynamic_loader.needed import NeededFile, needed_files
 from armnn_dynamic_loader.notes import Note, NoteError, read_note
+from armnn_dynamic_loader.outcome import VENDOR
 
 if TYPE_CHECKING:
     from armnn.backends.sources import SearchedFolder
-
-VENDOR = "tell its vendor"
 
 LARGEST_FILE = 1 << 30
 """Bytes; a larger one would keep a runtime from starting while its sha256 is computed."""
@@ -45,20 +45,12 @@ class FileRecord(SourceRecord):
     needed: tuple[NeededFile, ...] = ()
 
     @property
-    def is_open_question(self) -> bool:
+    def passed_static_checks(self) -> bool:
         """Whether nothing that is known speaks against loading it."""
         is_compatible_one = self.api_version is None or is_compatible(
             self.api_version, BACKEND_API_VERSION
         )
         return not self.reason and is_compatible_one
-
-
-class _RefusedError(Exception):
-    """A check that a file did not pass."""
-
-    def __init__(self, stage: str, reason: str, remedy: str) -> None:
-        super().__init__(reason)
-        self.stage, self.reason, self.remedy = stage, reason, remedy
 
 
 def examine_folders(folders: Iterable[SearchedFolder]) -> list[FileRecord]:
@@ -96,27 +88,20 @@ def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
         if problem:
             if os.path.isdir(entry):
                 return None
-            raise _RefusedError("name", problem, "rename it if it is a backend")
+            raise RefusedError("name", problem, "rename it if it is a backend")
         path, status = _target(entry)
         first = seen.setdefault((status.st_dev, status.st_ino), entry)
         if first != entry:
-            raise _RefusedError("duplicate", f"is the same file as {first!r}", "")
+            raise RefusedError("duplicate", f"is the same file as {first!r}")
         _check_trust(path)
         note = _note(path)
         version = _needed_version(note)
         needed = _needed_files(path)
-    except _RefusedError as refused:
-        return FileRecord(
-            "",
-            path,
-            stage=refused.stage,
-            reason=refused.reason,
-            remedy=refused.remedy,
-            entry=entry,
-        )
+    except RefusedError as error:
+        return refused(FileRecord("", path, entry=entry), error.refusal)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-        return FileRecord("", path, stage="file", reason=reason, remedy="", entry=entry)
+        return FileRecord("", path, stage="file", reason=reason, entry=entry)
     return FileRecord(
         note.id if note else "",
         path,
@@ -139,38 +124,38 @@ def _target(entry: str) -> tuple[str, os.stat_result]:
         path = os.path.realpath(entry, strict=True)
     except OSError as error:
         reason = f"is a link to {os.readlink(entry)!r}, which leads nowhere: {error.strerror}"
-        raise _RefusedError("link", reason, "mend or remove the link") from error
+        raise RefusedError("link", reason, "mend or remove the link") from error
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise _RefusedError("file", "is no regular file", "remove or rename it")
+        raise RefusedError("file", "is no regular file", "remove or rename it")
     if not status.st_size:  # a file of the kernel's may look so, and wait for ever when it is read
-        raise _RefusedError("file", "is empty", "copy it again")
+        raise RefusedError("file", "is empty", "copy it again")
     if status.st_size > LARGEST_FILE:
         reason = f"has {status.st_size} bytes, expected at most {LARGEST_FILE}"
-        raise _RefusedError("file", reason, "remove or rename it")
+        raise RefusedError("file", reason, "remove or rename it")
     return path, status
 
 
 def _check_trust(path: str) -> None:
     why = distrust(path)
     if why is not None:
-        raise _RefusedError("permissions", f"is not trusted: {why.reason}", why.remedy)
+        raise RefusedError("permissions", f"is not trusted: {why.reason}", why.remedy)
 
 
 def _needed_files(path: str) -> tuple[NeededFile, ...]:
     try:
         return needed_files(path)
     except LinkError as error:
-        raise _RefusedError("linked", error.reason, error.remedy or VENDOR) from error
+        raise RefusedError("linked", error.reason, error.remedy or VENDOR) from error
 
 
 def _note(path: str) -> Note | None:
     try:
         return read_note(path)
     except ElfError as error:
-        raise _RefusedError("elf", str(error), "replace or remove it") from error
+        raise RefusedError("elf", str(error), "replace or remove it") from error
     except NoteError as error:
-        raise _RefusedError("note", str(error), VENDOR) from error
+        raise RefusedError("note", str(error), VENDOR) from error
 
 
 def _needed_version(note: Note | None) -> BackendVersion | None:
@@ -179,4 +164,4 @@ def _needed_version(note: Note | None) -> BackendVersion | None:
     try:
         return BackendVersion.parse(note.api)
     except ValueError as error:
-        raise _RefusedError("note", f"has a note that cannot be used: {error}", VENDOR) from error
+        raise RefusedError("note", f"has a note that cannot be used: {error}", VENDOR) from error

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from armnn.backends import BackendEntry, BackendSource, BackendState, SourceRecord
-from armnn.backends.journal import Downfall, downfalls, forget_downfall, noted_load
+from armnn.backends.journal import CrashRecord, crash_records, forget_crash, noted_load
 from armnn.backends.locking import Lock, sha256_of
 from armnn.backends.sources import LOAD_EVENT, Selection, describe_error
 from armnn.errors import BackendUnavailableError
-from armnn_backend_api.files import FileState
+from armnn_backend_api.files import change_in
 from armnn_backend_api.linker import (
     LinkedNames,
     LinkError,
@@ -26,9 +26,11 @@ from armnn_backend_api.linker import (
     namesake_in_process,
     namesake_of_files,
 )
-from armnn_dynamic_loader.files import VENDOR, FileRecord, examine_folders
+from armnn_backend_api.refusal import Refusal, refused
+from armnn_dynamic_loader.files import FileRecord, examine_folders
 from armnn_dynamic_loader.folders import search_path, warn_of
-from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
+from armnn_dynamic_loader.outcome import VENDOR
+from armnn_dynamic_loader.probe_cache import ProbeCache, cache_file
 
 if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions
@@ -65,7 +67,7 @@ class DynamicBackends(BackendSource):
 
         The libraries that are mapped with each follow it, but for those of the system.
         """
-        records = [r for r in examine_folders(search_path(options)) if r.is_open_question]
+        records = [r for r in examine_folders(search_path(options)) if r.passed_static_checks]
         files = [path for r in records for path in (r.path, *(each.path for each in r.needed))]
         return list(dict.fromkeys(files))
 
@@ -73,10 +75,12 @@ class DynamicBackends(BackendSource):
         """Return a record for each file, in order of precedence."""
         folders = search_path(options)
         warn_of(folders)
-        gate = _Gate(options, downfalls(functools.partial(_trial_load, options.probe_timeout)))
+        gate = _Gate(options, crash_records(functools.partial(_trial_load, options.probe_timeout)))
         records = [gate.checked(record) for record in examine_folders(folders)]
         if options.probe == "off":  # without an id, a file is opened here: see open_library
-            records = [_opened(r, gate) if r.is_open_question and not r.id else r for r in records]
+            records = [
+                _opened(r, gate) if r.passed_static_checks and not r.id else r for r in records
+            ]
             return _apart(list(map(_apart_from_process, records)), gate)
         return _apart(_tried_out(list(map(_apart_from_process, records)), gate, options), gate)
 
@@ -91,21 +95,10 @@ class DynamicBackends(BackendSource):
         """
         from armnn.backends.native import NativeBackend, NativeLibrary  # late, see below
 
-        state = record.state if isinstance(record, FileRecord) else None
-        needed = record.needed if isinstance(record, FileRecord) else ()
-        try:
-            is_the_same = FileState.of(os.stat(record.path)) == state and all(
-                FileState.of(os.stat(each.path)) == each.state for each in needed
-            )
-        except OSError as error:
-            raise _ChangedFileError(
-                f"the file {record.path!r} cannot be read any more: {error.strerror}"
-            ) from error
-        if not is_the_same:
-            what = " or a library that is mapped with it" if needed else ""
-            raise _ChangedFileError(
-                f"the file {record.path!r}{what} has changed since it was examined"
-            )
+        is_ours = isinstance(record, FileRecord) and record.state is not None
+        change = change_in(record.examined) if is_ours else f"{record.path!r} was not examined"
+        if change:
+            raise _ChangedFileError(change)
         with noted_load(record.path):
             library = NativeLibrary.open(record.path, id=record.id)
         library.is_dropped_file = True
@@ -123,7 +116,7 @@ class DynamicBackends(BackendSource):
 
 def _apart_from_process(record: FileRecord) -> FileRecord:
     """Return the record, isolated if this process has a library with a name of its libraries."""
-    if not record.is_open_question or record.isolation:
+    if not record.passed_static_checks or record.isolation:
         return record
     try:
         namesake = namesake_in_process(record.path)
@@ -142,7 +135,7 @@ def _apart(records: Sequence[FileRecord], gate: _Gate) -> list[FileRecord]:
     found: list[FileRecord] = []
     here: list[tuple[FileRecord, LinkedNames]] = []
     for record in records:
-        if record.is_open_question and not record.isolation and not gate.is_elsewhere(record):
+        if record.passed_static_checks and not record.isolation and not gate.is_elsewhere(record):
             try:
                 names = linked_names(record.path)
             except (LinkError, OSError):  # it has changed meanwhile, and is not loaded
@@ -181,11 +174,11 @@ def _isolated(record: FileRecord, namesake: Namesake, other: str) -> FileRecord:
 class _Gate:
     """The lock file, switches and audit hooks that permit runs."""
 
-    def __init__(self, options: CreationOptions, downfalls: Mapping[str, Downfall]) -> None:
-        self._downfalls = {} if options.probe == "again" else downfalls
+    def __init__(self, options: CreationOptions, crashes: Mapping[str, CrashRecord]) -> None:
+        self._crashes = {} if options.probe == "again" else crashes
         if options.probe == "again":
-            for path in downfalls:
-                forget_downfall(path)
+            for path in crashes:
+                forget_crash(path)
         self._lock = Lock.of(options)
         self._isolate = options.isolate
         self._selection = Selection.of(options)
@@ -197,41 +190,43 @@ class _Gate:
 
         It has the file's sha256 if that is known.
         """
-        if not record.is_open_question:
+        if not record.passed_static_checks:
             return record
-        down = self._downfalls.get(record.path)
-        if down is not None:
-            record = self._isolated_after(record, down)
-            if not record.is_open_question:
+        crash = self._crashes.get(record.path)
+        if crash is not None:
+            record = self._isolated_after(record, crash)
+            if not record.passed_static_checks:
                 return record
         if not record.id and not self._is_probing and self._selection.is_by_id:
-            return _refused(
+            return refused(
                 record,
-                "note",
-                "has no note that says its id, so it cannot be told whether it may be opened",
-                "tell its vendor to add ARMNN_BACKEND_NOTE, or leave the probe on",
+                Refusal(
+                    "note",
+                    "has no note that says its id, so it cannot be told whether it may be opened",
+                    "tell its vendor to add ARMNN_BACKEND_NOTE, or leave the probe on",
+                ),
             )
         if self._lock is None:
             return record
         record = self.hashed(record)
-        if not record.is_open_question:
+        if not record.passed_static_checks:
             return record
         reason, remedy = self._lock.refusal_of_file(record.path, record.sha256)
         if reason:
-            return _refused(record, "lock", reason, remedy)
+            return refused(record, Refusal("lock", reason, remedy))
         for each in record.needed:
             reason, remedy = self._lock.refusal_of_file(each.path, each.sha256)
             if reason:
                 reason = f"is linked with {each.path!r}, which {reason}"
-                return _refused(record, "lock", reason, remedy)
+                return refused(record, Refusal("lock", reason, remedy))
         return record
 
-    def _isolated_after(self, record: FileRecord, down: Downfall) -> FileRecord:
+    def _isolated_after(self, record: FileRecord, crash: CrashRecord) -> FileRecord:
         """Return the record of a file, to be isolated."""
-        what = f"took a process down while it was loaded on {down.day}: {down.ending}"
+        what = f"took a process down while it was loaded on {crash.day}: {crash.ending}"
         if not record.id and not self._is_probing:  # only this process could ask for its id
             remedy = f"{VENDOR}, or leave the probe on: then it runs in a worker process"
-            return _refused(record, "load", what, remedy)
+            return refused(record, Refusal("load", what, remedy))
         _log.warning(
             "%r %s; it runs in a worker process until it changes or 'armnn doctor --reprobe' is "
             "run.",
@@ -264,11 +259,13 @@ class _Gate:
                     f"was not examined: its {size >> 20} MiB exceed the {HASH_BUDGET >> 20} MiB "
                     "that a start reads of all files"
                 )
-                return _refused(record, "file", reason, "use fewer or smaller files")
+                return refused(record, Refusal("file", reason, "use fewer or smaller files"))
             self._hash_budget -= size
             return sha256_of(path)
         except OSError as error:
-            return _refused(record, "file", f"cannot be read any more: {error.strerror}", "")
+            return refused(
+                record, Refusal("file", f"cannot be read any more: {error.strerror}", "")
+            )
 
     def is_elsewhere(self, record: FileRecord) -> bool:
         """Return whether a file is never loaded by this process."""
@@ -288,18 +285,18 @@ def _tried_out(
     """Return the records after probing those that passed all checks."""
     with _one_at_a_time:
         is_twice = options.probe == "twice"
-        cache = VerdictCache(cache_file(), is_twice=is_twice)
+        cache = ProbeCache(cache_file(), is_twice=is_twice)
         outcomes: dict[str, tuple[Outcome, str]] = {}
         waiting: dict[str, FileRecord] = {}
         touched: dict[FileRecord, tuple[Outcome, str]] = {}  # in another state, of the same bytes
         for number, record in enumerate(records):
-            if record.is_open_question and not gate.is_blocked(record):
+            if record.passed_static_checks and not gate.is_blocked(record):
                 known = cache.find(record, options.probe_timeout)
                 if known is not None and options.probe != "again":
                     outcomes[record.path] = known
                 else:
                     records[number] = announced = _announced(record, gate)
-                    if announced.is_open_question:
+                    if announced.passed_static_checks:
                         known = cache.find(announced, options.probe_timeout)
                         if known is not None and options.probe != "again":
                             touched[announced] = known
@@ -320,7 +317,7 @@ def _tried_out(
     outcomes |= {record.path: verdict for record, verdict in found.items()}
     return [
         _judged(record, *outcomes[record.path])
-        if record.is_open_question and record.path in outcomes
+        if record.passed_static_checks and record.path in outcomes
         else record
         for record in records
     ]
@@ -349,13 +346,13 @@ def _try_out_beside(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
 def _announced(record: FileRecord, gate: _Gate) -> FileRecord:
     """Tell audit hooks about a run; an exception refuses it."""
     record = gate.hashed(record)
-    if not record.is_open_question:
+    if not record.passed_static_checks:
         return record
     try:
         sys.audit(LOAD_EVENT, record.noted_id, record.path, record.sha256)
     except Exception as error:
         reason = f"is refused by an audit hook: {describe_error(error)}"
-        return _refused(record, "audit", reason, "ask who set the hook")
+        return refused(record, Refusal("audit", reason, "ask who set the hook"))
     return record
 
 
@@ -368,7 +365,7 @@ def _judged(record: FileRecord, outcome: Outcome, sha256: str) -> FileRecord:
         sha256=record.sha256 or sha256,
     )
     if outcome.reason:
-        return _refused(record, outcome.stage, outcome.reason, _remedy(record, outcome))
+        return refused(record, Refusal(outcome.stage, outcome.reason, _remedy(record, outcome)))
     return _checked_id(record)
 
 
@@ -380,25 +377,21 @@ def _opened(record: FileRecord, gate: _Gate) -> FileRecord:
     from armnn.backends.native import NativeLibrary, NativeLoadError  # late, see below
 
     record = _announced(record, gate)
-    if not record.is_open_question:
+    if not record.passed_static_checks:
         return record
     try:
         with noted_load(record.path):
             library = NativeLibrary.open(record.path)
     except NativeLoadError as error:
-        return _refused(record, error.stage, f"cannot be opened: {error.reason}", VENDOR)
+        return refused(record, Refusal(error.stage, f"cannot be opened: {error.reason}", VENDOR))
     return replace(record, id=library.id, version=library.version, api_version=library.api_version)
 
 
 def _checked_id(record: FileRecord) -> FileRecord:
     if record.noted_id is not None and record.noted_id != record.id:
         reason = f"calls itself {record.noted_id!r} in its note, {record.id!r} in GetBackendId"
-        return _refused(record, "id", reason, VENDOR)
+        return refused(record, Refusal("id", reason, VENDOR))
     return record
-
-
-def _refused(record: FileRecord, stage: str, reason: str, remedy: str) -> FileRecord:
-    return replace(record, stage=stage, reason=reason, remedy=remedy)
 
 
 def _remedy(record: FileRecord, outcome: Outcome) -> str:

@@ -7,7 +7,6 @@ import functools
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
@@ -20,6 +19,7 @@ from armnn.backends.selection import asked_by
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__, is_compatible
 from armnn_backend_api.names import fault_of_id
+from armnn_backend_api.refusal import Refusal, refused
 
 if TYPE_CHECKING:
     from armnn.backends.locking import Lock
@@ -80,7 +80,7 @@ def refresh() -> None:
 def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersion) -> FoundBackend:
     distribution = entry_point.distribution
     declared = declared_range(distribution.requires, CONTRACT)
-    state, reason, remedy = _verdict(entry_point, declared, api_version)
+    state, refusal = _known_of(entry_point, declared, api_version)
     entry = BackendEntry(
         id=entry_point.name,
         state=state,
@@ -89,36 +89,31 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
         version=distribution.version,
         location=distribution.location,
         declared_range="" if declared is None else str(declared),
-        reason=reason,
-        remedy=remedy,
     )
     return FoundBackend(
-        entry,
+        refused(entry, refusal),
         entry_point.load,
         api_version,
         lambda: (entry_point.name, entry_point.file or entry_point.value, None),
     )
 
 
-def _verdict(
+def _known_of(
     entry_point: _metadata.EntryPoint, declared: DeclaredRange | None, api_version: BackendVersion
-) -> tuple[BackendState, str, str]:
-    """Return state, reason and remedy, known without an import."""
+) -> tuple[BackendState, Refusal]:
+    """Return the state of a backend that is not imported, and why it cannot be used."""
     distribution = entry_point.distribution
     fault = fault_of_id(entry_point.name)
     if fault:
-        return (
-            BackendState.FAILED,
-            f"has no valid id: {fault}",
-            f"tell the authors of {distribution.name}",
-        )
+        reason, remedy = f"has no valid id: {fault}", f"tell the authors of {distribution.name}"
+        return BackendState.FAILED, Refusal("", reason, remedy)
     if entry_point.is_stale:
         reason = (
             f"is not there: its module {entry_point.module!r} does not exist, so the metadata in "
             f"{distribution.location} is stale"
         )
         remedy = f"run {reinstall_command(distribution.name)}, or remove that metadata"
-        return BackendState.FAILED, reason, remedy
+        return BackendState.FAILED, Refusal("", reason, remedy)
     if declared is not None and not declared.admits(_provided(api_version)):
         reason, remedy = incompatibility(
             distribution.name,
@@ -126,8 +121,8 @@ def _verdict(
             api_version,
             core_is_older=declared.begins_after(_provided(api_version)),
         )
-        return BackendState.INCOMPATIBLE, reason, remedy
-    return BackendState.KNOWN, "", ""
+        return BackendState.INCOMPATIBLE, Refusal("", reason, remedy)
+    return BackendState.KNOWN, Refusal()
 
 
 def _provided(api_version: BackendVersion) -> str:
@@ -191,12 +186,12 @@ def _locked_or_refused(
         reason, remedy = "", ""
         if locked is not None and not record.reason:
             reason, remedy = locked.refusal_of_file(record.path, record.sha256)
-        yield replace(record, stage="lock", reason=reason, remedy=remedy) if reason else record
+        yield refused(record, Refusal("lock", reason, remedy)) if reason else record
 
 
 def _entry(source: FoundSource, record: SourceRecord, api_version: BackendVersion) -> BackendEntry:
-    state, stage, reason, remedy = _verdict_on_file(record, api_version)
-    return BackendEntry(
+    state, refusal = _known_of_file(record, api_version)
+    entry = BackendEntry(
         id=record.id,
         state=state,
         origin=record.path,
@@ -204,23 +199,22 @@ def _entry(source: FoundSource, record: SourceRecord, api_version: BackendVersio
         distribution=record.distribution,
         version=record.version,
         api_version=record.api_version,
-        stage=stage,
-        reason=reason,
-        remedy=remedy,
         isolation=record.isolation,
         examined=record.examined,
     )
+    return refused(entry, refusal)
 
 
-def _verdict_on_file(
+def _known_of_file(
     record: SourceRecord, api_version: BackendVersion
-) -> tuple[BackendState, str, str, str]:
-    """Return state, stage, reason and remedy of an unopened file."""
+) -> tuple[BackendState, Refusal]:
+    """Return the state of a file that is not opened, and why it cannot be used."""
     if record.reason:
-        return BackendState.FAILED, record.stage, record.reason, record.remedy
+        return BackendState.FAILED, Refusal(record.stage, record.reason, record.remedy)
     fault = fault_of_id(record.id)
     if fault:
-        return BackendState.FAILED, "id", f"has no valid id: {fault}", "tell its authors"
+        reason = f"has no valid id: {fault}"
+        return BackendState.FAILED, Refusal("id", reason, "tell its authors")
     needed = record.api_version
     if needed is not None and not is_compatible(needed, api_version):
         reason, remedy = incompatibility(
@@ -229,5 +223,6 @@ def _verdict_on_file(
             api_version,
             core_is_older=needed > api_version,
         )
-        return BackendState.INCOMPATIBLE, "version", reason, remedy
-    return BackendState.KNOWN, "", "", ""
+        refusal = Refusal("version", reason, remedy)
+        return BackendState.INCOMPATIBLE, refusal
+    return BackendState.KNOWN, Refusal()

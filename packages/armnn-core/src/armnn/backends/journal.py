@@ -24,9 +24,12 @@ from armnn.backends.crashes import crash_file
 from armnn_backend_api.files import FileState, who_else_may_write
 
 __all__ = [
+    "CrashRecord",
     "Downfall",
     "LostWorker",
+    "crash_records",
     "downfalls",
+    "forget_crash",
     "forget_downfall",
     "forget_lost_workers",
     "lost_workers",
@@ -48,7 +51,7 @@ _numbers: Final = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
-class Downfall:
+class CrashRecord:
     """A file that took a process down.
 
     Attributes:
@@ -156,7 +159,7 @@ def _write_note(path: str, undo: contextlib.ExitStack) -> None:
         undo.callback(faulthandler.disable)
 
 
-def downfalls(judge: Callable[[str], str]) -> dict[str, Downfall]:
+def crash_records(judge: Callable[[str], str]) -> dict[str, CrashRecord]:
     """Return the files that took a process down, by path.
 
     Args:
@@ -176,12 +179,18 @@ def downfalls(judge: Callable[[str], str]) -> dict[str, Downfall]:
     return {each.path: each for each in found}
 
 
-def forget_downfall(path: str) -> None:
+def forget_crash(path: str) -> None:
     """Let a file be loaded again."""
     folder = notes_folder()
     if folder is not None:
         with contextlib.suppress(OSError):
             _row_of(folder, path).unlink(missing_ok=True)
+
+
+# The names that armnn-dynamic-loader 1.1 imports.
+Downfall = CrashRecord
+downfalls = crash_records
+forget_downfall = forget_crash
 
 
 def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
@@ -198,8 +207,8 @@ def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
     if is_judged:
         ending = _fault_in(faults) or judge(path)
         if ending:
-            down = Downfall(path, state, ending, time.strftime("%Y-%m-%d"))
-            _row_of(note.parent, path).write_text(json.dumps(asdict(down)), encoding="utf-8")
+            crash = CrashRecord(path, state, ending, time.strftime("%Y-%m-%d"))
+            _row_of(note.parent, path).write_text(json.dumps(asdict(crash)), encoding="utf-8")
 
 
 def _fault_in(text: str) -> str:
@@ -227,11 +236,11 @@ def is_alive(row: dict[str, Any]) -> bool:
     return bool(row["boot"] == _boot() and row["began"] == _beginning_of(int(row["pid"])))
 
 
-def _read(path: Path) -> Downfall | None:
+def _read(path: Path) -> CrashRecord | None:
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
         state = [int(each) for each in row["state"]]
-        return Downfall(str(row["path"]), state, str(row["ending"]), str(row["day"]))
+        return CrashRecord(str(row["path"]), state, str(row["ending"]), str(row["day"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 

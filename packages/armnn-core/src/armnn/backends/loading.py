@@ -20,6 +20,7 @@ from armnn.backends.named_frames import blamed
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api.memory import printable
+from armnn_backend_api.refusal import RefusedError, refused
 from armnn_backend_api.structs import MESSAGE_LIMIT
 
 LOAD_EVENT = "armnn.backend.load"
@@ -117,15 +118,11 @@ class FoundBackend:
         try:
             found = self._checked(self._import())
             self._first = self._made_of(found, is_first=True)
-        except _RefusedError as refused:
-            self._cause = refused.__cause__
-            self.entry = replace(
-                self.entry,
-                state=refused.state,
-                stage=refused.stage,
-                reason=refused.reason,
-                remedy=refused.remedy,
-            )
+        except RefusedError as error:
+            is_other_api = isinstance(error, _IncompatibleError)
+            state = BackendState.INCOMPATIBLE if is_other_api else BackendState.FAILED
+            self._cause = error.__cause__
+            self.entry = refused(replace(self.entry, state=state), error.refusal)
         else:
             self._found = found
             self.entry = replace(self.entry, state=BackendState.LOADED)
@@ -137,9 +134,8 @@ class FoundBackend:
         """Return one more backend of what was loaded."""
         try:
             return self._made_of(found)
-        except _RefusedError as refused:
-            entry = replace(self.entry, reason=refused.reason, remedy=refused.remedy)
-            raise entry.error() from refused.__cause__
+        except RefusedError as error:
+            raise refused(self.entry, error.refusal).error() from error.__cause__
 
     def _made_of(self, found: _BackendOrClass, *, is_first: bool = False) -> Backend:
         try:
@@ -152,7 +148,7 @@ class FoundBackend:
                     else self._made_of(self._checked(self._again()), is_first=True)
                 )
             return self._instance(_copied(found)) if hasattr(type(found), "__copy__") else found
-        except (KeyboardInterrupt, _RefusedError):
+        except (KeyboardInterrupt, RefusedError):
             raise
         except BaseException as error:
             raise self._failed(f"cannot be made: {describe_error(error)}") from error
@@ -177,8 +173,8 @@ class FoundBackend:
                 f"cannot be {what}: {str(error).rstrip('.') if is_ours else describe_error(error)}"
             )
             # A source may say at which check it was and what to do; the others have no such words.
-            words = (str(getattr(error, name, "")) for name in ("stage", "remedy"))
-            raise self._failed(reason, *words) from error
+            stage, remedy = (str(getattr(error, name, "")) for name in ("stage", "remedy"))
+            raise self._failed(reason, stage, remedy) from error
         self.entry = replace(self.entry, import_seconds=time.perf_counter() - start)
         return found
 
@@ -215,20 +211,18 @@ class FoundBackend:
             raise self._failed(f"has api_version {needed!r}, expected a BackendVersion")
         self.entry = replace(self.entry, api_version=needed)
         if not is_compatible(needed, self._api_version):
-            raise _RefusedError(
-                BackendState.INCOMPATIBLE,
-                *incompatibility(
-                    self.entry.distribution,
-                    str(needed),
-                    self._api_version,
-                    core_is_older=needed > self._api_version,
-                ),
+            reason, remedy = incompatibility(
+                self.entry.distribution,
+                str(needed),
+                self._api_version,
+                core_is_older=needed > self._api_version,
             )
+            raise _IncompatibleError("", reason, remedy)
 
-    def _failed(self, reason: str, stage: str = "", remedy: str = "") -> _RefusedError:
+    def _failed(self, reason: str, stage: str = "", remedy: str = "") -> RefusedError:
         if not remedy and self.entry.distribution:
             remedy = f"reinstall {self.entry.distribution} or tell its authors"
-        return _RefusedError(BackendState.FAILED, reason, remedy or "its authors can help", stage)
+        return RefusedError(stage, reason, remedy or "its authors can help")
 
 
 def _copied(backend: Backend) -> Backend:
@@ -237,15 +231,8 @@ def _copied(backend: Backend) -> Backend:
     return copy.copy(backend)
 
 
-class _RefusedError(Exception):
-    """A failed check of a backend, with its entry's texts."""
-
-    def __init__(self, state: BackendState, reason: str, remedy: str, stage: str = "") -> None:
-        super().__init__(reason)
-        self.state = state
-        self.stage = stage
-        self.reason = reason
-        self.remedy = remedy
+class _IncompatibleError(RefusedError):
+    """A backend needs another Backend API."""
 
 
 def incompatibility(

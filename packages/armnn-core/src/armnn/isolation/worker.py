@@ -17,7 +17,7 @@ from armnn.isolation import codec
 from armnn.isolation.framing import PROTOCOL, Frame, Kind, ProtocolError
 from armnn.isolation.serving import OUT_OF_THE_WAY, Answer, Served
 from armnn.isolation.transport import GoneError, Transport
-from armnn_backend_api.files import FileState
+from armnn_backend_api.files import FileState, change_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,18 +97,13 @@ def _check_unchanged(examined: Any) -> None:
         ProtocolError: It is no list of paths with states.
         BackendUnavailableError: One has changed, or cannot be read.
     """
-    for row in examined or ():
-        try:
-            path, state = row
-            is_the_same = FileState.of(os.stat(path)) == FileState(*map(int, state))
-        except OSError as error:
-            raise BackendUnavailableError(
-                f"the file {path!r} cannot be read any more: {error.strerror}"
-            ) from error
-        except (TypeError, ValueError) as error:
-            raise ProtocolError(f"got {row!r} for an examined file") from error
-        if not is_the_same:
-            raise BackendUnavailableError(f"the file {path!r} has changed since it was examined")
+    try:
+        rows = [(str(path), FileState(*map(int, state))) for path, state in examined or ()]
+    except (TypeError, ValueError) as error:
+        raise ProtocolError(f"got {examined!r} for examined files") from error
+    change = change_in(rows)
+    if change:
+        raise BackendUnavailableError(change)
 
 
 def _loaded(backend_id: str, origin: str) -> Backend:

@@ -182,7 +182,7 @@ def _program(
     """
     try:
         return cached_program(backend, graph, model, lambda: _compile(backend, graph, model))
-    except _RefusedError as refused:
+    except _RefusedLayersError as refused:
         return refused.failure
 
 
@@ -205,7 +205,7 @@ def _kept_program(
             if replan is None:
                 return _compile(backend, graph, model)
             return _replanned(backend, graph, model, partial(replan, program.pointer))
-        except _RefusedError:
+        except _RefusedLayersError:
             return None
 
     with contextlib.ExitStack() as stack:
@@ -225,7 +225,7 @@ def _is_taken(backend: NativeObject, graph: NativeGraph, model: NativeModelConte
 _NO_TEXT: Final = Arena().text("")
 
 
-class _RefusedError(Exception):
+class _RefusedLayersError(Exception):
     """The backend refuses some layers."""
 
     def __init__(self, failure: Failure) -> None:
@@ -270,7 +270,7 @@ def _compiled(
     """Return what a function makes of a graph.
 
     Raises:
-        _RefusedError: The backend refuses some layers.
+        _RefusedLayersError: The backend refuses some layers.
         ArmnnError: It failed for another reason.
     """
     library = backend.library
@@ -281,7 +281,7 @@ def _compiled(
     if failure is None:
         return pointer.value
     if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:
-        raise _RefusedError(failure)
+        raise _RefusedLayersError(failure)
     raise failure.exception(library, f"compile {graph.title}", graph.names)
 
 

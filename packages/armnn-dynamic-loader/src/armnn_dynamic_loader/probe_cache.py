@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Remembers probe outcomes, once per state of a file.
 
-A verdict counts for the same path and the same bytes of the file and of the libraries that are
+An outcome counts for the same path and the same bytes of the file and of the libraries that are
 mapped with it, and for the same versions of the Backend API, this loader and Python. Bytes are the
-same if device, inode, size and times are, else if the sha256 of each of them is. A verdict that may
-turn out differently without any of these changing is not kept, or for a day only.
+same if device, inode, size and times are, else if the sha256 of each of them is. An outcome that
+may turn out differently without any of these changing is not kept, or for a day only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 def cache_file() -> Path | None:
-    """Return the path of the verdicts, None to trust none.
+    """Return the path of the cache, None to trust none.
 
     ``$XDG_CACHE_HOME/armnn/probes.json``, by default in ``~/.cache``.
     """
@@ -56,11 +56,11 @@ def cache_file() -> Path | None:
     return Path(folder, "armnn", "probes.json") if os.path.isabs(folder) else None
 
 
-class VerdictCache:
-    """The verdicts of one user."""
+class ProbeCache:
+    """The outcomes of one user's probes."""
 
     def __init__(self, path: Path | None, *, is_twice: bool = False) -> None:
-        """Read the verdicts; unreadable or untrusted ones count as none.
+        """Read the cache; an unreadable or untrusted one counts as empty.
 
         Args:
             path: The file; None to keep nothing.
@@ -119,7 +119,7 @@ class VerdictCache:
             try:
                 self._write(self._path)
             except OSError as error:
-                _log.debug("the verdicts cannot be kept in %s: %s", self._path, error)
+                _log.debug("outcomes of probes cannot be kept in %s: %s", self._path, error)
 
     def _key(self, record: FileRecord) -> str:
         return json.dumps([record.path, self._kind, *_MADE_WITH])

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from armnn_backend_api import BackendVersion
-from armnn_dynamic_loader import verdicts
+from armnn_dynamic_loader import probe_cache
 from armnn_dynamic_loader.files import FileRecord, FileState
 from armnn_dynamic_loader.needed import NeededFile
 from armnn_dynamic_loader.outcome import Outcome
-from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
+from armnn_dynamic_loader.probe_cache import ProbeCache, cache_file
 
 RECORD = FileRecord("", "/opt/acme/Acme_A_backend.so", state=FileState(1, 2, 3, 4, 5))
-GOOD = Outcome("Acme", BackendVersion(1, 0), "7")
-BAD = Outcome("Acme", None, "", "execute", "writes behind the end")
+GOOD = Outcome(id="Acme", api_version=BackendVersion(1, 0), version="7")
+BAD = Outcome(id="Acme", stage="execute", reason="writes behind the end")
 STATE = [[1, 2, 3, 4, 5]]
 ROW = {
     "state": STATE,
@@ -31,7 +31,7 @@ ROW = {
     "timeout": 10.0,
     "outcome": {"api_version": None},
 }
-SLOW = Outcome("", None, "", "dlopen", "did not come back", is_timeout=True)
+SLOW = Outcome(stage="dlopen", reason="did not come back", is_timeout=True)
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "armnn" / "probes.json"
 
 
-def kept(path: Path, outcome: Outcome, timeout: float = 10.0) -> VerdictCache:
-    VerdictCache(path).keep({RECORD: (outcome, "sha")}, timeout)
-    return VerdictCache(path)
+def kept(path: Path, outcome: Outcome, timeout: float = 10.0) -> ProbeCache:
+    ProbeCache(path).keep({RECORD: (outcome, "sha")}, timeout)
+    return ProbeCache(path)
 
 
 @pytest.mark.parametrize("outcome", [GOOD, BAD, SLOW])
@@ -63,15 +63,15 @@ def hashed(time: int, own: str = "a", helper: str = "b") -> FileRecord:
 
 
 def test_files_that_were_touched_keep_their_verdict(path: Path) -> None:
-    VerdictCache(path).keep({hashed(1): (GOOD, "a")}, 10.0)
-    assert VerdictCache(path).find(hashed(2), 10.0) == (GOOD, "a")
+    ProbeCache(path).keep({hashed(1): (GOOD, "a")}, 10.0)
+    assert ProbeCache(path).find(hashed(2), 10.0) == (GOOD, "a")
     for other in (hashed(2, own="x"), hashed(2, helper="x")):
-        assert VerdictCache(path).find(other, 10.0) is None
+        assert ProbeCache(path).find(other, 10.0) is None
 
 
 def test_a_time_out_is_not_believed_of_touched_files(path: Path) -> None:
-    VerdictCache(path).keep({hashed(1): (SLOW, "a")}, 10.0)
-    assert VerdictCache(path).find(hashed(2), 10.0) is None
+    ProbeCache(path).keep({hashed(1): (SLOW, "a")}, 10.0)
+    assert ProbeCache(path).find(hashed(2), 10.0) is None
 
 
 def test_another_path_asks_for_a_new_verdict(path: Path) -> None:
@@ -84,9 +84,9 @@ def test_another_api_loader_or_python_asks_for_a_new_verdict(
     path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
     cache = kept(path, GOOD)
-    made_with = list(verdicts._MADE_WITH)
+    made_with = list(probe_cache._MADE_WITH)
     made_with[which] = "another"
-    monkeypatch.setattr(verdicts, "_MADE_WITH", made_with)
+    monkeypatch.setattr(probe_cache, "_MADE_WITH", made_with)
     assert cache.find(RECORD, 10.0) is None
 
 
@@ -107,7 +107,7 @@ def test_a_time_out_is_believed_for_a_day(path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(time, "time", lambda: now - 3600)  # the clock was set back
     assert kept(path, SLOW).find(RECORD, 10.0) is not None
     monkeypatch.setattr(time, "time", lambda: now - 7200)
-    assert VerdictCache(path).find(RECORD, 10.0) is None
+    assert ProbeCache(path).find(RECORD, 10.0) is None
 
 
 def test_a_time_out_counts_only_for_those_who_are_no_more_patient(path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_time_out_counts_only_for_those_who_are_no_more_patient(path: Path) ->
 def test_a_damaged_cache_counts_as_empty_and_is_replaced(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    assert VerdictCache(path).find(RECORD, 10.0) is None
+    assert ProbeCache(path).find(RECORD, 10.0) is None
     assert kept(path, GOOD).find(RECORD, 10.0) == (GOOD, "sha")
 
 
@@ -165,7 +165,7 @@ def found_with(path: Path, row: object) -> tuple[Outcome, str] | None:
     (key,) = document["verdicts"]
     document["verdicts"][key] = row
     path.write_text(json.dumps(document))
-    return VerdictCache(path).find(RECORD, 10.0)
+    return ProbeCache(path).find(RECORD, 10.0)
 
 
 @pytest.mark.parametrize("place", ["file", "folder"])
@@ -175,7 +175,7 @@ def test_a_cache_that_others_may_write_is_not_believed(
     kept(path, BAD)
     (path if place == "file" else path.parent).chmod(0o777)
     with caplog.at_level(logging.WARNING):
-        assert VerdictCache(path).find(RECORD, 10.0) is None
+        assert ProbeCache(path).find(RECORD, 10.0) is None
     assert f"{path} is ignored: others may write it." in caplog.text
 
 
@@ -184,13 +184,13 @@ def test_a_cache_of_another_user_is_not_believed(
 ) -> None:
     kept(path, BAD)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert VerdictCache(path).find(RECORD, 10.0) is None
+    assert ProbeCache(path).find(RECORD, 10.0) is None
 
 
 def test_a_fifo_in_the_place_of_the_cache_keeps_nobody_waiting(path: Path) -> None:
     path.parent.mkdir(parents=True, mode=0o700)
     os.mkfifo(path, 0o600)
-    assert VerdictCache(path).find(RECORD, 10.0) is None
+    assert ProbeCache(path).find(RECORD, 10.0) is None
 
 
 def test_only_the_user_may_read_what_is_written(path: Path) -> None:
@@ -201,31 +201,31 @@ def test_only_the_user_may_read_what_is_written(path: Path) -> None:
 
 
 def test_verdicts_of_two_processes_are_both_kept(path: Path) -> None:
-    first, second = VerdictCache(path), VerdictCache(path)
+    first, second = ProbeCache(path), ProbeCache(path)
     other = dataclasses.replace(RECORD, path="/opt/acme/Acme_B_backend.so")
     first.keep({RECORD: (GOOD, "sha")}, 10.0)
     second.keep({other: (BAD, "sha")}, 10.0)
-    assert VerdictCache(path).find(RECORD, 10.0) is not None
-    assert VerdictCache(path).find(other, 10.0) is not None
+    assert ProbeCache(path).find(RECORD, 10.0) is not None
+    assert ProbeCache(path).find(other, 10.0) is not None
 
 
 def test_the_oldest_verdicts_go_when_there_are_too_many(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdicts, "_LARGEST", 3)
+    monkeypatch.setattr(probe_cache, "_LARGEST", 3)
     records = [dataclasses.replace(RECORD, path=f"/{number}") for number in range(5)]
     for record in records:
-        VerdictCache(path).keep({record: (GOOD, "sha")}, 10.0)
-    cache = VerdictCache(path)
+        ProbeCache(path).keep({record: (GOOD, "sha")}, 10.0)
+    cache = ProbeCache(path)
     assert [cache.find(record, 10.0) is not None for record in records] == [False] * 2 + [True] * 3
 
 
 def test_without_a_place_nothing_is_kept(tmp_path: Path) -> None:
-    cache = VerdictCache(None)
+    cache = ProbeCache(None)
     cache.keep({RECORD: (GOOD, "sha")}, 10.0)
     assert cache.find(RECORD, 10.0) is None
     (tmp_path / "taken").write_text("")
-    blocked = VerdictCache(tmp_path / "taken" / "armnn" / "probes.json")
+    blocked = ProbeCache(tmp_path / "taken" / "armnn" / "probes.json")
     blocked.keep({RECORD: (GOOD, "sha")}, 10.0)
     assert blocked.find(RECORD, 10.0) == (GOOD, "sha")  # in this process only
 
