@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from armnn.backends.memory import ComputedHandle
 from armnn.errors import ArmnnError, ExecutionError
+from armnn.layers import LAYERS
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.shapes.specialise import state_target_shape
 from armnn.types import DataType, ReduceOperation
@@ -51,26 +52,6 @@ CASES = {
     "Unique": 12,
 }
 """How many cases are tried of a data type: elsewhere 2 of Float32 and one of each other type."""
-
-SUMS = (
-    "Attention",
-    "BatchMatMul",
-    "Convolution2d",
-    "Convolution3d",
-    "DepthwiseConvolution2d",
-    "DynamicQuantize",
-    "Einsum",
-    "FullyConnected",
-    "Gru",
-    "Lstm",
-    "QLstm",
-    "QuantizedLstm",
-    "Rnn",
-    "SequenceLstm",
-    "TransposeConvolution2d",
-    "UnidirectionalSequenceLstm",
-)
-"""Layers that give of nothing what they give of zeros: biases alone, averages of the values."""
 
 STATES = {
     "Gru": (5,),
@@ -203,9 +184,17 @@ def without_elements(case: LayerCase, place: int, info: TensorInfo) -> Array | N
     if case.layer in STATES and _steps(case) == 0:
         rule = _state
     if rule is None:
-        assert case.layer in SUMS, f"{case.layer} makes {shape} of nothing: what is right?"
+        assert _sums_nothing(case.layer), f"{case.layer} makes {shape} of nothing: what is right?"
         return None
     return np.broadcast_to(np.asarray(rule(case, place)), shape)
+
+
+def _sums_nothing(layer: str) -> bool:
+    """Return whether a layer gives of nothing what it gives of zeros.
+
+    Sums of products do: biases alone, averages of the values.
+    """
+    return LAYERS[layer].multiply_adds is not None or layer == "DynamicQuantize"
 
 
 def _joined(case: LayerCase, _place: int) -> Array:
@@ -304,7 +293,7 @@ def test_without_elements_a_layer_gives_what_its_definition_says(
             said = "" if any(re.search(known, got) for known in REFUSED) else got
         else:
             zeros = None
-            if layer in SUMS and any(array.size for array in got):
+            if _sums_nothing(layer) and any(array.size for array in got):
                 full = with_lengths(whole, axes, 1)
                 zeros = BoundCase(reference, layer_of(full), full.inputs).run()
             said = problem(case, asked, got, zeros)

@@ -33,6 +33,7 @@ from armnn.layers._inference import (
     infer_outputs,
     merge_shapes,
 )
+from armnn.layers._numerics import Numerics
 from armnn.layers._spec import LAYERS, Inputs, InputSlot, LayerSpec, OutputSlot
 from armnn.layers._types import LayerType
 from armnn.layers._versions import RequiredApi, required_api
@@ -69,6 +70,7 @@ __all__ = [
     "Inputs",
     "LayerSpec",
     "LayerType",
+    "Numerics",
     "OutputSlot",
     "Requested",
     "RequestedLike",
