@@ -215,7 +215,7 @@ def test_what_depends_on_the_machine_is_marked(run: Callable[..., Outcome]) -> N
 
 def test_a_backend_for_another_api_is_not_called_any_further(run: Callable[..., Outcome]) -> None:
     outcome = run("-DMINOR=4", "-DAT_FACTORY=abort()")
-    assert outcome == Outcome("MockAdd", BackendVersion(1, 4), "")
+    assert outcome == Outcome(id="MockAdd", api_version=BackendVersion(1, 4))
 
 
 def test_many_files_at_once_each_get_their_own_outcome(build: Build) -> None:

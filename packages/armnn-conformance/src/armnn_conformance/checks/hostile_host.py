@@ -22,8 +22,9 @@ from armnn.backends import ModelContext
 from armnn.backends.native import NativeBackend, NativeGraph, NativeLibrary, tensor_of
 from armnn.types import ArmnnEnum
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.guarded import attempt
 from armnn_backend_api.processes import PythonCall, run
-from armnn_backend_api.structs import Arena, end_of, new_error, struct, text_of
+from armnn_backend_api.structs import Arena, end_of, struct, text_of
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 from armnn_conformance.checks.child import CHILD_BOUNDS
 from armnn_conformance.running import NonconformityError, layer_of
@@ -74,11 +75,8 @@ class BareSession:
         return levels, outputs
 
     def _call(self, name: str, *args: Any) -> int:
-        error = new_error()
-        code: int = self.library.required(name)(*args, error)
-        if code != abi.OK and bool(error.release):
-            error.release(error)
-        return code
+        failure = attempt(self.library.required(name), *args)
+        return int(abi.OK) if failure is None else failure.code
 
     def _query(self, backend: ctypes.c_void_p) -> list[int]:
         count = self.struct.num_nodes

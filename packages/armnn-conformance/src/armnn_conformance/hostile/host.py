@@ -19,7 +19,8 @@ import numpy as np
 from armnn.backends.native import NativeGraph, tensor_of
 from armnn.single_layer import prepare
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import Arena, new_error, struct, text_of
+from armnn_backend_api.guarded import GuardedTensor, GuardLayout, attempt
+from armnn_backend_api.structs import Arena, struct, text_of
 from armnn_conformance.graphs._graph import Graph
 from armnn_conformance.running import GARBAGE, MemoryDamageError, NonconformityError, garbage
 
@@ -284,13 +285,18 @@ class GuardedTensors:
 
     def __init__(self, arrays: Sequence[Any], *, offset: int) -> None:
         self._arena = Arena()
-        self._blocks: list[Any] = []
         self._given = [np.ascontiguousarray(array) for array in arrays]
-        self._offset = offset
+        self._guarded = [GuardedTensor(a.nbytes, None, GuardLayout(), _GUARD) for a in self._given]
         self.arrays: list[Any] = []
         pointers = self._arena.array(ctypes.POINTER(abi.Tensor), len(arrays))
-        for number, array in enumerate(self._given):
-            pointers[number] = ctypes.pointer(self._tensor(array))
+        for number, (array, guarded) in enumerate(zip(self._given, self._guarded, strict=True)):
+            memory = (ctypes.c_ubyte * max(array.nbytes, 1)).from_address(guarded.address)
+            body: Any = np.ndarray(array.shape, array.dtype, memoryview(memory))
+            body[...] = array
+            self.arrays.append(body)
+            tensor = tensor_of(body, self._arena)
+            tensor.data, tensor.byte_offset = guarded.address - offset, offset
+            pointers[number] = ctypes.pointer(tensor)
         self.first: Any = ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(abi.Tensor)))
 
     def check_guards(self, what: str, *, unchanged: bool) -> None:
@@ -299,25 +305,11 @@ class GuardedTensors:
         Raises:
             NonconformityError: Other memory was written.
         """
-        for block, array, given in zip(self._blocks, self.arrays, self._given, strict=True):
-            start = array.ctypes.data - block.ctypes.data
-            outside = np.concatenate([block[:start], block[start + array.nbytes :]])
-            if (outside != POISON).any():
+        for guarded, array, given in zip(self._guarded, self.arrays, self._given, strict=True):
+            if guarded.outside():
                 raise MemoryDamageError(f"execute wrote around the elements of an {what}")
             if unchanged and array.tobytes() != given.tobytes():
                 raise MemoryDamageError(f"execute changed an {what}")
-
-    def _tensor(self, array: Any) -> abi.Tensor:
-        block = np.full(array.nbytes + 2 * _GUARD + self._offset, POISON, np.uint8)
-        lead = -block.ctypes.data % _GUARD + self._offset
-        body = block[lead : lead + array.nbytes].view(array.dtype).reshape(array.shape)
-        body[...] = array
-        self._blocks.append(block)
-        self.arrays.append(body)
-        made = tensor_of(body, self._arena)
-        assert made.data is not None
-        made.data, made.byte_offset = made.data - self._offset, self._offset
-        return made
 
 
 CALL: Final = 7
@@ -408,17 +400,14 @@ class NativeLife:
         Raises:
             NonconformityError: The error does not agree with the code.
         """
-        error = new_error()
-        code: int = self.library.required(name)(*args, error)
-        answer = Answer(code, text_of(error.message))
-        if code != abi.OK:
-            if error.code not in (code, abi.OK):
-                raise NonconformityError(f"{name} returned {code}, but its error says {error.code}")
-            named = [error.nodes[i] for i in range(error.num_nodes)] if bool(error.nodes) else []
-            answer.nodes = tuple(named or [error.node_id])
-            if bool(error.release):
-                error.release(error)
-        return answer
+        failure = attempt(self.library.required(name), *args)
+        if failure is None:
+            return Answer(abi.OK)
+        if failure.said not in (failure.code, abi.OK):
+            raise NonconformityError(
+                f"{name} returned {failure.code}, but its error says {failure.said}"
+            )
+        return Answer(failure.code, failure.text, failure.nodes or (-1,))
 
     @contextmanager
     def backend(self) -> Iterator[ctypes.c_void_p]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.floating_point import kept_floating_point
+from armnn_backend_api.guarded import attempt
 from armnn_backend_api.process_state import ProcessState
-from armnn_backend_api.structs import new_error, shown_text
 from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
 
 if TYPE_CHECKING:
@@ -45,17 +45,14 @@ class Calls:
             DefectError: It answers an error.
             UnavailableError: Its device or a library is missing.
         """
-        error = new_error()
         with kept_floating_point():  # as the host does
-            code = function(*arguments, error)
-        if code == abi.OK:
+            failure = attempt(function, *arguments)
+        if failure is None:
             return
-        message = shown_text(error.message) or "no message"
-        if bool(error.release):
-            error.release(error)
-        if code == abi.UNAVAILABLE:
+        message = failure.text or "no message"
+        if failure.code == abi.UNAVAILABLE:
             raise UnavailableError(message)
-        raise DefectError(f"{claims or 'has a defect: it'} answers code {code}: {message}")
+        raise DefectError(f"{claims or 'has a defect: it'} answers code {failure.code}: {message}")
 
     def check_made(self, name: str, handle: ctypes.c_void_p) -> None:
         """Check that a function returned a handle.

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.guarded import GuardLayout
 from armnn_backend_api.structs import struct
 from armnn_dynamic_loader.child import LARGEST_OUTPUT
 from armnn_dynamic_loader.child.defects import DefectError
 from armnn_dynamic_loader.child.graphs import Execution, ProbeGraph
-from armnn_dynamic_loader.child.memory import Placement
 
 if TYPE_CHECKING:
     from armnn_dynamic_loader.child.calls import Calls
@@ -73,7 +73,7 @@ class ComputedLayer:
         """
         first, second = self._context(), self._context()
         self._enter("execute")
-        canaries = self._execution(Placement(poison=_POISONS[0]))
+        canaries = self._execution(GuardLayout(poison=_POISONS[0]))
         right = self._run_once(first, canaries)
         if self._is_first:
             self._calls.check_process()
@@ -87,7 +87,7 @@ class ComputedLayer:
                 )
         self._check_same(right, again, "in a second run")
         self._enter("guarded")
-        guarded = self._execution(Placement(is_at_end=True, is_read_only=True))
+        guarded = self._execution(GuardLayout(is_at_end=True, is_read_only=True))
         self._check_same(right, self._run_once(first, guarded), "in other memory")
         self._enter("threads")
         self._run_in_threads((first, second), right)
@@ -111,8 +111,8 @@ class ComputedLayer:
         self._calls.check_made("context_create", context)
         return context
 
-    def _execution(self, placement: Placement) -> Execution:
-        return Execution(self._layer, self._need, placement)
+    def _execution(self, layout: GuardLayout) -> Execution:
+        return Execution(self._layer, self._need, layout)
 
     def _run_once(self, context: ctypes.c_void_p, execution: Execution) -> list[float]:
         self._call(self._table.execute, context, execution.arguments)
@@ -133,7 +133,7 @@ class ComputedLayer:
                 failures.append(error)
 
         threads = [
-            threading.Thread(target=work, args=(context, self._execution(Placement())))
+            threading.Thread(target=work, args=(context, self._execution(GuardLayout())))
             for context in contexts
         ]
         for thread in threads:

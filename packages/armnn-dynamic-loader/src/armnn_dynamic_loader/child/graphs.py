@@ -19,12 +19,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.guarded import GuardedTensor, GuardLayout
 from armnn_backend_api.structs import Arena, struct
-from armnn_dynamic_loader.child.memory import GuardedTensor, Placement
 
 _DL_FLOAT: Final = 2
 _NOBODY_COUNTS: Final = abi.ConstantFn(lambda _: None)
-_ANYWHERE: Final = Placement()
+_ANYWHERE: Final = GuardLayout()
 
 
 class ProbeGraph:
@@ -103,14 +103,14 @@ class BoundTensor:
         self,
         tensor: dict[str, Any],
         need: abi.IoRequirement | None = None,
-        placement: Placement = _ANYWHERE,
+        layout: GuardLayout = _ANYWHERE,
     ) -> None:
         """Allocate and fill it.
 
         Args:
             tensor: Its description.
             need: How many bytes the backend may touch, and the alignment that it needs.
-            placement: Where in the guarded pages the elements are.
+            layout: Where in the guarded pages the elements are.
         """
         shape = tensor["shape"]
         content = tensor.get("content")
@@ -119,7 +119,7 @@ class BoundTensor:
         if need is not None:
             size, alignment = max(size, need.min_bytes), max(alignment, need.min_align)
         raw = None if content is None else bytes.fromhex(content)
-        self.memory = GuardedTensor(size, raw, placement, alignment)
+        self.memory = GuardedTensor(size, raw, layout, alignment)
         self._arena = Arena()
         self.struct = abi.Tensor()
         self.struct.data, self.struct.device_type = self.memory.address, abi.DEVICE_CPU
@@ -141,21 +141,19 @@ class Execution:
         self,
         layer: dict[str, Any],
         need: Callable[[bool, int], abi.IoRequirement],
-        placement: Placement,
+        layout: GuardLayout,
     ) -> None:
         """Bind guarded memory to a layer's inputs and outputs.
 
         Args:
             layer: Its description.
             need: Says what the memory of an input (False) or output (True) must be like.
-            placement: Where in the guarded pages the tensors are.
+            layout: Where in the guarded pages the tensors are.
         """
         inputs = [each for each in layer["inputs"] if not each["is_constant"]]
-        self.inputs = [
-            BoundTensor(each, need(False, n), placement) for n, each in enumerate(inputs)
-        ]
+        self.inputs = [BoundTensor(each, need(False, n), layout) for n, each in enumerate(inputs)]
         self.outputs = [
-            BoundTensor(each, need(True, n), placement) for n, each in enumerate(layer["outputs"])
+            BoundTensor(each, need(True, n), layout) for n, each in enumerate(layer["outputs"])
         ]
         self._elements = [each["bits"] // 8 for each in layer["outputs"]]
         self._lists = [_pointers(self.inputs), _pointers(self.outputs)]

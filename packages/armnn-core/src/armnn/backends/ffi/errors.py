@@ -20,13 +20,11 @@ from armnn.errors import (
     UnimplementedError,
 )
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import new_error, shown_text
+from armnn_backend_api import guarded
 
 if TYPE_CHECKING:
     from armnn.backends.ffi.library import Library
-
-NODES_LIMIT: Final = 1 << 20
-"""More nodes than this no graph has: the count of a stale error."""
+    from armnn_backend_api.guarded import Failure
 
 _KINDS: Final[dict[int, tuple[str, type[ArmnnError]]]] = {
     abi.CANCELLED: ("ARMNN_CANCELLED", CancelledError),
@@ -64,41 +62,24 @@ def code_of(error: Exception) -> int:
     return abi.INTERNAL
 
 
-class Failure:
-    """A failed call, copied; the callee's memory is released.
+def exception_of(
+    failure: Failure, library: Library, action: str, names: Sequence[str] = ()
+) -> ArmnnError:
+    """Return the exception that says what failed, where and why.
 
-    Attributes:
-        code: What the function returned.
-        text: The message; may be empty.
-        detail: JSON for tools; may be empty.
-        nodes: The ids of the nodes that it is about.
+    Args:
+        failure: What the function answered.
+        library: Whose function failed.
+        action: What it was to do, as in "compile".
+        names: The names of the layers, by node id.
     """
-
-    def __init__(self, code: int, error: abi.Error) -> None:
-        self.code = code
-        try:
-            self.text = shown_text(error.message)
-            self.detail = shown_text(error.detail)
-            self.nodes = _nodes_of(error)
-        finally:
-            if bool(error.release):
-                error.release(error)
-
-    def exception(self, library: Library, action: str, names: Sequence[str] = ()) -> ArmnnError:
-        """Return the exception that says what failed, where and why.
-
-        Args:
-            library: Whose function failed.
-            action: What it was to do, as in "compile".
-            names: The names of the layers, by node id.
-        """
-        name, kind = _KINDS.get(self.code, (f"code {self.code}", BackendError))
-        layers = ", ".join(repr(names[node]) for node in self.nodes if 0 <= node < len(names))
-        where = f" layer {layers}" if layers else ""
-        return kind(
-            f"backend {library.id!r} ({library.path}) failed to {action}{where}: "
-            f"{self.text or 'no message'} ({name})"
-        )
+    name, kind = _KINDS.get(failure.code, (f"code {failure.code}", BackendError))
+    layers = ", ".join(repr(names[node]) for node in failure.nodes if 0 <= node < len(names))
+    where = f" layer {layers}" if layers else ""
+    return kind(
+        f"backend {library.id!r} ({library.path}) failed to {action}{where}: "
+        f"{failure.text or 'no message'} ({name})"
+    )
 
 
 def call(
@@ -112,7 +93,7 @@ def call(
     """
     failure = attempt(library.required(name), *args)
     if failure is not None:
-        raise failure.exception(library, action, names)
+        raise exception_of(failure, library, action, names)
 
 
 def attempt(function: Callable[..., int], *args: object) -> Failure | None:
@@ -122,15 +103,7 @@ def attempt(function: Callable[..., int], *args: object) -> Failure | None:
         BaseException: A host callback failed during the call.
     """
     catch_interrupts()
-    error = new_error()
-    code = function(*args, error)
-    failure = None if code == abi.OK else Failure(code, error)
+    failure = guarded.attempt(function, *args)
     if stored:
         raise_stored()
     return failure
-
-
-def _nodes_of(error: abi.Error) -> tuple[int, ...]:
-    if bool(error.nodes) and 0 < error.num_nodes <= NODES_LIMIT:
-        return tuple(error.nodes[: error.num_nodes])
-    return (error.node_id,) if error.node_id >= 0 else ()

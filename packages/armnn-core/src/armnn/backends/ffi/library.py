@@ -16,6 +16,7 @@ from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
 from armnn_backend_api.floating_point import keeping_floating_point
+from armnn_backend_api.guarded import kept_functions
 from armnn_backend_api.names import (
     ASYNC_EXECUTION,
     DEVICE_MEMORY,
@@ -186,17 +187,6 @@ class Library:
         self.table = exports.table(exports.factory(), self.id, self.api_version)
         self.version = read_text("version of the table", self.table.version)
         self.vendor = read_text("vendor of the table", self.table.vendor)
-
-
-def kept_functions(table: ctypes.Structure) -> dict[str, Callable[..., Any] | None]:
-    """Return a table's functions by name, None for absent ones.
-
-    Each restores the floating-point environment of the calling thread.
-    """
-    return {
-        name: None if function is None else keeping_floating_point(function)
-        for name, function in functions_of(table).items()
-    }
 
 
 def extension_address(library: Library, name: str) -> int | None:

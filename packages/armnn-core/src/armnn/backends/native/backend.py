@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends.base import BackendContext, CachingBackend, ModelContext, NetworkBackend
-from armnn.backends.ffi.errors import attempt, call
+from armnn.backends.ffi.errors import attempt, call, exception_of
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
 from armnn.backends.memory import HOST_FACTORY_ID
@@ -326,7 +326,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
                 ctypes.byref(pointer),
             )
         if failure is not None:
-            error = failure.exception(library, "be created")
+            error = exception_of(failure, library, "be created")
             if options and isinstance(error, InvalidArgumentError):
                 raise error
             raise NativeLoadError(self.source, "create", str(error))

@@ -18,7 +18,7 @@ from armnn.backends.cache import Footprint
 from armnn.backends.control import current_control
 from armnn.backends.ffi.calls import NOBODY, compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
-from armnn.backends.ffi.errors import Failure, attempt, call
+from armnn.backends.ffi.errors import attempt, call, exception_of
 from armnn.backends.native.contexts import (
     NativeDevice,
     NativeModelContext,
@@ -37,6 +37,7 @@ from armnn.errors import BackendError
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.types import DataLayout
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.guarded import Failure
 from armnn_backend_api.structs import Arena, shown_text, struct
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def compile_layer(
     with NativeGraph.of_layer(layer, version) as graph:
         outcome = _program(backend, graph, model)
         if isinstance(outcome, Failure):
-            raise outcome.exception(backend.library, "compile", graph.names)
+            raise exception_of(outcome, backend.library, "compile", graph.names)
         positions = [layer.inputs.index(value) for value in graph.inputs]
     return NativeWorkload(outcome, positions, layer.input_infos, layer.output_infos)
 
@@ -282,7 +283,7 @@ def _compiled(
         return pointer.value
     if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:
         raise _RefusedLayersError(failure)
-    raise failure.exception(library, f"compile {graph.title}", graph.names)
+    raise exception_of(failure, library, f"compile {graph.title}", graph.names)
 
 
 def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeProgram) -> Network:

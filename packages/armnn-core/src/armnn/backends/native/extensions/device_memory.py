@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.backends.ffi.errors import Failure, attempt
+from armnn.backends.ffi.errors import attempt, exception_of
 from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle, TensorHandle, TensorHandleFactory
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import BackendError
 from armnn.types import MemorySource
+from armnn_backend_api.guarded import Failure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +51,7 @@ class NativeHandleFactory(TensorHandleFactory):
         action = f"allocate {info.size_bytes} bytes of device memory"
         made = self._made(action, self._table.allocate, max(1, info.size_bytes))
         if isinstance(made, Failure):
-            raise made.exception(self._backend.library, action)
+            raise exception_of(made, self._backend.library, action)
         return NativeHandle(info, made, self._backend, self._table)
 
     def import_memory(self, info: TensorInfo, handle: TensorHandle) -> NativeHandle | None:
@@ -169,4 +170,4 @@ class NativeHandle(TensorHandle):
             failure = attempt(function, self._buffer.pointer, where, array.nbytes)
             if failure is not None:
                 action = f"copy {array.nbytes} bytes {direction} its device"
-                raise failure.exception(self.backend.library, action)
+                raise exception_of(failure, self.backend.library, action)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.backends.extensions import SharedBuffer, SharedMemory
-from armnn.backends.ffi.errors import attempt
+from armnn.backends.ffi.errors import attempt, exception_of
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import BackendError, ClosedError, InvalidArgumentError
 
@@ -63,7 +63,7 @@ class NativeSharedMemory(SharedMemory):
             )
         failure = attempt(make, self._backend.pointer, *args, ctypes.byref(pointer))
         if failure is not None:
-            raise failure.exception(library, action)
+            raise exception_of(failure, library, action)
         if pointer.value is None:
             raise BackendError(
                 f"backend {library.id!r} ({library.path}) failed to {action}: it returned neither "
@@ -109,7 +109,7 @@ class NativeBuffer(SharedBuffer):
         into = ctypes.byref(fd), ctypes.byref(offset)
         failure = attempt(self._table.export_fd, buffer.pointer, *into)
         if failure is not None:
-            raise failure.exception(buffer.library, f"export a buffer of {self._size} bytes")
+            raise exception_of(failure, buffer.library, f"export a buffer of {self._size} bytes")
         return fd.value, offset.value
 
     def close(self) -> None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.cache import CachedProgram, Replannable
 from armnn.backends.ffi.calls import is_late, raise_stored
-from armnn.backends.ffi.errors import Failure, attempt
+from armnn.backends.ffi.errors import attempt, exception_of
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.guarded import Failure
 from armnn_backend_api.structs import reset_error
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
         if failure is not None or pointer.value is None:
             action = f"make an execution context for {self.title}"
             if failure is not None:
-                raise failure.exception(library, action)
+                raise exception_of(failure, library, action)
             raise BackendError(
                 f"backend {library.id!r} ({library.path}) failed to {action}: it returned neither "
                 "a context nor an error"
@@ -164,7 +165,7 @@ class NativeProgram(NativeObject, CachedProgram, Replannable):
         raise_stored()
         if code == abi.CANCELLED and is_late():
             failure.code = abi.DEADLINE_EXCEEDED  # the backend was told to stop, not why
-        made = failure.exception(self.library, f"execute {self.title}", self.names)
+        made = exception_of(failure, self.library, f"execute {self.title}", self.names)
         return made if isinstance(made, ExecutionError) else _execution_error(made)
 
 

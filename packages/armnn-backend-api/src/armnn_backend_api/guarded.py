@@ -1,12 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""Guarded memory: it shows a backend's accesses outside its tensors."""
+"""Guarded calls of a backend's C table.
+
+Functions keep the floating-point environment of the thread, failures are copied before the backend
+gets their memory back, and tensors stand where each access outside of them is seen. The core, the
+probe and the conformance kit call backends by these.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.floating_point import keeping_floating_point
+from armnn_backend_api.structs import new_error, shown_text
+from armnn_backend_api.table import functions_of
+
+__all__ = [
+    "NODES_LIMIT",
+    "Failure",
+    "GuardLayout",
+    "GuardedTensor",
+    "attempt",
+    "kept_functions",
+]
+
+NODES_LIMIT: Final = 1 << 20
+"""More nodes than this no graph has: the count of a stale error."""
 
 _PAGE: Final = mmap.PAGESIZE
 _GUARD: Final = 4 * _PAGE
@@ -18,8 +41,56 @@ _libc: Any = ctypes.CDLL(None, use_errno=True)
 _libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
+class Failure:
+    """A failed call, copied; the memory of the callee is released.
+
+    Attributes:
+        code: What the function returned.
+        said: The code that its error says.
+        text: The message, with escapes; may be empty.
+        detail: JSON for tools; may be empty.
+        nodes: The ids of the nodes that it is about.
+    """
+
+    def __init__(self, code: int, error: abi.Error) -> None:
+        """Copy an error that a function filled."""
+        self.code = code
+        try:
+            self.said = int(error.code)
+            self.text = shown_text(error.message)
+            self.detail = shown_text(error.detail)
+            self.nodes = _nodes_of(error)
+        finally:
+            if bool(error.release):
+                error.release(error)
+
+
+def attempt(function: Callable[..., int], *args: object) -> Failure | None:
+    """Call a function whose last argument is an error; return its failure, if any."""
+    error = new_error()
+    code = function(*args, error)
+    return None if code == abi.OK else Failure(code, error)
+
+
+def kept_functions(table: ctypes.Structure) -> dict[str, Callable[..., Any] | None]:
+    """Return a table's functions by name, None for absent ones.
+
+    Each restores the floating-point environment of the calling thread.
+    """
+    return {
+        name: None if function is None else keeping_floating_point(function)
+        for name, function in functions_of(table).items()
+    }
+
+
+def _nodes_of(error: abi.Error) -> tuple[int, ...]:
+    if bool(error.nodes) and 0 < error.num_nodes <= NODES_LIMIT:
+        return tuple(error.nodes[: error.num_nodes])
+    return (error.node_id,) if error.node_id >= 0 else ()
+
+
 @dataclass(frozen=True, slots=True)
-class Placement:
+class GuardLayout:
     """Where tensors are, and how they are guarded.
 
     Attributes:
@@ -43,14 +114,14 @@ class GuardedTensor:
     """
 
     def __init__(
-        self, size: int, content: bytes | None, placement: Placement, alignment: int
+        self, size: int, content: bytes | None, layout: GuardLayout, alignment: int
     ) -> None:
         """Allocate the memory.
 
         Args:
             size: In bytes.
             content: The elements of an input; None for an output.
-            placement: Where in the pages the elements are.
+            layout: Where in the pages the elements are.
             alignment: What the address is a multiple of, in bytes.
         """
         offset = -(-_ALIGNMENT // alignment) * alignment  # canaries stand before the elements
@@ -58,18 +129,18 @@ class GuardedTensor:
         self._memory = mmap.mmap(-1, _GUARD + body + _GUARD)
         self._whole = ctypes.c_char.from_buffer(self._memory)
         self._start = ctypes.addressof(self._whole) + _GUARD
-        if placement.is_at_end:
+        if layout.is_at_end:
             offset = (body - size) // alignment * alignment
         self.address, self.size = self._start + offset, size
         self._offset, self._body = offset, body
-        self._content, self._poison = content, placement.poison
+        self._content, self._poison = content, layout.poison
         ctypes.memset(self._start, _CANARY, body)
-        ctypes.memset(self.address, placement.poison, size)
+        ctypes.memset(self.address, layout.poison, size)
         if content is not None:
             ctypes.memmove(self.address, content, len(content))
         for guard in (self._start - _GUARD, self._start + body):
             _protect(guard, _GUARD, _PROT_NONE)
-        if content is not None and placement.is_read_only:
+        if content is not None and layout.is_read_only:
             _protect(self._start, body, mmap.PROT_READ)
 
     def poison(self, byte: int) -> None:
@@ -78,17 +149,21 @@ class GuardedTensor:
         ctypes.memset(self.address, byte, self.size)
 
     def damage(self) -> str:
-        """Return what was written outside the tensor; empty if nothing."""
+        """Return what was done to memory that is not to be written; empty if nothing."""
+        if self._content is not None and not self.read().startswith(self._content):
+            return self.outside() or "writes to"
+        if self._content is None and self.size and not self.read().strip(bytes([self._poison])):
+            return self.outside() or "answers ARMNN_OK, but writes nothing to"
+        return self.outside()
+
+    def outside(self) -> str:
+        """Return where something was written around the tensor; empty if nowhere."""
         whole = ctypes.string_at(self._start, self._body)
         end = self._offset + self.size
         if whole[end:].strip(bytes([_CANARY])):
             return "writes behind the end of"
         if whole[: self._offset].strip(bytes([_CANARY])):
             return "writes before the beginning of"
-        if self._content is not None and not self.read().startswith(self._content):
-            return "writes to"
-        if self._content is None and self.size and not self.read().strip(bytes([self._poison])):
-            return "answers ARMNN_OK, but writes nothing to"
         return ""
 
     def unwritten(self, element: int) -> set[int]:
