@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import armnn
+from armnn.cli.main import main
 from armnn.profiling import Recorder, arm_nn_profile, layer_times
+from armnn.storage.armnn_files import save
 
 # 6x6 places of 4 channels sum 3x3x3 products; 6x6x4 sum 3x3; 144 numbers meet a column each.
 MULTIPLY_ADDS = {"conv": 36 * 4 * 27, "depthwise": 36 * 4 * 9, "dense": 144 * 10}
@@ -28,6 +33,21 @@ def network() -> armnn.Network:
     matrix = rng.normal(size=(144, 10)).astype(np.float32)
     net.add_output("y", net.add_fully_connected(y, matrix, name="dense"))
     return net
+
+
+def test_the_table_of_the_command_does_not_measure_the_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(network(), tmp_path / "m.armnn")
+    options = ["--backends", "CpuAcc", "--profile", "--iterations", "20", "--json"]
+    assert main(["run", str(tmp_path / "m.armnn"), *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    plain, rows = found["latency"]["median_ms"], found["layer_times"]
+    own = sum(row["milliseconds"] for row in rows if row["type"] != "PreCompiled")
+    (part,) = (row["milliseconds"] for row in rows if row["type"] == "PreCompiled")
+    assert own > 0
+    assert part <= max(plain - own, 0) + 1e-3
+    assert found["profiled_latency"]["iterations"] == 20
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "CpuAcc"])

@@ -67,6 +67,18 @@ def test_parts_like_those_above_are_one_row() -> None:
     ]
 
 
+def test_layers_of_one_part_with_known_reasons_are_counted_as_one_part() -> None:
+    whys = ["", "no Boolean", "no rank 5"]
+    rows = [row(f"l{i}", "P", whys[i % 3]) for i in range(12)]
+    assert folded_rows(rows)[3:] == [
+        ("l3 to l11 (9 layers)", "9 Floor", "Acme", "compiled into one part, as above")
+    ]
+    rows += [row(f"m{i}", "Q", whys[i % 3]) for i in range(6)]
+    assert folded_rows(rows)[3:] == [
+        ("l3 to m5 (15 layers)", "15 Floor", "Acme", "compiled into 2 parts, as above")
+    ]
+
+
 def test_two_parts_like_those_above_and_a_new_reason_are_not_folded() -> None:
     reasons = ["", "no Boolean", "", "no Boolean", "no rank 5", "", "no Boolean"]
     rows = [row(f"l{i}", f"p{i}", why) for i, why in enumerate(reasons)]

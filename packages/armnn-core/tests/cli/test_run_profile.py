@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,36 @@ def test_json_has_all_layers(
         assert 0 < time["share"] < 1
         assert (time["multiply_adds"], time["gflops"]) == (0, None)
     assert "layer_times" not in document("model.toy")
+
+
+def test_what_profiling_costs_is_told(
+    text: Callable[..., str], document: Callable[..., dict[str, Any]], model: Callable[..., str]
+) -> None:
+    found = document(model(), "--profile", "trace.json", "--iterations", "3")
+    plain, profiled = found["latency"], found["profiled_latency"]
+    assert (plain["iterations"], profiled["iterations"]) == (3, 3)
+    events = json.loads(Path("trace.json").read_text())["traceEvents"]
+    runs = [round(each["dur"] / 1e3, 6) for each in events if each.get("cat") == "plain run"]
+    assert sorted(runs)[1] <= plain["median_ms"]
+    took = [each["dur"] / 1e3 for each in events if each.get("cat") == "run"]
+    assert len(runs) == len(took) == 3
+    assert max(took) <= profiled["max_ms"]
+    assert "profiled_latency" not in document("model.toy")
+    shown = re.search(
+        r"^Latency: median (.*?) ms.*\nProfiled: median (.*) ms; recording took (.*) ms of it$",
+        text("model.toy", "--profile"),
+        re.MULTILINE,
+    )
+    assert shown is not None
+    without, with_it, cost = map(float, shown.groups())
+    assert cost == pytest.approx(max(with_it - without, 0), abs=0.0011)
+
+
+def test_runs_that_show_tensors_are_not_repeated(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str]
+) -> None:
+    options = ("--profile", "--print-intermediate-layers-to-file", "shown")
+    assert "profiled_latency" not in document(model(), *options)
 
 
 def test_predicted_times_stand_beside_measured_ones(capsys: pytest.CaptureFixture[str]) -> None:

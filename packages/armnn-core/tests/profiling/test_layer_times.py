@@ -94,6 +94,37 @@ def test_kernels_at_once_take_no_more_than_their_part() -> None:
     assert {time.layer: time.milliseconds for time in times}["part"] == 0.0
 
 
+def plain(milliseconds: float) -> Event:
+    return event("run without profile", 100, 100 + milliseconds, "plain run")
+
+
+@pytest.mark.parametrize(
+    ("plain_ms", "part_ms", "total_ms"),
+    [
+        (6.5, 0.5, 6.5),  # the layers take 6 ms, what is left is the part's
+        (5.0, 0.0, 6.0),  # nothing is left
+        (9.0, 2.0, 9.0),  # more is left than the part took, which is outside of it
+    ],
+)
+def test_a_part_has_what_a_run_without_profile_leaves(
+    plain_ms: float, part_ms: float, total_ms: float
+) -> None:
+    runs = [plain(plain_ms), plain(1000), plain(0)]
+    times = {time.layer: time for time in layer_times([*runs, *ONE_RUN], REPORT)}
+    assert {name: time.milliseconds for name, time in times.items()} == {
+        "conv": 3.0, "pad": 2.0, "part": part_ms, "dense": 1.0,
+    }  # fmt: skip
+    assert times["conv"].share == pytest.approx(3 / total_ms)
+    assert times["part"].share == pytest.approx(part_ms / total_ms)
+
+
+def test_without_kernels_a_run_without_profile_changes_no_time() -> None:
+    events = [each for each in ONE_RUN if each.details["category"] != "kernel"]
+    times = {time.layer: time for time in layer_times([plain(1), *events], REPORT)}
+    assert {name: time.milliseconds for name, time in times.items()} == {"pad": 2.0, "part": 6.0}
+    assert times["part"].share == 0.75
+
+
 def test_a_layer_of_several_specialisations_is_counted_once() -> None:
     twice = Report((*REPORT.rows, REPORT.rows[1]))
     conv = next(time for time in layer_times(ONE_RUN, twice) if time.layer == "conv")

@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn.cli.output import progress
 from armnn.errors import InvalidArgumentError, MemoryImportError
+from armnn.profiling import Recorder
+from armnn.profiling.layer_times import PLAIN_RUN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,10 +52,15 @@ class Latency:
         """Whether a run took longer than the limit."""
         return self.limit_ms is not None and max(self.seconds) * 1e3 > self.limit_ms
 
+    @property
+    def median_ms(self) -> float:
+        """The median of the runs, in milliseconds."""
+        return statistics.median(self.seconds) * 1e3
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it, times in milliseconds."""
         found: dict[str, Any] = {
-            "median_ms": statistics.median(self.seconds) * 1e3,
+            "median_ms": self.median_ms,
             "min_ms": min(self.seconds) * 1e3,
             "max_ms": max(self.seconds) * 1e3,
             "iterations": len(self.seconds),
@@ -69,7 +77,7 @@ class Latency:
         return len(self.seconds) / self.total_seconds
 
     def __str__(self) -> str:
-        median, least = statistics.median(self.seconds) * 1e3, min(self.seconds) * 1e3
+        median, least = self.median_ms, min(self.seconds) * 1e3
         runs = f"{len(self.seconds)} run{'s' if len(self.seconds) > 1 else ''}"
         if self.threads > 1:
             runs += f", {self.threads} at once, {self._rate:.1f} per second"
@@ -86,11 +94,13 @@ def measure(
     threads: int,
     limit_ms: float | None,
     profiler: ProfilingSink | None,
+    runs_plain: bool = True,
     import_inputs: bool = False,
-) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
+) -> tuple[list[dict[str, NDArray[Any]]], Latency, Latency | None]:
     """Run the network on each set of inputs.
 
-    Each thread makes all of the measured runs.
+    Each thread makes all of the measured runs. To record a run takes time, so with a profiler the
+    latency is that of as many runs without it before, which the profiler is told of.
 
     Args:
         loaded: The network.
@@ -99,23 +109,27 @@ def measure(
         iterations: Measured runs on each set.
         threads: How many run at once.
         limit_ms: See :class:`Latency`.
-        profiler: Gets the events of the measured runs.
+        profiler: Gets the events of the profiled runs.
+        runs_plain: Whether there are runs without profiler, too.
         import_inputs: Whether runs read the inputs where they are, if their memory allows it; of
             one thread without profiler.
 
     Returns:
-        The last outputs of each set, and the times.
+        The last outputs of each set, the times, and those of the profiled runs if there are both.
     """
-    run, imports = _run_of(loaded, sets, profiler), ""
-    total = len(sets) * (warmup + iterations * threads)
-    with progress("Running", total) as advance:
-        if import_inputs:
-            run, imports = _importing(loaded, sets, run)
-        for arrays in sets:
-            for _ in range(warmup):
-                loaded.run(arrays)
-                advance()
+    imports = ""
+    is_both = profiler is not None and runs_plain
+    total = len(sets) * (warmup + iterations * threads) * (2 if is_both else 1)
 
+    def plainly(number: int) -> dict[str, NDArray[Any]]:
+        if profiler is None:
+            return loaded.run(sets[number])
+        start = time.perf_counter_ns()
+        made = loaded.run(sets[number])
+        profiler.event("run without profile", start, time.perf_counter_ns(), category=PLAIN_RUN)
+        return made
+
+    def measured(run: Run) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
         def runs(_: int) -> tuple[list[dict[str, NDArray[Any]]], list[float]]:
             return _timed_runs(run, len(sets), iterations, advance)
 
@@ -126,13 +140,35 @@ def measure(
             with ThreadPoolExecutor(threads) as pool:
                 made = list(pool.map(runs, range(threads)))
         total_seconds = time.perf_counter() - start
-    seconds = tuple(each for _, times in made for each in times)
-    latency = Latency(seconds, warmup * len(sets), threads, total_seconds, limit_ms, imports)
-    return made[-1][0], latency
+        seconds = tuple(each for _, times in made for each in times)
+        latency = Latency(seconds, warmup * len(sets), threads, total_seconds, limit_ms, imports)
+        return made[-1][0], latency
+
+    def warm_up(sink: ProfilingSink | None) -> None:
+        for arrays in sets:
+            for _ in range(warmup):
+                loaded.run(arrays, profiler=sink)
+                advance()
+
+    with progress("Running", total) as advance:
+        run: Run = plainly
+        if import_inputs:
+            run, imports = _importing(loaded, sets, run)
+        elif not is_both and profiler is not None:
+            run = partial(_profiled, loaded, sets, profiler)
+        warm_up(None)
+        outputs, latency = measured(run)
+        if not is_both or profiler is None:
+            return outputs, latency, None
+        warm_up(Recorder())
+        outputs, profiled = measured(partial(_profiled, loaded, sets, profiler))
+        return outputs, latency, profiled
 
 
-def _run_of(loaded: LoadedNetwork, sets: Sequence[Arrays], profiler: ProfilingSink | None) -> Run:
-    return lambda number: loaded.run(sets[number], profiler=profiler)
+def _profiled(
+    loaded: LoadedNetwork, sets: Sequence[Arrays], profiler: ProfilingSink, number: int
+) -> dict[str, NDArray[Any]]:
+    return loaded.run(sets[number], profiler=profiler)
 
 
 def _importing(loaded: LoadedNetwork, sets: Sequence[Arrays], copying: Run) -> tuple[Run, str]:

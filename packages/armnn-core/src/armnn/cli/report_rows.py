@@ -15,16 +15,15 @@ COLUMNS = ("layer", "type", "backend", "why")
 TYPES_LIMIT = 3
 """Layer types of a folded row that are named; the others are counted."""
 FOLDED_FROM = 3
-"""Parts that follow each other, from which on they are one row."""
+"""Rows of parts that follow each other, from which on they are one."""
 
 
 def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
     """Return the rows of a report, with what repeats folded.
 
-    A compiled part's layers that follow each other are one row, and so are three and more parts
-    that follow each other if other parts above them have the same backends and reasons. Layers of a
-    part that were refused by other backends for different reasons are not folded, nor are layers
-    that nothing was compiled from.
+    A compiled part's layers that follow each other and have the same reasons are one row. So are
+    three and more such rows that follow each other, of one part or of several, if rows above them
+    have the same backends and reasons. Layers that nothing was compiled from are not folded.
     """
     groups = [list(group) for _, group in groupby(rows, _kind)]
     return [row for run in _runs(groups) for row in _shown(run)]
@@ -77,7 +76,8 @@ def _many(run: Sequence[Sequence[ReportRow]]) -> tuple[str, ...]:
     members = [row for group in run for row in group]
     span = f"{members[0].layer} to {members[-1].layer}"
     backends = ", ".join(dict.fromkeys(row.backend for row in members))
-    why = f"compiled into {len(run)} parts, as above"
+    parts = dict.fromkeys(row.compiled_into for row in members)
+    why = f"compiled into {'one part' if len(parts) == 1 else f'{len(parts)} parts'}, as above"
     return (f"{span} ({len(members)} layers)", _types(members), backends, why)
 
 

@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
             ]
         files = output_files(arguments.output, loaded, len(sets))
         times = _times(started, loaded, sets[0]) if arguments.times else None
-        outputs, latency = _measured(loaded, sets, arguments, recorder)
+        outputs, latency, profiled = _measured(loaded, sets, arguments, recorder)
         compared = _compared(runtime, loaded, sets, outputs, arguments)
         result = RunResult(
             model=arguments.model,
@@ -118,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
             labels=_labels(labels, loaded, outputs[0]),
             top_k=arguments.top_k,
             latency=latency,
+            profiled=profiled,
             report=loaded.report,
             planned=loaded.planned_report,
             faults=loaded.faults,
@@ -185,11 +186,10 @@ def _measured(
     sets: Sequence[Sequence[Feed]],
     arguments: argparse.Namespace,
     recorder: Recorder | None,
-) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
-    warmup = arguments.warmup
-    if warmup is None:
-        options = optimizer_options(arguments)
-        warmup = 0 if options["debug"] or options["debug_to_file"] else 1
+) -> tuple[list[dict[str, NDArray[Any]]], Latency, Latency | None]:
+    options = optimizer_options(arguments)
+    is_quiet = not (options["debug"] or options["debug_to_file"])  # else each run shows tensors
+    warmup = int(is_quiet) if arguments.warmup is None else arguments.warmup
     with explaining_open_shapes(sets[0]):
         return measure(
             loaded,
@@ -199,6 +199,7 @@ def _measured(
             threads=arguments.concurrent,
             limit_ms=arguments.threshold_time,
             profiler=recorder,
+            runs_plain=is_quiet,
             import_inputs=arguments.import_inputs_if_aligned,
         )
 

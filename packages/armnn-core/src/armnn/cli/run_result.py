@@ -63,6 +63,7 @@ class RunResult:
         labels: The names of classes, if there are any.
         top_k: How many of the best classes are asked for, None if that is not given.
         latency: Of the measured runs.
+        profiled: Of the profiled ones, if there were others.
         report: Which backend ran each layer in the last run.
         planned: Which backend each layer was planned on.
         show_report: Whether the report was asked for.
@@ -90,6 +91,7 @@ class RunResult:
     layer_times: Sequence[LayerTime] | None = None
     times: Mapping[str, float] | None = None
     faults: Sequence[str] = ()
+    profiled: Latency | None = None
 
     @property
     def is_good(self) -> bool:
@@ -121,6 +123,8 @@ class RunResult:
             found["planned_report"] = [row.as_dict() for row in self.planned]
         if self.layer_times is not None:
             found["layer_times"] = [time.as_dict() for time in self.layer_times]
+        if self.profiled is not None:
+            found["profiled_latency"] = self.profiled.as_dict()
         if self.times is not None:
             found["times_ms"] = {name: each * 1e3 for name, each in self.times.items()}
         found["files"] = dict(self.files)
@@ -153,6 +157,10 @@ class RunResult:
             rows = [(name, f"{each * 1e3:.2f}") for name, each in self.times.items()]
             print_table("Times", ("stage", "ms"), rows)
         print(f"Latency: {self.latency}; loaded in {self.load_seconds:.2f} s")
+        if self.profiled is not None:
+            median = self.profiled.median_ms
+            more = max(median - self.latency.median_ms, 0)
+            print(f"Profiled: median {median:.3f} ms; recording took {more:.3f} ms of it")
         if self.latency.imports:
             print(printable(f"Memory: {self.latency.imports}"))
         if self.latency.is_too_long:

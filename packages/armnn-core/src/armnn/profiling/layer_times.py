@@ -6,9 +6,10 @@ Recorded events are runs, their layers, and kernels inside of these.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn._arguments import instance
 from armnn.optimizer import Report
@@ -69,20 +70,24 @@ def _began_during(event: Event, outer: Event) -> bool:
     return outer.start_ns <= event.start_ns <= outer.end_ns
 
 
+PLAIN_RUN: Final = "plain run"
+"""The category of the event of a run without profile, which says what a run takes by itself."""
+
+
 Key = tuple[str, str, str]
 """Name, type and backend of a layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """The time of a layer or of fused layers.
+    """The time of a layer or of fused layers, as a run without profile has it.
 
     Attributes:
         layer: Its name; of fused layers that of the first.
         type: Its type; "PreCompiled" for the time in a compiled part that no layer accounts for.
         backend: The id of the backend.
         milliseconds: The mean over the runs.
-        share: Its part of the time of all runs, from 0 to 1.
+        share: Its part of the time of a run, from 0 to 1.
         multiply_adds: Those of one run; None where they are not known.
         predicted_milliseconds: What a backend that chooses kernels by costs expected; None where
             it told nothing.
@@ -111,44 +116,58 @@ class LayerTime:
 def layer_times(events: Iterable[Event], report: Report) -> list[LayerTime]:
     """Return the layers of recorded runs, the slowest first.
 
+    To record the layers inside of a compiled part takes longer than a small one. If runs without
+    profile are among the events (see :data:`PLAIN_RUN`), a part has no more time beside that of its
+    layers than such a run leaves, in the median.
+
     Args:
         events: Of a :class:`Recorder` that was the profiler of runs.
         report: The report of the network, for the multiply-adds.
     """
     instance(report, Report, "the report", "; it is loaded.report")
+    events = tuple(events)
     runs = timed_runs(events)
-    total_ns = sum(run.event.duration_ns for run in runs)
-    nanoseconds: dict[Key, int] = {}
+    own: dict[Key, int] = {}
+    rest: dict[Key, int] = {}
     for run in runs:
         for layer in run.layers:
-            for key, duration in _parts(layer).items():
-                nanoseconds[key] = nanoseconds.get(key, 0) + duration
-    counts = _multiply_adds(report, nanoseconds)
+            _add_times(layer, own, rest)
+    own_ns, rest_ns = sum(own.values()), sum(rest.values())
+    total_ns: float = sum(run.event.duration_ns for run in runs)
+    plain = [each.duration_ns for each in events if each.details.get("category") == PLAIN_RUN]
+    left = 1.0
+    if plain:
+        plain_ns = statistics.median(plain) * len(runs)
+        left = min(max(plain_ns - own_ns, 0) / rest_ns, 1.0) if rest_ns else 0.0
+        total_ns = max(plain_ns, own_ns + left * rest_ns)
+    spent = {key: own.get(key, 0) + left * rest.get(key, 0) for key in {**rest, **own}}
+    counts = _multiply_adds(report, spent)
     predicted = _predicted(runs)
     times = [
         LayerTime(
             *key,
-            spent / len(runs) / 1e6,
-            spent / total_ns if total_ns else 0.0,
+            nanoseconds / len(runs) / 1e6,
+            nanoseconds / total_ns if total_ns else 0.0,
             counts[key],
             predicted.get(key),
         )
-        for key, spent in nanoseconds.items()
+        for key, nanoseconds in spent.items()
     ]
     return sorted(times, key=lambda time: -time.milliseconds)
 
 
-def _parts(layer: TimedLayer) -> dict[Key, int]:
-    """Return a layer's time in nanoseconds, kernel by kernel."""
-    rest = _key_of(layer.event)
-    spent: dict[Key, int] = {rest: layer.event.duration_ns}
+def _add_times(layer: TimedLayer, own: dict[Key, int], rest: dict[Key, int]) -> None:
+    """Add a layer's nanoseconds, and what its kernels leave of them."""
+    outer, duration = _key_of(layer.event), layer.event.duration_ns
+    if not layer.kernels:
+        own[outer] = own.get(outer, 0) + duration
+        return
     for kernel in layer.kernels:
-        key = _key_of(kernel, rest)
-        if key != rest:
-            spent[key] = spent.get(key, 0) + kernel.duration_ns
-            spent[rest] -= kernel.duration_ns
-    spent[rest] = max(spent[rest], 0)  # kernels of several threads may overlap
-    return spent
+        key = _key_of(kernel, outer)
+        own[key] = own.get(key, 0) + kernel.duration_ns
+        duration -= kernel.duration_ns
+    # Kernels of several threads may overlap.
+    rest[outer] = rest.get(outer, 0) + max(duration, 0)
 
 
 def _predicted(runs: Sequence[TimedRun]) -> dict[Key, float]:
