@@ -4,25 +4,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-__all__ = ["BOARD", "ISOLATED", "SSH", "Opening", "any_placed", "is_placed", "own_id"]
+__all__ = ["BOARD", "ISOLATED", "SSH", "any_placed", "is_placed", "own_id"]
 
 ISOLATED: Final = "isolated:"
 SSH: Final = "ssh://"
 BOARD: Final = "board://"
-
-
-class Opening:
-    """How workers are started; the runtime says it.
-
-    Attributes:
-        opener: Takes an :class:`armnn.backends.workers.Place` and the options of the runtime, and
-            returns a backend.
-    """
-
-    opener: Callable[..., Any] | None = None
 
 
 def is_placed(name: str) -> bool:

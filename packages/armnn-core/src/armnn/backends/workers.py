@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
-from armnn.backends.places import ISOLATED, SSH, Opening, own_id
+from armnn.backends.places import ISOLATED, SSH, own_id
 from armnn.backends.selection import environment
 from armnn.errors import BackendUnavailableError, UnknownBackendError
 from armnn_backend_api.names import fault_of_id
@@ -139,11 +139,10 @@ class Workers:
             self._note.close()
 
     def _opened(self, place: Place) -> Backend:
-        if Opening.opener is None:
-            raise BackendUnavailableError("only a runtime starts worker processes")
-        made: Backend = Opening.opener(place, self._options)
-        if isinstance(made, WorkerOwner):
-            self._made.add(made)
+        from armnn.isolation.opening import open_worker  # late: isolation is above backends
+
+        made = open_worker(place, self._options)
+        self._made.add(made)
         return made
 
     def _isolates(self, entry: BackendEntry) -> bool:

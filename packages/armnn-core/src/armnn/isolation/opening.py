@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armnn.backends import Backend, CreationOptions
+    from armnn.backends import CreationOptions
     from armnn.backends.workers import Place
     from armnn.isolation.faults import Fault
+    from armnn.isolation.proxy import IsolatedBackend
 
 
-def open_worker(place: Place, options: CreationOptions) -> Backend:
+def open_worker(place: Place, options: CreationOptions) -> IsolatedBackend:
     """Start a worker with a backend; return the backend's stand-in.
 
     Args:

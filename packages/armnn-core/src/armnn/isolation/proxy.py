@@ -18,6 +18,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.backends.base import NetworkBackend, Step
+from armnn.backends.workers import WorkerOwner
 from armnn.errors import BackendError, OptimizationError, WorkerLostError
 from armnn.isolation import codec
 from armnn.isolation.constants import Constants
@@ -33,7 +34,6 @@ from armnn.isolation.remote import (
     RemoteWorkload,
     view_of,
 )
-from armnn.isolation.supervised import Supervised
 from armnn.layers import LAYERS
 from armnn.optimizer.assignment.substitute import check_views
 
@@ -57,7 +57,7 @@ class IsolatedModelContext(ModelContext):
         self.remote = RemoteModel(dict(options))
 
 
-class IsolatedBackend(NetworkBackend, Supervised):
+class IsolatedBackend(NetworkBackend, WorkerOwner):
     """A backend that computes in another process.
 
     Attributes:
@@ -93,6 +93,10 @@ class IsolatedBackend(NetworkBackend, Supervised):
         except ProtocolError as error:
             raise link.malformed(error, "describe") from error
         vars(self).update(id=backend_id, api_version=version)
+
+    def end_worker(self) -> None:
+        """End the worker; a later call starts one again."""
+        self.supervisor.close()
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:

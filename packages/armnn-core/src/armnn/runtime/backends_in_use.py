@@ -14,7 +14,7 @@ from armnn.backends.calling import call
 from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.memory import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.backends.options import ANY_BACKEND
-from armnn.backends.places import Opening, is_placed, own_id
+from armnn.backends.places import is_placed, own_id
 from armnn.backends.registry import BackendRegistry, first_entry
 from armnn.backends.selection import SkippedBackend, preferences
 from armnn.errors import (
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
     from armnn.backends.cache import ProgramCache
     from armnn.backends.support import Support
-    from armnn.backends.workers import Place
     from armnn.graph import Network
     from armnn.runtime.request import OptimizationRequest
 
@@ -44,15 +43,6 @@ PROTECTED_CONTENT = "ProtectedContentAllocation"
 
 EVALUATOR = REFERENCE
 """The backend that computes constant layers, if it is there: it is the definition of right."""
-
-
-def _open_worker(place: Place, options: CreationOptions) -> Backend:
-    from armnn.isolation.opening import open_worker  # late: few runtimes isolate
-
-    return open_worker(place, options)
-
-
-Opening.opener = _open_worker
 
 
 class BackendsInUse:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from armnn.errors import ArmnnError, WorkerLostError
-from armnn.isolation.supervised import supervisors_of
 from armnn.optimizer.assignment.report import Refusal
 
 if TYPE_CHECKING:
@@ -145,9 +144,14 @@ def failover_for(
         participants: The backends of the network.
         load: Loads the network without the first backend, of those that took part in this order.
     """
-    supervisors = supervisors_of(each.backend for each in participants.all)
-    if not supervisors:
+    if not participants.may_lose_one:
         return None
+    from armnn.isolation.proxy import IsolatedBackend  # late: a prepared load imports no graph
+
+    backends = [each.backend for each in participants.all]
+    supervisors = {
+        each.id: each.supervisor for each in backends if isinstance(each, IsolatedBackend)
+    }
     candidates = [each.id for each in participants.candidates]
     return Failover(lambda lost: load(lost, candidates), supervisors)
 
