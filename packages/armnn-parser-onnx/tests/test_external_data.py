@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -244,14 +243,3 @@ def test_a_compiled_model_holds_data_that_was_beside_it(saved: Path, tmp_path: P
         runtime.compile_network(parse(saved), file, ["CpuRef"])
     shutil.rmtree(saved.parent)
     assert run(file) == ((X + DATA).tolist(), False)
-
-
-def test_a_core_that_knows_one_file_only_is_told_of_others(folder: Path) -> None:
-    """armnn-core 1.2.0 is one."""
-    network: Any = SimpleNamespace()
-    external = ExternalData(folder)
-    external.note_in(network)
-    assert not vars(network)
-    external.read(tensor(), 16)
-    external.note_in(network)
-    assert vars(network) == {"is_self_contained": False}

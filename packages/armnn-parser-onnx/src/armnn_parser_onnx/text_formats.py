@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import warnings
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.errors import ModelFileError, ParseError
-from armnn.parsing.conversion import check_model_file, unreadable
+from armnn.parsing.conversion import model_content
 from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import network_of
 
@@ -38,16 +37,7 @@ def parse_text(
         UnsupportedOperatorError: The model uses operators that layers cannot compute.
         ParseError: The text is malformed, or the model is.
     """
-    if isinstance(source, bytes):
-        name, content, folder = "<bytes>", source, None
-    else:
-        path = Path(source)
-        check_model_file(path)
-        name, folder = str(path), path.parent
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise unreadable(name, error) from error
+    name, content, folder = model_content(source)
     return network_of(read_model(_binary(name, content, form), name, folder), survey)
 
 

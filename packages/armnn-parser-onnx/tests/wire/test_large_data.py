@@ -9,7 +9,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from armnn.errors import ParseError
-from armnn.parsing import conversion
 from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import parse
 from armnn_parser_onnx.tensors import to_array
@@ -69,16 +68,6 @@ def test_megabytes_are_read_whole_and_cannot_be_written(tmp_path: Path) -> None:
         np.testing.assert_array_equal(data[f"w{number}"], each)
         assert not data[f"w{number}"].flags.writeable
         assert data[f"w{number}"].ctypes.data % 16 == 0
-
-
-def test_a_core_without_buffers_for_weights_will_do(
-    product: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """armnn-core 1.2.0 is one."""
-    monkeypatch.delattr(conversion, "HugePages")
-    data = {layer.name: layer.data for layer in parse(product).layers if layer.data is not None}
-    np.testing.assert_array_equal(data["w"], WEIGHTS)
-    assert not data["w"].flags.writeable
 
 
 def test_large_data_is_left_in_the_file(product: Path) -> None:

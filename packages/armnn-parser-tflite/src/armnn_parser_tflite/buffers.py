@@ -63,10 +63,7 @@ class Buffers:
 
     def note_in(self, network: Network) -> None:
         """Say in a network which files were read so far."""
-        if hasattr(network, "external_files"):
-            network.external_files.update(self._read)
-        elif self._read:
-            network.is_self_contained = False  # armnn-core 1.2.0 knows no more
+        network.external_files.update(self._read)
 
     def read(self, tensor: Tensor, size: int) -> memoryview | None:
         """Return a tensor's bytes, None if it has no data.

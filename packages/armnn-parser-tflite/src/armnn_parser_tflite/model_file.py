@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from armnn.errors import ParseError
-from armnn.parsing.conversion import check_model_file, unreadable
+from armnn.parsing.conversion import model_content
 from armnn.parsing.flatbuffers import FlatFile, FlatTable
 from armnn_parser_tflite._bindings import TABLES
 
@@ -44,21 +44,7 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
         ModelFileError: The file cannot be read.
         ParseError: It is no TensorFlow Lite file, or is of another version of the schema.
     """
-    if isinstance(source, bytes):
-        return _opened(source, "<bytes>", None)
-    path = Path(source)
-    return _opened(_read(path), str(path), path.parent)
-
-
-def _read(path: Path) -> bytes:
-    check_model_file(path)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise unreadable(str(path), error) from error
-
-
-def _opened(data: bytes, name: str, folder: Path | None) -> ModelFile:
+    name, data, folder = model_content(source)
     if len(data) < _LEAST_BYTES or data[4:8] != _IDENTIFIER:
         raise ParseError(
             f"the model {name!r} is not a TensorFlow Lite file: expected the bytes "

@@ -9,13 +9,12 @@ import weakref
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
 from armnn.errors import ParseError
-from armnn.parsing import conversion
-from armnn.parsing.conversion import unreadable
+from armnn.parsing.conversion import HugePages, unreadable
 from armnn_parser_onnx.wire.errors import MalformedError
 from armnn_parser_onnx.wire.varints import LENGTH, length_at, skipped, tag_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 LARGE: Final = 16384
 """Bytes of a field from which on its content is left where it is."""
@@ -34,7 +33,7 @@ class SourceFile:
     def __init__(self, file: BinaryIO) -> None:
         self.name: str = file.name
         self._descriptor = file.fileno()
-        self._new_buffer = _buffers()
+        self._new_buffer = HugePages().empty
         weakref.finalize(self, file.close)
 
     def size(self) -> int:
@@ -77,15 +76,6 @@ class SourceFile:
 
     def _check(self, start: int, size: int, what: str) -> None:
         check_span(os.fstat(self._descriptor), start, size, f"{what} in {self.name!r}")
-
-
-def _buffers() -> Callable[[int], memoryview]:
-    """Return what makes buffers of some bytes for weights."""
-    huge_pages = getattr(conversion, "HugePages", None)  # armnn-core 1.2.0 has none
-    if huge_pages is None:
-        return lambda size: memoryview(bytearray(size))
-    made: Callable[[int], memoryview] = huge_pages().empty
-    return made
 
 
 class Span(NamedTuple):

@@ -10,6 +10,7 @@ from armnn._huge_pages import HugePages
 from armnn.parsing.conversion._conversion import Conversion, Converted, add_stand_in, values_of
 from armnn.parsing.conversion._files import (
     check_model_file,
+    model_content,
     open_beside,
     path_beside,
     unreadable,
@@ -48,6 +49,7 @@ __all__ = [
     "check_model_file",
     "compare",
     "logical",
+    "model_content",
     "open_beside",
     "path_beside",
     "reshape",

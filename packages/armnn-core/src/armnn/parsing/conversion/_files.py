@@ -32,6 +32,26 @@ def check_model_file(path: Path) -> None:
         raise ModelFileError(f"the model {str(path)!r} is not a regular file")
 
 
+def model_content(source: str | os.PathLike[str] | bytes) -> tuple[str, bytes, Path | None]:
+    """Return the name, the content and the folder of a model.
+
+    Args:
+        source: Its file, or its content, which has the name ``<bytes>`` and no folder.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: It cannot be read.
+    """
+    if isinstance(source, bytes):
+        return "<bytes>", source, None
+    path = Path(source)
+    check_model_file(path)
+    try:
+        return str(path), path.read_bytes(), path.parent
+    except OSError as error:
+        raise unreadable(str(path), error) from error
+
+
 def unreadable(name: str, error: OSError) -> ModelFileError:
     """Return the error for an unreadable model file."""
     return ModelFileError(f"the model {name!r} cannot be read: {error}")

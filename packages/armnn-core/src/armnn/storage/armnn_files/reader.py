@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn.errors import ArmnnError, ParseError
@@ -15,8 +14,7 @@ from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
     RefusedError,
-    check_model_file,
-    unreadable,
+    model_content,
 )
 from armnn.storage.armnn_files._bindings import LAYERS
 from armnn.storage.armnn_files.names import NEWEST
@@ -38,11 +36,7 @@ _Key = tuple[int, int]
 
 def read(source: str | os.PathLike[str] | bytes, survey: Survey | None) -> Network:
     """Do what :func:`armnn.storage.armnn_files.parse` describes."""
-    if isinstance(source, bytes):
-        name, data = "<bytes>", source
-    else:
-        path = Path(source)
-        name, data = str(path), _content(path)
+    name, data, _ = model_content(source)
     graph = read_graph(data, name)
     network = Network()
     conversion = _Conversion(network, survey, graph)
@@ -54,14 +48,6 @@ def read(source: str | os.PathLike[str] | bytes, survey: Survey | None) -> Netwo
     _take_notes(network, graph)
     graph.file.trust()
     return network
-
-
-def _content(path: Path) -> bytes:
-    check_model_file(path)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise unreadable(str(path), error) from error
 
 
 def _take_notes(network: Network, graph: StoredGraph) -> None:
