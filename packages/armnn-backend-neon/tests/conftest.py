@@ -7,10 +7,10 @@ import ctypes
 import functools
 import os
 import platform
-import re
 import runpy
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,14 +20,16 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn_backend_neon.backend import CpuAccBackend
+from armnn_backend_neon.costs import file_text
 
 Array: TypeAlias = NDArray[Any]
 
 BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/levels.py"))
 COSTS = tempfile.TemporaryDirectory(prefix="armnn-costs-")
 """Has the costs by which all tests choose kernels; it goes with the process."""
-COSTS_OF = "AMD EPYC, family 25, model 17"
-"""Whose they are: a Zen 4, which has registers of every width."""
+ZEN_3 = "AMD EPYC, family 25, model 1"
+COSTS_OF = ("AMD EPYC, family 25, model 17", ZEN_3, ZEN_3)
+"""Whose they are, for registers of 16, 8 and 4 floats: a Zen 4 and a Zen 3."""
 
 # Where the kernel says what an Arm CPU has: the words of getauxval, and the bits of each.
 AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
@@ -36,16 +38,15 @@ AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "b
 def pytest_configure() -> None:
     """Choose kernels by the same costs on every CPU.
 
-    They are those of one CPU, but rounding to bfloat16 takes no time: each product that may be
-    rounded is, where the level multiplies bfloat16.
+    A multiply-add in bfloat16 takes no time: each product that may be rounded is, where the level
+    multiplies bfloat16.
     """
-    tables = Path(__file__).resolve().parents[1] / "cpp" / "costs" / "tables.h"
-    texts = tables.read_text().split("    ,\n")
-    (text,) = (text for text in texts if f'"cpu {COSTS_OF}\\n"' in text)
-    lines = re.findall(r'^    "(.*)\\n"$', text, re.MULTILINE)
-    text = re.sub(r"^rounded .*$", "rounded 0", "\n".join(lines), flags=re.MULTILINE)
+    tool = runpy.run_path(str(Path(__file__).resolve().parents[1] / "tools/measure_costs.py"))
+    built_in = tool["read_tables"]()
+    own = [built_in[cpu, lanes] for cpu, lanes in zip(COSTS_OF, (16, 8, 4), strict=True)]
+    own = [replace(costs, ns={**costs.ns, "bfloat16_multiply_add": 0.0}) for costs in own]
     path = Path(COSTS.name, "costs")
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(file_text(COSTS_OF[0], own), encoding="utf-8")
     os.environ.setdefault("ARMNN_CPUACC_COSTS", str(path))
 
 

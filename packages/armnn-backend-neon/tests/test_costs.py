@@ -18,7 +18,7 @@ import pytest
 
 import armnn
 from armnn.profiling import Recorder, layer_times
-from armnn_backend_neon.costs import OPTIONAL, UNITS, Costs, file_text
+from armnn_backend_neon.costs import UNITS, Costs, file_text
 from armnn_backend_neon.measuring import (
     Shape,
     chosen,
@@ -27,16 +27,19 @@ from armnn_backend_neon.measuring import (
     network_of,
     random_shapes,
 )
-from armnn_backend_neon.tuning import CACHES, caches, cpu_name, measure_machine
+from armnn_backend_neon.tuning import CACHES, caches, cpu_name, lanes, measure_machine
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TABLES = runpy.run_path(str(PACKAGE / "tools/choices.py"))["built_in_costs"]()
-"""The built-in costs of each CPU."""
+MEASURING = runpy.run_path(str(PACKAGE / "tools/measure_costs.py"))
+TABLES: dict[tuple[str, int], Costs] = MEASURING["read_tables"]()
+"""The built-in costs by CPU and floats in a register."""
 NS = dict.fromkeys(UNITS, 1.0)
 SIZES = {"first_cache": 32768, "second_cache": 1048576, "third_cache": 33554432}
-ZEN_4 = "AMD EPYC, family 25, model 17"
-ZEN_5 = "AMD EPYC, family 26, model 2"
-EMERALD_RAPIDS = "Intel(R) Xeon(R) Processor, family 6, model 207"
+ZEN_3 = ("AMD EPYC, family 25, model 1", 8)
+ZEN_4 = ("AMD EPYC, family 25, model 17", 16)
+ZEN_5 = ("AMD EPYC, family 26, model 2", 16)
+EMERALD_RAPIDS = ("Intel(R) Xeon(R) Processor, family 6, model 207", 16)
+OF_AVX2 = (EMERALD_RAPIDS[0], 8)
 DEEP = Shape((7, 7), 512, 512, (3, 3))
 WIDE = Shape((56, 56), 64, 64, (3, 3))
 
@@ -51,15 +54,6 @@ def child(program: str, **environment: str | Path) -> str:
         [sys.executable, "-c", program], env=there, check=True, stdout=subprocess.PIPE, text=True
     )
     return run.stdout.strip()
-
-
-def built_in() -> dict[str, str]:
-    """Return the costs of each CPU for its widest registers."""
-    found = {}
-    for cpu, text in TABLES.items():
-        head, section = text.split("lanes ")[:2]
-        found[cpu] = f"{head}lanes {section}"
-    return found
 
 
 PREDICTED = f"""
@@ -82,7 +76,7 @@ def test_the_named_cpu_is_the_one_whose_costs_are_used(tmp_path: Path) -> None:
     Those of another CPU are the nearest for them.
     """
     floats, origin = child(ORIGIN, XDG_CONFIG_HOME=tmp_path, ARMNN_CPUACC_COSTS="").split(" ", 1)
-    assert f"\nlanes {floats}\n" in TABLES[origin.removeprefix("built in, of ")]
+    assert (origin.removeprefix("built in, of "), int(floats)) in TABLES
 
 
 @pytest.mark.skipif(", family " not in cpu_name(), reason="the CPU does not tell its generation")
@@ -115,26 +109,65 @@ def test_transformed_weights_have_a_price_beside_constants_that_no_cache_keeps(
     tmp_path: Path,
 ) -> None:
     """Larger tiles take twice the weights of smaller ones."""
-    text = built_in()[ZEN_4]
+    zen_4 = TABLES[ZEN_4]
     path = tmp_path / "costs"
     answers = []
-    for costs in (text, text.replace("memory_byte 0.05", "memory_byte 0")):
-        path.write_text(costs)
+    for ns in (zen_4.ns, {**zen_4.ns, "memory_byte": 0.0}):
+        path.write_text(file_text("any", [Costs(16, zen_4.caches, ns)]))
         answers.append(child(PRICED, ARMNN_CPUACC_COSTS=path))
     assert answers == ["winograd_2d 4, winograd_2d 2", "winograd_2d 4, winograd_2d 4"]
 
 
-def test_products_are_rounded_where_that_is_faster() -> None:
-    times = {
-        cpu: dict(re.findall(r"^(\w+) (\S+)$", text, re.M))
-        for cpu, text in built_in().items()
-        if "\nlanes 16\n" in text
-    }
+def test_the_tables_are_as_they_were_generated() -> None:
+    text = MEASURING["TABLES"].read_text(encoding="utf-8")
+    assert MEASURING["text_of"](TABLES) == text
+
+
+def test_vectors_multiply_bfloat16_faster_on_amd_and_tile_registers_on_intel() -> None:
+    """A product of tile registers is one of 16 x 16 sums over 32 numbers."""
     faster = {
-        cpu: float(ns["bfloat16_multiply_add"]) < float(ns["multiply_add"])
-        for cpu, ns in times.items()
+        cpu: costs.ns["bfloat16_multiply_add"] < costs.ns["multiply_add"]
+        for cpu, costs in TABLES.items()
+        if costs.lanes == 16
     }
     assert faster == {ZEN_4: True, ZEN_5: True, EMERALD_RAPIDS: False}
+    ns = TABLES[EMERALD_RAPIDS].ns
+    assert ns["tile_register_product"] < 16 * 16 * 32 * ns["multiply_add"] / 5
+
+
+CHOSEN = """
+from armnn_backend_neon.measuring import Shape, chosen
+for shape in (
+    Shape((7, 7), 512, 512, (3, 3)),
+    Shape((56, 56), 64, 64, (3, 3)),
+    Shape((1, 96), 32, 32, (1, 3)),
+    Shape((56, 56), 8, 8, (3, 3)),
+    Shape((28, 28), 64, 256, (1, 1)),
+):
+    print(*chosen([shape]))
+"""
+DEEP_BY_CPU = {
+    ZEN_3: "winograd_1d 4 across",
+    ZEN_4: "winograd_2d 2",
+    ZEN_5: "winograd_1d 4 across",
+    EMERALD_RAPIDS: "winograd_1d 4 across",
+    OF_AVX2: "winograd_1d 4 across",
+}
+"""Tiles of 4 x 4 would have the most weights to read for few rows."""
+
+
+@pytest.mark.parametrize("cpu", [cpu for cpu in DEEP_BY_CPU if cpu[1] == lanes()])
+def test_layers_get_the_kernel_that_is_right_on_each_cpu(
+    cpu: tuple[str, int], tmp_path: Path
+) -> None:
+    """Of those that have registers as wide as this one has."""
+    path = tmp_path / "costs"
+    path.write_text(file_text(cpu[0], [TABLES[cpu]]))
+    deep, *others = child(CHOSEN, ARMNN_CPUACC_COSTS=path).splitlines()
+    assert deep == DEEP_BY_CPU[cpu]
+    # Many tiles share few weights; 8 outputs are a register of AVX2, and half of a wider one.
+    narrow = "plain 2" if cpu[1] == 16 else "winograd_1d 6 across"
+    assert others == ["winograd_2d 4", "winograd_1d 6 across", narrow, "plain"]
 
 
 BEHIND = """
@@ -164,7 +197,7 @@ def test_an_image_that_its_maker_rounds_is_not_rounded_again(
 ) -> None:
     """Rounding is dear here; a depthwise convolution stores bfloat16."""
     path = tmp_path / "costs"
-    ns = {**NS, "bfloat16_multiply_add": 0.1, "rounded": 1e6}
+    ns = {**NS, "bfloat16_multiply_add": 0.1, "element": 1e6}
     path.write_text(file_text("any", [Costs(lanes, SIZES, ns) for lanes in (4, 8, 16)]))
     answers = child(BEHIND, ARMNN_CPUACC_COSTS=path, ARMNN_CPUACC_ISA=level).splitlines()
     assert answers == ["plain", "plain bfloat16" if multiplies_bfloat16 else "plain"]
@@ -191,14 +224,14 @@ def test_a_file_of_costs_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     files = {
         "no such": None,
         "empty": "",
-        "header": good.replace("costs 1", "costs 2", 1),
+        "header": good.replace("costs 2", "costs 1", 1),
         "unknown": good + "sideways 3\n",
         "number": good.replace("\ntile 1", "\ntile -1"),
         "missing": good.replace("\ntile 1\n", "\n"),
         "cache": good.replace("second_cache 1048576\n", ""),
-        "before": "armnn CpuAcc costs 1\ntile 1\n",
+        "before": "armnn CpuAcc costs 2\ntile 1\n",
         "lanes": good.replace("lanes 16", "lanes 0"),
-        "nothing": "armnn CpuAcc costs 1\n# later\n",
+        "nothing": "armnn CpuAcc costs 2\n# later\n",
     }
     for name, text in files.items():
         if text is not None:
@@ -208,7 +241,7 @@ def test_a_file_of_costs_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     expected = [
         "No such file or directory",
         "there are no costs",
-        "line 1: expected 'armnn CpuAcc costs 1'",
+        "line 1: expected 'armnn CpuAcc costs 2'",
         "'sideways' is not known",
         "got '-1', expected a number from 0 on",
         "'tile' is missing",
@@ -234,16 +267,6 @@ def test_programs_depend_on_the_costs(tmp_path: Path) -> None:
     assert (first[0], first[1] == second[1]) == (second[0], False)
 
 
-def test_files_without_repeated_steps_count_them_as_cold_ones(tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    text = file_text("any", [Costs(16, SIZES, {**NS, "cold_step": 2.0, "repeated_step": 2.0})])
-    one.write_text(text)
-    other.write_text(text.replace("repeated_step 2\n", ""))
-    assert one.read_text() != other.read_text()
-    first, second = (child(FINGERPRINTS, FILES=path) for path in (one, other))
-    assert first == second
-
-
 def test_what_was_kept_is_used_on_that_cpu_only(tmp_path: Path) -> None:
     kept = tmp_path / "armnn" / "CpuAcc.costs"
     kept.parent.mkdir()
@@ -255,6 +278,10 @@ def test_what_was_kept_is_used_on_that_cpu_only(tmp_path: Path) -> None:
     for cpu, origin in ((cpu_name(), str(kept)), ("another", "built in, of ")):
         kept.write_text(file_text(cpu, [Costs(16, SIZES, NS)]))
         assert child(program, **environment).startswith(origin)
+    kept.write_text(kept.read_text().replace("costs 2", "costs 1", 1))
+    assert child(program, **environment).endswith(
+        f"; {kept} is of another version of CpuAcc: run `armnn tune --machine` again"
+    )
 
 
 def test_a_profile_has_the_kernel_and_its_predicted_time() -> None:
@@ -270,7 +297,7 @@ def test_a_profile_has_the_kernel_and_its_predicted_time() -> None:
     (time,) = (t for t in times if t.type == "Convolution2d")
     (event,) = (event for event in recorder.events if "kernel" in event.details)
     assert event.details["kernel"] == "plain"
-    assert json.loads(str(event.details["work"]))["multiply_add"] == 14 * 14 * 32 * 32
+    assert json.loads(str(event.details["work"]))["multiply_add"] >= 14 * 14 * 32 * 32
     assert time.predicted_milliseconds == pytest.approx(event.details["predicted_ns"] / 1e6)
 
 
@@ -286,19 +313,20 @@ def test_a_grouped_convolution_does_the_work_of_all_groups() -> None:
         loaded.run({"x": np.ones((1, 14, 14, 64), np.float32)}, profiler=recorder)
     (event,) = (event for event in recorder.events if "kernel" in event.details)
     work = json.loads(str(event.details["work"]))
-    assert (work["multiply_add"], work["operation"]) == (14 * 14 * 16 * 64, 1)
+    assert 14 * 14 * 16 * 64 <= work["multiply_add"] < 2 * 14 * 14 * 16 * 64
+    assert work["operation"] == 1
 
 
 def test_the_units_are_those_of_the_sources() -> None:
     declared = re.findall(
         r"^  X\((\w+)\)", (PACKAGE / "cpp/costs/work.h").read_text(), re.MULTILINE
     )
-    assert sorted(declared) == sorted(UNITS)
+    assert tuple(declared) == UNITS
 
 
 def test_this_machine_is_measured_and_the_file_is_read(tmp_path: Path) -> None:
     measured = measure_machine()
-    assert set(UNITS) - OPTIONAL <= set(measured["costs"]) <= set(UNITS)
+    assert set(measured["costs"]) == set(UNITS)
     assert 0.0 < measured["costs"]["multiply_add"] < 10.0
     path = tmp_path / "costs"
     path.write_text(measured["text"])

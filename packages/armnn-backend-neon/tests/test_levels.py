@@ -25,7 +25,6 @@ NAMES = {level.name for levels in LEVELS.values() for level in levels}
 CODE = {".cpp", ".h", ".py"}
 NAMED_ON_PURPOSE = {
     "test_levels.py": "this list is what the others are compared with",
-    "test_choices.py": "which level each recorded CPU has is no part of its costs",
     "emulated_arm.py": "which level each CPU of the emulator gets is compared with literals",
 }
 

@@ -12,6 +12,29 @@
 namespace cpuacc {
 namespace costs {
 
+/* What the steps of kernels take beside their multiply-adds, in times of a unit of work.h: about the same on all CPUs that
+ * were measured, so that few times have to be. Multiply-adds of a whole register: a number of a row that all lanes
+ * multiply, with its share of the loop; a sum that a tile lacks, for which each step waits. Tiles: a line of a direct
+ * convolution. Rows of weights: one that few rows of the image multiply waits beside its reading. Numbers
+ * transformed: one that is read for Winograd's filtering along one axis. Products of tile registers: sums that are
+ * finished and stored.
+ */
+constexpr double kRowStep = 0.25;
+constexpr double kMissingSum = 0.25;
+constexpr double kDirectLineTiles = 4.0;
+constexpr double kAwaitedRows = 2.0;
+constexpr double kReadForFiltering1d = 0.5;
+constexpr double kTileRegisterStored = 3.0;
+/* Multiply-adds of a depthwise convolution, and of bytes by an instruction that adds four of them, by numbers of 16
+ * bits, and by the two ways of a depthwise convolution. Elements of a result of bytes, times the lanes of a register.
+ */
+constexpr double kDepthwiseMultiplyAdd = 2.0;
+constexpr double kByteMultiplyAdd = 1.0 / 3.0;
+constexpr double kWidenedByteMultiplyAdd = 0.75;
+constexpr double kByteLineMultiplyAdd = 2.0 / 3.0;
+constexpr double kByteNeighbourMultiplyAdd = 3.0;
+constexpr double kStoredByteElements = 32.0;
+
 /* Loops over elements, in times of costs::element, which is measured on each CPU: a number read, looked at and
  * written; an exponential, or what takes about as long (3 to 5 with AVX2 of Zen 3); a byte that becomes a number of
  * 16 bits; one that is looked up in a table. They only say whether threads share a loop: no bit of a result depends
@@ -76,7 +99,6 @@ constexpr double kInFlight = 8.0;
 constexpr double kPairedRegisters = 4.0;
 /* Numbers of the first cache that share a set: rows so far apart crowd it. */
 constexpr int64_t kFloatsOfAWay = 1024;
-constexpr double kFloatsPerLine = 16.0;
 
 /* Rows of a panel from which on the next panel is fetched while it is multiplied. */
 constexpr int64_t kLeastFetchedRows = 32;

@@ -17,7 +17,8 @@ namespace cpuacc {
 namespace costs {
 namespace {
 
-constexpr const char *kHeader = "armnn CpuAcc costs 1";
+constexpr const char *kFormat = "armnn CpuAcc costs ";
+constexpr const char *kHeader = "armnn CpuAcc costs 2";
 constexpr double kOtherGeneration = 3.0; /* as far as one cache of eight times the size */
 constexpr int64_t kLanes[] = {16, 8, 4};
 
@@ -48,11 +49,8 @@ int64_t *cache_of(Machine &machine, const std::string &name) {
   return name == "third_cache" ? &machine.caches.third : nullptr;
 }
 
-/* Each value that every machine has is there: a time that is missing would count as none. Files that were measured
- * before there were repeated steps count them as cold ones.
- */
-void require_whole(Machine &machine, size_t line) {
-  if (machine.ns[repeated_step] < 0.0) machine.ns[repeated_step] = machine.ns[cold_step];
+/* Each value that every machine has is there: a time that is missing would count as none. */
+void require_whole(const Machine &machine, size_t line) {
   for (size_t i = 0; i < kUnits; ++i) {
     if (machine.ns[i] < 0.0) refuse(line, std::string("'") + kUnitNames[i] + "' is missing before");
   }
@@ -103,7 +101,10 @@ class Chosen {
     return machines_[lanes >= kLanes[0] ? 0 : lanes >= kLanes[1] ? 1 : 2];
   }
 
-  std::string origin_of(int64_t lanes) const { return file_.empty() ? "built in, of " + of(lanes).cpu : file_; }
+  std::string origin_of(int64_t lanes) const {
+    if (!file_.empty()) return file_;
+    return "built in, of " + of(lanes).cpu + (old_.empty() ? "" : "; " + old_ + " is of another version of CpuAcc: run `armnn tune --machine` again");
+  }
 
   uint64_t hash = 14695981039346656037u; /* FNV-1a */
 
@@ -118,12 +119,16 @@ class Chosen {
     file_ = called;
   }
 
-  /* A home may be shared by machines of several kinds: what was kept is for one of them. */
+  /* A home may be shared by machines of several kinds: what was kept is for one of them, and for one set of units. */
   bool use_kept() {
     const std::string path = kept_path();
     if (path.empty()) return false;
     const std::optional<std::string> text = text_of_file(path);
     if (!text) return false;
+    if (text->rfind(kFormat, 0) == 0 && text->substr(0, text->find('\n')) != kHeader) {
+      old_ = path;
+      return false;
+    }
     std::vector<Machine> kept;
     try {
       kept = read_machines(*text);
@@ -140,9 +145,7 @@ class Chosen {
   void use_built_in() {
     const Caches caches = cpu_caches();
     std::vector<Machine> built_in;
-    for (const char *text : kTables) {
-      for (Machine &machine : read_machines(text)) built_in.push_back(std::move(machine));
-    }
+    for (const Table &table : kTables) built_in.push_back({table.cpu, table.lanes, table.caches, table.ns});
     take(built_in, &caches);
   }
 
@@ -170,6 +173,7 @@ class Chosen {
 
   std::vector<Machine> machines_; /* by kLanes */
   std::string file_; /* that they are from; empty: built in */
+  std::string old_; /* a kept file of another version, which is not used */
 };
 
 const Chosen &chosen() {
@@ -207,7 +211,7 @@ std::vector<Machine> read_machines(const std::string &text) {
       machines.push_back({cpu, static_cast<int64_t>(number_of(value, number)), {}, {}});
       if (machines.back().lanes < 1) refuse(number, "got '" + value + "', expected lanes from 1 on");
       machines.back().ns.fill(-1.0);
-      for (const Unit unit : {awaited_step, tile_register_product, tile_register_stored}) machines.back().ns[unit] = 0.0;
+      machines.back().ns[tile_register_product] = 0.0;
     } else if (machines.empty()) {
       refuse(number, "expected cpu or lanes, got '" + name + "'");
     } else if (double *ns = unit_of(machines.back(), name)) {

@@ -149,13 +149,21 @@ TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_d
   return l.constant_tensor(shape, result);
 }
 
-/* A convolution as a gemm of the pixels that windows see. */
-OperationPtr gemm_convolution(const Lowering &l, const WeightedTensors &tensors, const Windows &windows,
-                              const WeightLayout &layout, bool is_rounded, int64_t groups = 1,
+/* A convolution as a gemm of the pixels that windows see: indirect, or over a raster. */
+OperationPtr gemm_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                              ConvolutionKernel::Kind kind, bool is_rounded, int64_t groups = 1,
                               int64_t group_stride = 0) {
-  return is_rounded && suits_raster(windows, l.kernels())
+  return kind == ConvolutionKernel::raster
              ? raster_convolution(tensors, windows, layout, groups, group_stride)
              : indirect_convolution(tensors, windows, layout, is_rounded, groups, group_stride);
+}
+
+/* The same where the costs have nothing to choose. */
+OperationPtr gemm_convolution(const Lowering &l, const WeightedTensors &tensors, const Windows &windows,
+                              const WeightLayout &layout, int64_t groups = 1, int64_t group_stride = 0) {
+  const bool is_rounded = rounds(l, layout);
+  const auto kind = is_rounded && suits_raster(windows, l.kernels()) ? ConvolutionKernel::raster : ConvolutionKernel::indirect;
+  return gemm_convolution(tensors, windows, layout, kind, is_rounded, groups, group_stride);
 }
 
 void lower_depthwise(Lowering &l) {
@@ -171,7 +179,7 @@ void lower_depthwise(Lowering &l) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
     return l.add(direct_convolution(tensors, d.windows, direct, direct));
   }
-  l.add(gemm_convolution(l, tensors, d.windows, d.layout(), rounds(l, d.layout()), d.windows.channels, multiplier));
+  l.add(gemm_convolution(l, tensors, d.windows, d.layout(), d.windows.channels, multiplier));
 }
 
 /* The image with zeros around it, channels last; order is that of the tensor before. */
@@ -208,25 +216,23 @@ TensorId padded_on_the_way(Lowering &l, const Order &order, Windows &windows) {
 /* Weights [columns, KH, KW, I]. */
 void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &order, TensorId weights, TensorId bias,
                    TensorId out, Windows windows, int64_t columns) {
-  if (suits_direct(windows) && kernel.is_rounded) {
-    /* A row of the window is a tap: its numbers are contiguous once the padding is there. */
-    const WeightLayout layout = direct_layout(windows, columns);
-    if (suits_raster(windows, l.kernels())) {
-      return add_as(l, kernel, raster_convolution({l.in(0, order), weights, bias, out}, windows, layout));
-    }
-    const TensorId image = padded(l, order, windows);
-    windows.window_width = 1;
-    return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout, true));
-  }
-  if (suits_direct(windows)) {
+  if (kernel.kind == ConvolutionKernel::direct) {
     const WeightLayout layout = direct_layout(windows, columns);
     const TensorId image = padded_on_the_way(l, order, windows);
     return add_as(l, kernel, direct_convolution({image, weights, bias, out}, windows, layout, layout));
   }
+  if (kernel.joins_taps && kernel.kind == ConvolutionKernel::indirect) {
+    /* The numbers of a row of the window are contiguous once the padding is there. */
+    const WeightLayout layout = direct_layout(windows, columns);
+    const TensorId image = padded(l, order, windows);
+    windows.window_width = 1;
+    return add_as(l, kernel, indirect_convolution({image, weights, bias, out}, windows, layout, true));
+  }
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
-  const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
-  add_as(l, kernel, gemm_convolution(l, {l.in(0, order), weights, bias, out}, windows, layout, kernel.is_rounded));
+  const WeightLayout own{taps, depth, depth, 1, columns, taps * depth};
+  const WeightLayout layout = kernel.joins_taps ? direct_layout(windows, columns) : own;
+  add_as(l, kernel, gemm_convolution({l.in(0, order), weights, bias, out}, windows, layout, kernel.kind, kernel.is_rounded));
 }
 
 /* Weights are packed from the layer's own order: reordered ones would be packed again for each shape. */
@@ -273,9 +279,7 @@ void lower_convolution(Lowering &l) {
                                l.fast_math(), l.fast_math().has_bfloat16 && l.may_be_rounded(0)};
   const ConvolutionKernel kernel = choose_convolution(layer, l.kernels());
   if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
-  if (groups == 1 && kernel.kind == ConvolutionKernel::plain && suits_direct(windows)) {
-    return lower_direct(l, kernel, c);
-  }
+  if (kernel.kind == ConvolutionKernel::direct || kernel.joins_taps) return lower_direct(l, kernel, c);
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
   const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
@@ -289,8 +293,8 @@ void lower_convolution(Lowering &l) {
     case ConvolutionKernel::winograd_1d:
       return add_as(l, kernel, winograd_1d_convolution(tensors, windows, layout, kernel.filter));
     default:
-      return add_as(l, kernel,
-                    gemm_convolution(l, tensors, windows, layout, kernel.is_rounded, groups, c.group_stride()));
+      return add_as(l, kernel, gemm_convolution(tensors, windows, layout, kernel.kind, kernel.is_rounded, groups,
+                                                c.group_stride()));
   }
 }
 
@@ -417,7 +421,7 @@ void lower_volume_convolution(Lowering &l) {
     const TensorId planes = seen_planes(l, volume, v.depth, {w.height, w.width, w.channels}, z);
     const TensorId own = plane_weights(l, z, count);
     const TensorId made = z == 0 ? target() : l.temporary(ARMNN_FLOAT32, shape);
-    l.add(gemm_convolution(l, {planes, own, z == 0 ? bias : kNone, made}, w, layout, rounds(l, layout)));
+    l.add(gemm_convolution(l, {planes, own, z == 0 ? bias : kNone, made}, w, layout));
     const TensorId before = sum;
     sum = z == 0 ? made : target();
     if (z > 0) l.add(combine({before, made, sum, broadcast_of(shape, shape, shape)}, Arithmetic::add));

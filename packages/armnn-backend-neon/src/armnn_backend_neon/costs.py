@@ -15,84 +15,35 @@ import numpy as np
 if TYPE_CHECKING:
     from armnn_backend_neon.measuring import Measured
 
-HEADER: Final = "armnn CpuAcc costs 1"
-GROUPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    (
-        "operation",
-        (
-            *("multiply_add", "half_multiply_add", "broadcast", "wait", "tile", "stored", "row"),
-            *("cold_step", "cold_narrow_step", "awaited_step", "repeated_step"),
-            *("image_line", "reread_line", "crowded_line", "copied", "operation", "cut"),
-            *("direct_multiply_add", "direct_half_multiply_add", "direct_step", "direct_wait"),
-            *("direct_stored", "direct_call", "direct_line", "direct_copied"),
-            *("filtered_2d_in", "filtered_2d_out"),
-            *("filtered_1d_tile", "filtered_1d_in", "filtered_1d_out"),
-        ),
+HEADER: Final = "armnn CpuAcc costs 2"
+FITTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "operation": (
+        *("multiply_add", "tile", "pointer", "weight_row"),
+        *("transformed", "operation"),
     ),
-    ("depthwise_multiply_add", ("depthwise_multiply_add",)),
-    ("bfloat16_multiply_add", ("bfloat16_multiply_add", "rounded")),
-    ("tile_register_product", ("tile_register_product", "tile_register_stored")),
-    (
-        "byte_stored",
-        (
-            *("byte_multiply_add", "byte_widened_multiply_add"),
-            *("byte_line_multiply_add", "byte_neighbour_multiply_add"),
-            *("byte_weight", "byte_stored"),
-        ),
-    ),
-)
-"""The unit by which rows belong to a fit, and the units that it finds, in their order.
+    "bfloat16_multiply_add": ("bfloat16_multiply_add",),
+    "tile_register_product": ("tile_register_product",),
+}
+"""The units of each fit, by the unit that its layers have.
 
-Later groups take the times that earlier ones found.
+Later fits take the times that earlier ones found.
 """
 
-OPTIONAL: Final = frozenset({"awaited_step", "tile_register_product", "tile_register_stored"})
-"""Units that a file of costs may lack: of kernels that only some CPUs have, or younger ones."""
+UNITS: Final = (
+    *(unit for units in FITTED.values() for unit in units),
+    *("element", "memory_byte", "fork"),
+)
+"""All units, in the order of ``cpp/costs/work.h``."""
 
-IN_PLACE_OF: Final = {
-    "byte_multiply_add": "byte_widened_multiply_add",
-    "byte_widened_multiply_add": "byte_multiply_add",
-    "byte_line_multiply_add": "byte_neighbour_multiply_add",
-    "byte_neighbour_multiply_add": "byte_line_multiply_add",
-}
-"""What a unit takes that no layer of a group does: a machine has the one or the other kernel."""
-
-UNSEEN_AS: Final = {"rounded": "element", "repeated_step": "cold_step"}
-"""What a unit takes that no layer has, unless it is known from elsewhere."""
-
-UNITS: Final = (*(unit for _, units in GROUPS for unit in units), "element", "memory_byte", "fork")
-"""All units, as ``cpp/costs/work.h`` has them in another order."""
+OPTIONAL: Final = frozenset({"tile_register_product"})
+"""Units that a file of costs may lack: of kernels that only some CPUs have."""
 
 _ROUNDS = 4
 _NOISE = 0.03
 _TOGETHER = 2.0
 """What an error that kernels of a layer do not share counts: it is what misleads a choice."""
-_TRUST = 0.05
-"""What predictions that are off by all count beside as many layers.
-
-By the square of their error.
-"""
-_FEW = 2
-"""Units that any layers tell apart."""
 _DIGITS = 3
 _SMALL = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Error:
-    """The relative errors of fitted times.
-
-    Attributes:
-        group: The unit by which the rows belong together.
-        count: The number of rows.
-        median: Half of the rows are closer.
-        high: 95 of 100 rows are closer.
-    """
-
-    group: str
-    count: int
-    median: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,36 +54,27 @@ class Costs:
         lanes: Floats in a register.
         caches: Bytes of ``first_cache``, ``second_cache`` and ``third_cache``, as a core sees them.
         ns: Nanoseconds of each unit.
-        errors: Of each group of the fit.
     """
 
     lanes: int
     caches: Mapping[str, int]
     ns: Mapping[str, float]
-    errors: Sequence[Error] = ()
 
     def text(self) -> str:
         """Return the section of a file of costs."""
         lines = [f"lanes {self.lanes}"]
         lines += [f"{name} {size}" for name, size in self.caches.items()]
-        comments = {error.group: error for error in self.errors}
-        for unit in UNITS:
-            if unit in OPTIONAL and not self.ns.get(unit):
-                continue
-            if unit in comments:
-                error = comments[unit]
-                lines.append(
-                    f"# {error.count} layers: {error.median:.0%} off at the median, "
-                    f"{error.high:.0%} at the 95th percentile"
-                )
-            lines.append(f"{unit} {self.ns[unit]:.{_DIGITS}g}")
+        lines += [
+            f"{unit} {self.ns[unit]:.{_DIGITS}g}"
+            for unit in UNITS
+            if unit not in OPTIONAL or self.ns.get(unit)
+        ]
         return "\n".join(lines) + "\n"
 
 
-def file_text(cpu: str, sections: Iterable[Costs], *comments: str) -> str:
+def file_text(cpu: str, sections: Iterable[Costs]) -> str:
     """Return a file of costs, as ``ARMNN_CPUACC_COSTS`` names one."""
-    head = [HEADER, *(f"# {comment}" for comment in comments), f"cpu {cpu}"]
-    return "\n".join(head) + "\n" + "".join(section.text() for section in sections)
+    return f"{HEADER}\ncpu {cpu}\n" + "".join(section.text() for section in sections)
 
 
 def fit(
@@ -140,8 +82,6 @@ def fit(
     lanes: int,
     caches: Mapping[str, int],
     known: Mapping[str, float],
-    *,
-    leans_on_predictions: bool = False,
 ) -> Costs:
     """Return the costs that fit measured layers best.
 
@@ -152,69 +92,40 @@ def fit(
         rows: The layers.
         lanes: Floats in a register.
         caches: See :class:`Costs`.
-        known: Times of units that the rows do not tell, such as those of kernels that they lack.
-        leans_on_predictions: Whether the costs that predicted the rows' times count as well, the
-            more the better they did: for rows that are few.
+        known: Times of units that no layer tells.
     """
     ns = dict(known)
-    errors = []
-    for group, units in GROUPS:
-        own = [row for row in rows if _group_of(row.work) == group]
-        if not own:
-            if group == "bfloat16_multiply_add" and group not in ns:
-                # No layer was rounded in vectors: the instruction adds two products.
-                ns |= {group: ns["multiply_add"] / 2, "rounded": ns["multiply_add"]}
-            continue
-        fixed = np.array([_time(row.work, ns, without=units) for row in own])
-        counts = np.array([[row.work.get(unit, 0.0) for unit in units] for row in own])
-        times = np.array([row.ns for row in own])
-        layers = [*dict.fromkeys(row.shape for row in own)]
-        places = np.array([layers.index(row.shape) for row in own])
-        a, b = counts / times[:, None], (times - fixed) / times
-        parts = [
-            (a, b),
-            (_TOGETHER * _from_the_mean(a, places), _TOGETHER * _from_the_mean(b, places)),
-        ]
-        if leans_on_predictions and len(units) > _FEW:
-            parts.append(_prior(counts, times, np.array([row.predicted_ns for row in own])))
-        found = _fitted(np.vstack([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
-        # What no row does keeps its time. A layer that reads stored bfloat16 rounds nothing.
-        for unit, value, seen in zip(units, found, counts.sum(0) > 0, strict=True):
-            ns.setdefault(unit, ns.get(UNSEEN_AS.get(unit, ""), 0.0))
-            if seen:
-                ns[unit] = float(f"{value:.{_DIGITS}g}")
-        for unit, other in IN_PLACE_OF.items():
-            if unit in units and not ns[unit]:
-                ns[unit] = ns[other]
-        off = np.abs(np.array([_time(row.work, ns) for row in own]) / times - 1)
-        errors.append(Error(group, len(own), float(np.median(off)), float(np.quantile(off, 0.95))))
-    return Costs(lanes, caches, ns, errors)
+    for key, units in FITTED.items():
+        own = [row for row in rows if _fit_of(row.work) == key]
+        if own:
+            ns |= zip(units, _times(own, units, ns), strict=True)
+    # A level without such an instruction never asks; one whose layers were not measured adds two
+    # products at a time.
+    ns.setdefault("bfloat16_multiply_add", ns["multiply_add"] / 2)
+    ns.setdefault("tile_register_product", 0.0)
+    return Costs(lanes, caches, ns)
 
 
-def _time(work: Mapping[str, float], ns: Mapping[str, float], without: Sequence[str] = ()) -> float:
-    return sum(count * ns[unit] for unit, count in work.items() if unit not in without)
+def _fit_of(work: Mapping[str, float]) -> str | None:
+    """Return the last unit of :data:`FITTED` that the work has."""
+    return next((unit for unit in reversed(FITTED) if unit in work), None)
 
 
-def _group_of(work: Mapping[str, float]) -> str:
-    """Return the last group whose unit the work has."""
-    return [group for group, _ in GROUPS if group in work][-1]
-
-
-def _prior(
-    counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return rows that want the costs behind predictions.
-
-    Those are found from the predictions, which are sums of them, and are all stretched alike, as
-    for a CPU of another clock.
-    """
-    used = _least_squares(counts / predicted[:, None], np.ones(len(predicted)))
-    ratios = times / predicted
-    wanted = used * np.median(ratios)
-    error = np.abs(np.log(ratios / np.median(ratios))).mean()
-    shares = np.linalg.norm(counts * wanted / times[:, None], axis=0)
-    weights = _TRUST / max(error, _NOISE) ** 2 * shares
-    return np.diag(weights / np.where(wanted > 0, wanted, 1.0)), weights
+def _times(rows: Sequence[Measured], units: Sequence[str], ns: Mapping[str, float]) -> list[float]:
+    """Return the nanoseconds of units, given those of the other ones that the rows have."""
+    times = np.array([row.ns for row in rows])
+    counts = np.array([[row.work.get(unit, 0.0) for unit in units] for row in rows])
+    others = np.array(
+        [sum(n * ns[unit] for unit, n in row.work.items() if unit not in units) for row in rows]
+    )
+    layers = {shape: place for place, shape in enumerate(dict.fromkeys(row.shape for row in rows))}
+    places = np.array([layers[row.shape] for row in rows])
+    a, b = counts / times[:, None], (times - others) / times
+    found = _fitted(
+        np.vstack([a, _TOGETHER * _from_the_mean(a, places)]),
+        np.concatenate([b, _TOGETHER * _from_the_mean(b, places)]),
+    )
+    return [float(f"{value:.{_DIGITS}g}") for value in found]
 
 
 def _from_the_mean(x: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

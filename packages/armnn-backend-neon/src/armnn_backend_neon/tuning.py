@@ -36,10 +36,16 @@ SHAPES: Final = (
     Shape((40, 40), 8, 32, (3, 3)),
     Shape((24, 24), 12, 24, (5, 5)),
     Shape((16, 16), 512, 16, (3, 3)),
-    Shape((28, 28), 64, 64, (3, 3), 1, True),
-    Shape((14, 14), 192, 192, (5, 5), 1, True),
+    Shape((7, 7), 16, 32, (1, 1)),
+    Shape((8, 8), 24, 64, (1, 1)),
+    Shape((1, 28), 32, 16, (1, 3)),
+    Shape((7, 7), 16, 16, (3, 3)),
+    Shape((10, 10), 16, 24, (3, 3)),
+    Shape((7, 7), 3, 16, (3, 3)),
+    Shape((8, 8), 8, 8, (5, 5)),
+    Shape((1, 40), 16, 24, (1, 5)),
 )
-"""Layers that tell the times of all units apart."""
+"""Layers that tell the times of all units apart; small ones tell what an operation takes."""
 
 FILTERS: Final = (
     "winograd_2d 2",
@@ -53,18 +59,6 @@ NARROW: Final = (
     Shape((24, 24), 12, 2, (3, 3)),
 )
 """Layers of few outputs, several of which side by side may be computed as one row."""
-
-OF_BYTES: Final = (
-    Shape((28, 28), 64, 64, (1, 1), is_of_bytes=True),
-    Shape((14, 14), 128, 256, (1, 1), is_of_bytes=True),
-    Shape((1, 1), 512, 1024, (1, 1), is_of_bytes=True),
-    Shape((14, 14), 64, 64, (3, 3), is_of_bytes=True),
-    Shape((32, 32), 16, 16, (3, 3), is_of_bytes=True),
-    Shape((28, 28), 64, 64, (3, 3), 1, is_depthwise=True, is_of_bytes=True),
-    Shape((14, 14), 192, 192, (5, 5), 1, is_depthwise=True, is_of_bytes=True),
-    Shape((28, 28), 16, 16, (3, 3), 1, is_depthwise=True, is_of_bytes=True),
-)
-"""Those of bytes."""
 
 CACHES: Final = {"first_cache": "1", "second_cache": "2", "third_cache": "3"}
 _SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -108,17 +102,11 @@ def caches() -> dict[str, int]:
 
 def measured_rows(rounds: int = 4) -> list[Measured]:
     """Return the layers of :data:`SHAPES` by each kernel."""
-    filtered = [shape for shape in SHAPES if max(shape.window) > 1 and not shape.is_depthwise]
+    filtered = [shape for shape in SHAPES if max(shape.window) > 1]
     rows = measure(SHAPES, ("plain",), rounds=rounds)
     rows += measure(filtered, FILTERS, rounds=rounds)
     rows += measure(NARROW, ("plain", "plain 4", "plain 6", "plain 8"), rounds=rounds)
-    rows += rows_of_bytes(rounds)
     return rows + measure(SHAPES[:8], ("plain bfloat16",), rounds=rounds, fast_math=True)
-
-
-def rows_of_bytes(rounds: int = 4) -> list[Measured]:
-    """Return the layers of :data:`OF_BYTES`."""
-    return measure(OF_BYTES, ("plain",), rounds=rounds)
 
 
 def known_ns() -> dict[str, float]:
@@ -133,7 +121,7 @@ def measure_machine() -> dict[str, Any]:
         The content of a file of costs, the nanoseconds of each unit, the variable of the
         environment that names such a file, and the path where it is found without one.
     """
-    costs = fit(measured_rows(), lanes(), caches(), known_ns(), leans_on_predictions=True)
+    costs = fit(measured_rows(), lanes(), caches(), known_ns())
     return {
         "text": file_text(cpu_name(), [costs]),
         "costs": dict(costs.ns),

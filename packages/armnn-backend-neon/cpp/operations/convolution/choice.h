@@ -10,15 +10,18 @@
 namespace cpuacc {
 
 struct ConvolutionKernel {
-  enum Kind { plain, winograd_2d, winograd_1d };
+  enum Kind { indirect, direct, raster, winograd_2d, winograd_1d };
 
-  Kind kind = plain;
-  int64_t together = 1; /* plain: outputs side by side that are computed as one row */
-  bool is_rounded = false; /* plain: in bfloat16 */
+  Kind kind = indirect;
+  int64_t together = 1; /* not of Winograd: outputs side by side that are computed as one row */
+  bool is_rounded = false; /* multiplies in bfloat16 */
+  bool joins_taps = false; /* in bfloat16: a row of the window is one tap, in an image with its padding or in a raster */
   int64_t side = 0; /* winograd_2d: of its tiles */
   Winograd1dFilter filter{false, 0, 0}; /* winograd_1d */
-  costs::Work work;
+  costs::Work work{};
+  double rounded_numbers = 0.0; /* of the image, which are not in the work: what makes it may round them */
 
+  bool is_filtered() const { return kind == winograd_2d || kind == winograd_1d; }
   /* As ARMNN_CPUACC_KERNEL names it. */
   std::string name() const;
 };
@@ -35,7 +38,7 @@ struct ConvolutionLayer {
   bool is_ungrouped() const { return layout.depth == windows.channels; }
 };
 
-/* All that can compute it; the first one is plain, in float32. */
+/* All that can compute it; the first one is indirect or direct, in float32. */
 std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels);
 
 /* The kernel that tests and measurements ask for by ARMNN_CPUACC_KERNEL, or null. */

@@ -19,8 +19,11 @@ OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows 
 /* Whether windows that are multiplied in bfloat16 are computed over a raster, in tile registers. */
 bool suits_raster(const Windows &windows, const Kernels &kernels);
 
-/* Of one group, whose image is stored in float32. */
+/* Of one group, without rounding its image. */
 costs::Work raster_work(const Windows &windows, const WeightLayout &layout, const Kernels &kernels);
+
+/* Of one group's image, that are rounded where it is stored in float32. */
+double raster_numbers(const Windows &windows, const WeightLayout &layout);
 
 /* The same as indirect_convolution, for such windows. Args: layout: may have a tap for each row of the window. */
 OperationPtr raster_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,

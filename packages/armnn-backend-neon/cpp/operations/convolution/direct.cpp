@@ -30,7 +30,7 @@ class DirectConvolution final : public WithEpilogue {
     const Windows &w = windows_;
     const float *input = frame.in<float>(inputs[0]);
     const int64_t sums = w.output_width * layout_.columns * layout_.taps * layout_.depth;
-    const double row_ns = static_cast<double>(sums) * frame.ns_of(costs::direct_multiply_add);
+    const double row_ns = static_cast<double>(sums) * frame.ns_of(costs::multiply_add);
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), rows_.strip_bytes());
     const auto *packed = reinterpret_cast<const float *>(packed_.packed(frame, inputs[1], memory));
     frame.for_each(w.batch * w.output_height, row_ns, [&](int64_t i, int32_t thread) {

@@ -48,9 +48,8 @@ class IndirectConvolution final : public WithEpilogue {
     panels_ = is_rounded_ ? rounded_panels(setup, tiling_)
                           : panel_storage(setup, setup[inputs[1]], {layout_, groups_, group_stride_}, recipe, most_rows,
                                           tiling_);
-    if (is_image_rounded_) {
-      work.counts[costs::rounded] = 0.0;
-    } else if (is_rounded_) {
+    if (is_rounded_ && !is_image_rounded_) {
+      work.add(costs::element, static_cast<double>(windows_.batch * windows_.height * windows_.width * windows_.channels));
       image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
     float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);

@@ -80,7 +80,7 @@ class RasterConvolution final : public WithEpilogue {
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
     is_image_rounded_ = setup.is_bfloat16(inputs[0]);
-    if (is_image_rounded_) work.counts[costs::rounded] = 0.0;
+    if (!is_image_rounded_) work.add(costs::element, static_cast<double>(groups_) * raster_numbers(windows_, layout_));
     divide(setup);
     point_at_taps();
     const int64_t numbers = windows_.stride_y * raster_.phase_numbers(windows_) +
@@ -121,7 +121,9 @@ class RasterConvolution final : public WithEpilogue {
   /* Tasks of whole lines, or of parts of one. */
   void divide(const Setup &setup) {
     const Windows &w = windows_;
-    const double ns = setup.machine().ns_of(raster_work(w, layout_, setup.kernels)) * static_cast<double>(groups_);
+    costs::Work one_group = raster_work(w, layout_, setup.kernels);
+    if (!is_image_rounded_) one_group.add(costs::element, raster_numbers(w, layout_));
+    const double ns = setup.machine().ns_of(one_group) * static_cast<double>(groups_);
     const int32_t threads = setup.threads_for(ns);
     const int64_t wanted = threads == 1 ? 1 : 8 * threads;
     const int64_t pixel = pixel_numbers(w, layout_);
@@ -270,13 +272,16 @@ bool suits_raster(const Windows &w, const Kernels &kernels) {
 costs::Work raster_work(const Windows &w, const WeightLayout &layout, const Kernels &kernels) {
   const int64_t pixel = pixel_numbers(w, layout);
   const Raster raster = raster_of(w, w.output_width, w.output_height, pixel);
-  const auto numbers = static_cast<double>(w.batch * raster.seen_width * raster.seen_height * pixel);
   const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
   return tile_register_work(w.batch * raster.pixels(), layout, sizeof(Bfloat16))
       .add(costs::operation, 1.0)
-      .add(costs::cold_step, panels * static_cast<double>(layout.taps * layout.depth) / 2.0)
-      .add(costs::image_line, numbers / costs::kFloatsPerLine)
-      .add(costs::rounded, numbers);
+      .add(costs::weight_row, panels * static_cast<double>(layout.taps * layout.depth) / 2.0);
+}
+
+double raster_numbers(const Windows &w, const WeightLayout &layout) {
+  const int64_t pixel = pixel_numbers(w, layout);
+  const Raster raster = raster_of(w, w.output_width, w.output_height, pixel);
+  return static_cast<double>(w.batch * raster.seen_width * raster.seen_height * pixel);
 }
 
 OperationPtr raster_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,

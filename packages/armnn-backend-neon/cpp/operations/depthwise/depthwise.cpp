@@ -75,7 +75,7 @@ class Depthwise final : public WithEpilogue {
   costs::Work work_of(int64_t count) const {
     const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
     const auto numbers = static_cast<double>(count * windows_.channels);
-    return costs::Work().add(costs::depthwise_multiply_add, numbers * taps).add(costs::element, numbers);
+    return costs::Work().add(costs::multiply_add, costs::kDepthwiseMultiplyAdd * numbers * taps).add(costs::element, numbers);
   }
 
   double outputs_ns(int64_t count, const costs::Machine &machine) const { return machine.ns_of(work_of(count)); }

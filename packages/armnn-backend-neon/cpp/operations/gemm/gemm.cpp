@@ -226,13 +226,14 @@ class Gemm final : public WithEpilogue {
                                          shape_.rows + setup.kernels.rows, tiling_);
     thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
     is_left_rounded_ = setup.is_bfloat16(inputs[0]);
-    if (is_rounded && !is_left_rounded_) {
-      rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
-    }
-    const int64_t rounded_rows = is_left_rounded_ ? 0 : shape_.rows;
-    work = scaled(is_rounded ? rounded_gemm_work(shape_.rows, layout, true, rounded_rows, setup.kernels)
+    work = scaled(is_rounded ? rounded_gemm_work(shape_.rows, layout, true, setup.kernels)
                              : gemm_work(shape_.rows, layout, true, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
+    if (is_rounded && !is_left_rounded_) {
+      const int64_t left = setup[inputs[0]].count();
+      work.add(costs::element, static_cast<double>(left));
+      rounded_ = RoundedRows(left / layout.depth, layout.depth);
+    }
     kernel = "gemm" + recipe_of(panels_);
     packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe, shape_.right_places);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();

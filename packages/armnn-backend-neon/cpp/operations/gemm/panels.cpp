@@ -112,14 +112,15 @@ bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, co
   if (kernels.begin_tiles_bfloat16 != nullptr) {
     /* Who named a level that was not measured wants it. */
     if (!costs::knows_tile_registers()) return true;
-    const costs::Work in_tiles = rounded_gemm_work(rows, layout, true, is_left_rounded ? 0 : rows, kernels);
+    costs::Work in_tiles = rounded_gemm_work(rows, layout, true, kernels);
+    if (!is_left_rounded) in_tiles.add(costs::element, static_cast<double>(rows * layout.depth));
     return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(rows, with_paired_tail(layout, kernels), true, kernels));
   }
-  const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::rounded];
+  const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::element];
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
   const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
-  /* Of each number of a row; two of them are broadcast at a time. */
-  const double of_tap = static_cast<double>(layout.columns) * saved + 0.5 * panels * machine.ns[costs::broadcast];
+  /* Of each number of a row. */
+  const double of_tap = saved * (static_cast<double>(layout.columns) + costs::kRowStep * panels * kernels.lanes);
   return static_cast<double>(layout.taps) * of_tap > rounded_ns;
 }
 

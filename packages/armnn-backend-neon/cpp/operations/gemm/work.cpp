@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "costs/costs.h"
 
@@ -31,15 +32,11 @@ void add_tiles(costs::Work &work, const Products &p, double tiles, int64_t rows,
   const double all = tiles * panel.count;
   const double row_steps = all * static_cast<double>(p.taps * p.depth * rows);
   const double missing = std::max(0.0, (has_two_sums ? 0.5 : 1.0) * costs::kInFlight - sums);
-  const bool is_paired = p.has_paired_tail && half > 0.0;
-  /* A pair of k's is one step of a tail, whole registers beside it have their own. */
-  const double steps = is_paired && whole == 0.0 ? 0.5 : 1.0;
-  work.add(costs::multiply_add, row_steps * whole * kernels.lanes)
-      .add(is_paired ? costs::multiply_add : costs::half_multiply_add, row_steps * half * kernels.lanes / 2)
-      .add(costs::broadcast, row_steps * (is_paired && whole > 0.0 ? 1.5 : steps))
-      .add(costs::wait, all * static_cast<double>(p.taps * p.depth) * steps * missing)
-      .add(costs::tile, all)
-      .add(costs::stored, all * sums);
+  /* A pair of k's is one step of a tail; whole registers beside it have their own. */
+  const double steps = half == 0.0 ? 1.0 : whole == 0.0 ? 0.5 : 1.5;
+  const double waits = all * static_cast<double>(p.taps * p.depth) * std::min(steps, 1.0) * missing;
+  const double registers = row_steps * (panel.registers + costs::kRowStep * steps) + costs::kMissingSum * waits;
+  work.add(costs::multiply_add, registers * kernels.lanes).add(costs::tile, all);
 }
 
 void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, const Kernels &kernels) {
@@ -56,26 +53,19 @@ void add_panels(costs::Work &work, const Products &p, const PanelWidth &panel, c
     add_tiles(work, p, count * static_cast<double>(tiles - 1), rows, panel, kernels);
     add_tiles(work, p, count, rows + left, panel, kernels);
   }
-  if (p.weights == WeightPlace::near) return;
-  const bool is_wide = panel.registers > 1.0;
-  /* Two rows of pairs that are alone are side by side. */
-  const double rows_together = p.has_paired_tail && panel.registers < 1.0 ? 2.0 : 1.0;
-  const double steps = count * panel.count * static_cast<double>(p.taps * p.depth) / rows_together;
-  const double wide_steps = is_wide ? steps : 0.5 * steps;
-  if (p.weights == WeightPlace::repeated) {
-    work.add(costs::repeated_step, wide_steps);
-    return;
-  }
-  work.add(is_wide ? costs::cold_step : costs::cold_narrow_step, steps)
-      .add(costs::awaited_step, wide_steps * std::max(0.0, 1.0 - static_cast<double>(p.rows) / costs::kHidingRows));
+  if (!p.are_weights_cold) return;
+  /* Two rows of pairs that are alone are side by side. Those of one register have half as many lines to wait for. */
+  const double rows_together = panel.registers < 1.0 ? 2.0 : 1.0;
+  const double lines = panel.registers > 1.0 ? 1.0 : 0.5;
+  const double seen = std::max(0.0, 1.0 - static_cast<double>(p.rows) / costs::kHidingRows);
+  const double weight_rows = count * panel.count * static_cast<double>(p.taps * p.depth) / rows_together;
+  work.add(costs::weight_row, weight_rows * (1.0 + costs::kAwaitedRows * lines * seen));
 }
 
 }  // namespace
 
 PanelWidths panel_widths(int64_t columns, const Kernels &kernels, bool has_paired_tail) {
-  /* Where a wide register is computed in two parts, a narrow one is quicker. */
-  const bool has_half = has_paired_tail || kernels.lanes >= costs::kWidestLanes;
-  const int64_t least = has_half ? kernels.lanes / 2 : kernels.lanes;
+  const int64_t least = has_paired_tail ? kernels.lanes / 2 : kernels.lanes;
   const auto lanes = static_cast<double>(kernels.lanes);
   const int64_t rest = columns % kernels.columns;
   const PanelWidth full{static_cast<double>(kernels.columns) / lanes, static_cast<double>(columns / kernels.columns)};
@@ -94,51 +84,26 @@ costs::Work product_work(const Products &products, const Kernels &kernels) {
 }
 
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels) {
-  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, has_even_rows, WeightPlace::cold, layout.has_paired_tail};
+  const Products products{rows, layout.taps, layout.depth, layout.columns, 1, has_even_rows, true, layout.has_paired_tail};
   return product_work(products, kernels).add(costs::operation, 1.0);
-}
-
-void add_reread(costs::Work &work, const Reread &numbers, int64_t columns, const Kernels &kernels) {
-  if (numbers.of_block * static_cast<int64_t>(sizeof(float)) <= costs::machine(kernels.lanes).caches.first) return;
-  const int64_t panels = ratio_up(columns, kernels.columns);
-  work.add(costs::reread_line, static_cast<double>(numbers.of_all * panels) / costs::kFloatsPerLine);
-}
-
-WeightPlace between_blocks(int64_t numbers, const Kernels &kernels) {
-  const int64_t bytes = numbers * static_cast<int64_t>(sizeof(float));
-  return bytes <= costs::machine(kernels.lanes).caches.second ? WeightPlace::near : WeightPlace::repeated;
 }
 
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes) {
   const auto tiles = static_cast<double>(ratio_up(rows, costs::kTileRegisterRows) *
                                          ratio_up(layout.columns, costs::kTileRegisterColumns));
   const int64_t steps = layout.taps * ratio_up(layout.depth * number_bytes, costs::kTileRegisterBytes);
-  return costs::Work()
-      .add(costs::tile_register_product, tiles * static_cast<double>(steps))
-      .add(costs::tile_register_stored, tiles);
+  return costs::Work().add(costs::tile_register_product, tiles * (static_cast<double>(steps) + costs::kTileRegisterStored));
 }
 
-costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, int64_t rounded_rows,
-                              const Kernels &kernels) {
+costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels) {
   costs::Work work = gemm_work(rows, layout, has_even_rows, kernels);
-  if (kernels.begin_tiles_bfloat16 != nullptr && rows >= costs::kTileRegisterRows) {
-    for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add, costs::broadcast, costs::wait,
-                                   costs::tile, costs::stored}) {
-      work.counts[unit] = 0.0;
-    }
-    work.add(tile_register_work(rows, layout, sizeof(Bfloat16)));
+  const double products = std::exchange(work.counts[costs::multiply_add], 0.0);
+  work.counts[costs::weight_row] *= 0.5; /* of two numbers in the place of one */
+  if (kernels.begin_tiles_bfloat16 == nullptr || rows < costs::kTileRegisterRows) {
+    return work.add(costs::bfloat16_multiply_add, products);
   }
-  for (const costs::Unit unit : {costs::multiply_add, costs::half_multiply_add}) {
-    work.add(costs::bfloat16_multiply_add, work.counts[unit]);
-    work.counts[unit] = 0.0;
-  }
-  /* Two numbers at a time. */
-  for (const costs::Unit unit :
-       {costs::broadcast, costs::wait, costs::cold_step, costs::cold_narrow_step, costs::awaited_step,
-        costs::repeated_step}) {
-    work.counts[unit] *= 0.5;
-  }
-  return work.add(costs::rounded, static_cast<double>(rounded_rows * layout.depth));
+  work.counts[costs::tile] = 0.0;
+  return work.add(tile_register_work(rows, layout, sizeof(Bfloat16)));
 }
 
 costs::Work scaled(costs::Work work, double times) {

@@ -48,17 +48,19 @@ class Int8Depthwise : public WithInt8Epilogue {
     });
   }
 
-  /* Into as few calls as keep the threads busy: each reads the rows at its edges on its own. Args: name, unit: of the
-   * kernel and its products; channels: that it computes; products: of a number of the output; most: outputs of a row
+  /* Into as few calls as keep the threads busy: each reads the rows at its edges on its own. Args: name: of the
+   * kernel; multiply_add: what one of its products takes of those in float32; channels: that it computes; products: of a number of the output; most: outputs of a row
    * that a call computes.
    */
-  void choose_pieces(const Setup &setup, const char *name, costs::Unit unit, int64_t channels, double products,
+  void choose_pieces(const Setup &setup, const char *name, double multiply_add, int64_t channels, double products,
                      int64_t most) {
     const Windows &w = windows_;
     const int64_t outputs = w.batch * w.output_height * w.output_width;
     const auto numbers = static_cast<double>(outputs * channels);
     kernel = name;
-    work = costs::Work().add(unit, numbers * products).add(costs::byte_stored, numbers);
+    work = costs::Work()
+               .add(costs::multiply_add, multiply_add * numbers * products)
+               .add(costs::element, costs::kStoredByteElements * numbers / setup.kernels.lanes);
     const double ns = setup.machine().ns_of(work);
     const int32_t threads = setup.threads_for(ns);
     const int64_t wanted = threads == 1 ? 1 : 2 * threads;

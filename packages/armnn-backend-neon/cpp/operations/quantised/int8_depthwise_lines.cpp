@@ -31,7 +31,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     const auto products = static_cast<double>(lines_ * taps_ * kJoined);
     const int64_t together = setup.kernels.int8.line_channels;
     const int64_t channels = ratio_up(w.channels, together) * together;
-    choose_pieces(setup, "bytes by lines", costs::byte_line_multiply_add, channels, products,
+    choose_pieces(setup, "bytes by lines", costs::kByteLineMultiplyAdd, channels, products,
                   std::max(room, costs::kLeastInterleavedColumns));
     thread_bytes_ = aligned_bytes(static_cast<size_t>(column_bytes(setup.kernels.int8) * columns_of(piece_)));
     return thread_bytes_ * static_cast<size_t>(setup.threads);

@@ -25,7 +25,7 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
     pack_all(setup);
     scales_ = filled_multipliers(w.channels, lanes);
     const auto products = static_cast<double>(w.window_height * w.window_width);
-    choose_pieces(setup, "bytes by neighbours", costs::byte_neighbour_multiply_add, padded_channels_, products,
+    choose_pieces(setup, "bytes by neighbours", costs::kByteNeighbourMultiplyAdd, padded_channels_, products,
                   costs::kMostInt8DepthwisePiece);
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     /* One output alone takes every group from its first column on: nothing between is asked for. */

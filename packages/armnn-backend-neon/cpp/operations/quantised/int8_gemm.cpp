@@ -175,9 +175,11 @@ costs::Work byte_gemm_work(int64_t rows, const WeightLayout &layout, const Int8K
   const auto depth = static_cast<double>(layout.taps * fours_of(layout) * 4);
   const auto sums = static_cast<double>(rows * ratio_up(layout.columns, kernels.lanes) * kernels.lanes);
   costs::Work work;
-  work.add(kernels.widen == nullptr ? costs::byte_multiply_add : costs::byte_widened_multiply_add, sums * depth)
-      .add(costs::byte_weight, static_cast<double>(layout.columns) * depth)
-      .add(costs::byte_stored, sums);
+  const double one = kernels.widen == nullptr ? costs::kByteMultiplyAdd : costs::kWidenedByteMultiplyAdd;
+  const double weights = static_cast<double>(layout.columns) * depth;
+  work.add(costs::multiply_add, one * sums * depth)
+      .add(costs::weight_row, weights / static_cast<double>(kernels.columns * sizeof(float)))
+      .add(costs::element, costs::kStoredByteElements * sums / kernels.lanes);
   return work;
 }
 

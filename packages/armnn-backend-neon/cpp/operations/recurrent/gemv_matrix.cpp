@@ -12,7 +12,7 @@ namespace cpuacc {
 /* Few rows are multiplied, so all weights come from behind the first cache. */
 template <typename T>
 double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
-  const double read = frame.ns_of(costs::cold_step) / static_cast<double>(frame.kernels.columns);
+  const double read = frame.ns_of(costs::weight_row) / static_cast<double>(frame.kernels.columns);
   const double bytes = storage == GemvStorage::steps ? 1.0 : storage == GemvStorage::bfloat16 ? 2.0 : sizeof(T);
   return frame.ns_of(costs::multiply_add) * static_cast<double>(rows) + read * bytes / sizeof(float);
 }

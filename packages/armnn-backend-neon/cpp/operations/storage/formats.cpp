@@ -71,7 +71,7 @@ size_t RoundedRows::bytes() const {
 void RoundedRows::round(const Frame &frame, const float *from, Bfloat16 *to) const {
   if (count == 0 || length == 0) return;
   const int64_t rows = std::max<int64_t>(1, costs::kChunkElements / length); /* of a piece */
-  const double piece_ns = static_cast<double>(rows * length) * frame.ns_of(costs::rounded);
+  const double piece_ns = static_cast<double>(rows * length) * frame.element_ns();
   frame.pool.run(ratio_up(count, rows), piece_ns, [&](int64_t begin, int64_t end, int32_t) {
     const int64_t last = std::min(end * rows, count);
     const int64_t at = begin * rows;

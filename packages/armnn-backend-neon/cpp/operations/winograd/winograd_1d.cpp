@@ -160,7 +160,7 @@ class Winograd1dConvolution final : public WithEpilogue {
     }
     auto *planes = frame.scratch_of<float>(frame.pool.threads(), thread_bytes_);
     const auto numbers = static_cast<double>(points_ * tiles_ * layout_.depth);
-    frame.for_each(batch_ * image_lines(), numbers * frame.ns_of(costs::filtered_1d_in), [&](int64_t i, int32_t) {
+    frame.for_each(batch_ * image_lines(), numbers * frame.ns_of(costs::transformed), [&](int64_t i, int32_t) {
       read_line(frame, {i / image_lines(), 0, 0, 0, tiles_}, i % image_lines(), planes + i * tiles_ * line_);
     });
     /* A thread's tasks are those of its panels. */
@@ -356,24 +356,22 @@ costs::Work winograd_1d_work(const Windows &w, const WeightLayout &layout, const
   costs::Work work;
   work.add(costs::operation, 1.0);
   int64_t transformed = 0; /* tiles, those of a halo with each block that needs them */
-  WeightPlace weights = WeightPlace::cold;
+  bool are_weights_cold = true;
   for (int64_t line = 0; line < w.batch * axes.outputs_across; line += block.lines) {
     const int64_t lines = std::min(block.lines, w.batch * axes.outputs_across - line);
     for (int64_t tile = 0; tile < tiles; tile += block.tiles) {
       const int64_t here = std::min(block.tiles, tiles - tile);
-      const Products products{lines * here, axes.taps, layout.depth, layout.columns, points, true, weights, false};
+      const Products products{lines * here, axes.taps, layout.depth, layout.columns, points, true, are_weights_cold, false};
       work.add(product_work(products, kernels));
       transformed += (lines + axes.halo()) * here;
-      weights = between_blocks(points * axes.taps * layout.depth * layout.columns, kernels);
+      are_weights_cold = false;
     }
   }
-  const int64_t numbers = points * block.tiles * (block.lines + axes.halo()) * line_of(layout.depth);
-  add_reread(work, {numbers, points * transformed * layout.depth}, layout.columns, kernels);
   const auto lanes = static_cast<double>(kernels.lanes * points);
   const int64_t written = w.batch * axes.outputs_across * tiles;
-  return work.add(costs::filtered_1d_tile, static_cast<double>(transformed))
-      .add(costs::filtered_1d_in, lanes * static_cast<double>(transformed * ratio_up(layout.depth, kernels.lanes)))
-      .add(costs::filtered_1d_out, lanes * static_cast<double>(written * ratio_up(layout.columns, kernels.lanes)));
+  const auto in = static_cast<double>(transformed * ratio_up(layout.depth, kernels.lanes));
+  const auto out = static_cast<double>(written * ratio_up(layout.columns, kernels.lanes));
+  return work.add(costs::transformed, lanes * (costs::kReadForFiltering1d * in + out));
 }
 
 OperationPtr winograd_1d_convolution(const WeightedTensors &tensors, const Windows &windows,

@@ -92,7 +92,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     }
     auto *transformed = frame.scratch_of<float>(frame.pool.threads(), thread_bytes_);
     const auto numbers = static_cast<double>(points_ * layout_.depth);
-    frame.for_each(tiles_, numbers * frame.ns_of(costs::filtered_2d_in), [&](int64_t i, int32_t) {
+    frame.for_each(tiles_, numbers * frame.ns_of(costs::transformed), [&](int64_t i, int32_t) {
       read_tiles(frame, {i, 1, transformed + i * tile_stride_});
     });
     /* A thread's tasks are those of its panels. */
@@ -277,21 +277,18 @@ costs::Work winograd_2d_work(const Windows &w, const WeightLayout &layout, int64
   const int64_t tiles = w.batch * ratio_up(w.output_height, side) * ratio_up(w.output_width, side);
   const int64_t most = most_tiles(points, layout.depth + costs::kRowFiller, kernels);
   const int64_t block = std::max<int64_t>(1, ratio_up(tiles, std::max<int64_t>(1, ratio_up(tiles, most))));
-  const Products first{std::min(block, tiles), 1, layout.depth, layout.columns, points, true, WeightPlace::cold, false};
+  const Products first{std::min(block, tiles), 1, layout.depth, layout.columns, points, true, true, false};
   Products others = first, last = first;
-  others.weights = last.weights = between_blocks(points * layout.depth * layout.columns, kernels);
+  others.are_weights_cold = last.are_weights_cold = false;
   others.count = points * std::max<int64_t>(0, tiles / block - 1);
   last.rows = tiles < block ? 0 : tiles % block;
   const int64_t vectors = ratio_up(layout.columns, kernels.lanes);
   const auto numbers = static_cast<double>(points * tiles * kernels.lanes);
   costs::Work work = product_work(first, kernels);
-  add_reread(work, {points * block * (layout.depth + costs::kRowFiller), points * tiles * layout.depth}, layout.columns,
-             kernels);
   return work.add(product_work(others, kernels))
       .add(product_work(last, kernels))
       .add(costs::operation, 1.0)
-      .add(costs::filtered_2d_in, numbers * static_cast<double>(ratio_up(layout.depth, kernels.lanes)))
-      .add(costs::filtered_2d_out, numbers * static_cast<double>(vectors));
+      .add(costs::transformed, numbers * static_cast<double>(ratio_up(layout.depth, kernels.lanes) + vectors));
 }
 
 OperationPtr winograd_2d_convolution(const WeightedTensors &tensors, const Windows &windows,
