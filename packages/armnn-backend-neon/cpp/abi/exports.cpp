@@ -8,7 +8,7 @@
 #include "abi/extensions.h"
 #include "costs/machine.h"
 #include "kernels/levels.h"
-#include "operations/convolution/choice.h"
+#include "operations/convolution/convolution.h"
 
 #define CPUACC_ID "CpuAcc"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "graph/arena.h"
-#include "graph/arena_pool.h"
 #include "graph/ir.h"
 #include "graph/packed.h"
 #include "threads/gain.h"

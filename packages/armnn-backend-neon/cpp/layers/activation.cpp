@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Activation and Prelu. */
 #include "layers/lowering/int8.h"
+#include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
-#include "layers/lowering/registry.h"
-#include "operations/pointwise/elementwise.h"
+#include "operations/pointwise/functions.h"
 #include "operations/quantised/quantised.h"
 
 namespace cpuacc {

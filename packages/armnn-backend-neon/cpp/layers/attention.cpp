@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/attention/attention.h"
 
 namespace cpuacc {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The number of axes, and tensors of one number. */
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
 
 namespace cpuacc {

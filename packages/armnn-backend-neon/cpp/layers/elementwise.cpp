@@ -6,9 +6,8 @@
 
 #include "costs/costs.h"
 #include "layers/lowering/int8.h"
+#include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
-#include "layers/lowering/registry.h"
-#include "operations/pointwise/elementwise.h"
 #include "operations/pointwise/functions.h"
 
 namespace cpuacc {

@@ -2,7 +2,7 @@
 /* Elements and boxes chosen by indices. */
 #include <algorithm>
 
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
 
 namespace cpuacc {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors joined and split. */
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
 
 namespace cpuacc {

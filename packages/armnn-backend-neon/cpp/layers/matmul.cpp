@@ -7,10 +7,8 @@
 
 #include "costs/costs.h"
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
-#include "operations/gemm/adjugate.h"
+#include "layers/lowering/lowering.h"
 #include "operations/gemm/gemm.h"
-#include "operations/gemm/plain.h"
 #include "operations/quantised/int8_gemm.h"
 
 namespace cpuacc {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
-#include "operations/pointwise/elementwise.h"
+#include "layers/lowering/lowering.h"
+#include "operations/pointwise/functions.h"
 #include "operations/reduction/reduction.h"
 
 namespace cpuacc {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pooling of images and volumes. */
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "layers/lowering/windows.h"
 #include "operations/reduction/reduction.h"
 

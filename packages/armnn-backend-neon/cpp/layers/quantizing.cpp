@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Conversions between data types. */
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/pointwise/format_conversion.h"
 #include "operations/pointwise/functions.h"
 #include "operations/quantised/quantised.h"

@@ -2,11 +2,10 @@
 /* Long short-term memory as TensorFlow Lite has it: a matrix per gate. */
 #include <string>
 
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
 #include "operations/gemm/gemm.h"
-#include "operations/gemm/plain.h"
-#include "operations/recurrent/cells.h"
+#include "operations/recurrent/recurrence.h"
 #include "operations/recurrent/rounded_lstm.h"
 #include "operations/storage/formats.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/quantised/quantised.h"
 #include "operations/reduction/reduction.h"
 

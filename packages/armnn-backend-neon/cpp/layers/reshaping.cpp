@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "layers/lowering/int8.h"
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "layers/lowering/windows.h"
 #include "operations/copy/copy.h"
 

@@ -2,7 +2,7 @@
 /* Elements selected one by one, for any data type. */
 #include <algorithm>
 
-#include "layers/lowering/registry.h"
+#include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
 #include "operations/reduction/reduction.h"
 

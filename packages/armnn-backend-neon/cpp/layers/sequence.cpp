@@ -2,10 +2,10 @@
 /* Whole sequences as ONNX has them: Rnn, Gru and SequenceLstm. */
 #include <string>
 
+#include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
-#include "layers/lowering/registry.h"
 #include "operations/gemm/gemm.h"
-#include "operations/recurrent/cells.h"
+#include "operations/recurrent/recurrence.h"
 
 namespace cpuacc {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "graph/packed.h"
-#include "operations/pointwise/elementwise.h"
+#include "operations/pointwise/functions.h"
 #include "operations/storage/formats.h"
 #include "passes/passes.h"
 

@@ -9,9 +9,8 @@
 
 #include "graph/digest.h"
 #include "graph/packed.h"
+#include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
-#include "layers/lowering/registry.h"
-#include "operations/pointwise/elementwise.h"
 #include "operations/pointwise/format_conversion.h"
 #include "operations/pointwise/functions.h"
 #include "operations/storage/formats.h"

@@ -78,7 +78,7 @@ struct Attribute {
   std::vector<double> reals;
 };
 
-struct LayerType; /* layers/lowering/registry.h */
+struct LayerType;
 
 /* A node of the host's graph. */
 struct Layer {
@@ -273,5 +273,20 @@ const LayerType &layer_type(std::string_view name);
 std::vector<double> steps_times(const Value &value, double factor);
 /* Of the bias of a layer whose first three inputs are data, weights and bias, if one of the former is quantised. */
 std::vector<double> weighted_bias_steps(const Lowering &lowering, size_t i);
+
+/* Which functions lower which layer type; one list per family of the layer table. */
+
+struct LayerType {
+  std::string_view name;
+  Lower lower = nullptr; /* nullptr: they are not computed here */
+  Lower int8_lower = nullptr; /* on 8-bit data; what it refuses is lowered as the layer is, then in floats */
+  BiasSteps bias_steps = nullptr; /* of a layer with biases in integers */
+};
+
+/* Those of a family, each list in the file of its name. */
+using Family = std::vector<LayerType>();
+Family activation_layers, attention_layers, convolution_layers, dimensions_layers, elementwise_layers,
+    indexing_layers, joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,
+    reduction_layers, reshaping_layers, resizing_layers, selecting_layers, sequence_layers;
 
 }  // namespace cpuacc

@@ -2,7 +2,7 @@
 #include "layers/lowering/pointwise.h"
 
 #include "layers/lowering/int8.h"
-#include "operations/pointwise/elementwise.h"
+#include "operations/pointwise/functions.h"
 
 namespace cpuacc {
 namespace {

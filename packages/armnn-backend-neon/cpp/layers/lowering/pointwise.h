@@ -4,7 +4,6 @@
 
 #include "layers/lowering/lowering.h"
 #include "operations/pointwise/binary.h"
-#include "operations/pointwise/broadcast.h"
 
 namespace cpuacc {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "costs/costs.h"
-#include "operations/gemm/panels.h"
+#include "operations/gemm/gemm.h"
 
 namespace cpuacc {
 namespace {

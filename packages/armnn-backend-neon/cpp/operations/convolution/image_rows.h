@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "costs/costs.h"
+#include "graph/ir.h"
 #include "operations/windows.h"
 
 namespace cpuacc {

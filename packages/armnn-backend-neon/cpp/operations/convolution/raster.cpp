@@ -8,8 +8,7 @@
 #include "costs/costs.h"
 #include "operations/convolution/convolution.h"
 #include "operations/convolution/indirection.h"
-#include "operations/gemm/panels.h"
-#include "operations/gemm/work.h"
+#include "operations/gemm/gemm.h"
 
 namespace cpuacc {
 namespace {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/gemm/adjugate.h"
+#include "operations/gemm/gemm.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "costs/costs.h"
-#include "operations/pointwise/elementwise.h"
+#include "operations/pointwise/functions.h"
 
 namespace cpuacc {
 namespace {

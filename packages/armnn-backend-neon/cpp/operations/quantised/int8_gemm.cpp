@@ -1,16 +1,174 @@
 /* SPDX-License-Identifier: MIT */
+/* Products of matrices of bytes: packed weights, kernels for small ones, and sums that stay integers. */
 #include "operations/quantised/int8_gemm.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "costs/costs.h"
-#include "operations/gemm/work.h"
-#include "operations/quantised/small_weights.h"
+#include "operations/convolution/indirection.h"
+#include "operations/gemm/gemm.h"
+#include "operations/quantised/quantised.h"
 #include "operations/quantised/widened_rows.h"
 
 namespace cpuacc {
+
+/* What stands behind a panel: how many fours are added in 16 bits, or 0; how many are apart; which ones; their weights. */
+size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
+
+/* Moves the fours of a panel that are too large there. Returns whether that are few; else the panel stays as it is.
+ *
+ * Args: panel: the four weights of a column side by side.
+ */
+bool set_large_apart(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int8_t *behind);
+
+/* Reads what set_large_apart() has written. */
+class LargeWeights {
+ public:
+  LargeWeights(const std::byte *behind, const WeightLayout &layout);
+
+  bool is_small() const { return numbers_[0] != 0; }
+
+  void name(Int8GemmTile &tile) const {
+    tile.small_fours = numbers_[0];
+    tile.large_count = numbers_[1];
+    tile.large_fours = numbers_ + 2;
+    tile.large_weights = weights_;
+  }
+
+ private:
+  const int32_t *numbers_;
+  const int8_t *weights_;
+};
+
+namespace {
+
+/* A four apart takes the time of four of the others. */
+constexpr int64_t kMostApart = 8; /* one in so many */
+
+int64_t most_apart(const WeightLayout &layout) { return layout.taps * fours_of(layout) / kMostApart; }
+
+/* Up to a whole line of memory, so that panels stay aligned. */
+int64_t number_bytes(const WeightLayout &layout) {
+  return static_cast<int64_t>(aligned_bytes(static_cast<size_t>(2 + most_apart(layout)) * sizeof(int32_t)));
+}
+
+/* The sums of weights above and below 0 that are added in 16 bits. */
+class Sums {
+ public:
+  explicit Sums(int64_t columns) : above_(static_cast<size_t>(columns * 2)), below_(above_) {}
+
+  void add(const int8_t *row, int32_t times) {
+    for (size_t i = 0; i < above_.size(); ++i) {
+      const int32_t x = row[2 * i];
+      const int32_t y = row[2 * i + 1];
+      above_[i] += times * (std::max(x, 0) + std::max(y, 0));
+      below_[i] -= times * (std::min(x, 0) + std::min(y, 0));
+    }
+  }
+
+  int32_t largest() const {
+    int32_t most = 0;
+    for (size_t i = 0; i < above_.size(); ++i) most = std::max({most, above_[i], below_[i]});
+    return most;
+  }
+
+ private:
+  std::vector<int32_t> above_, below_;
+};
+
+/* Of a panel, those that were moved. */
+class Apart {
+ public:
+  Apart(int8_t *panel, int64_t row_bytes) : panel_(panel), row_bytes_(row_bytes) {}
+
+  void move(int64_t four) {
+    int8_t *row = panel_ + four * row_bytes_;
+    fours_.push_back(static_cast<int32_t>(four));
+    weights_.insert(weights_.end(), row, row + row_bytes_);
+    std::memset(row, 0, static_cast<size_t>(row_bytes_));
+  }
+
+  void move_back() {
+    for (size_t i = 0; i < fours_.size(); ++i) {
+      std::memcpy(panel_ + fours_[i] * row_bytes_, weights_.data() + static_cast<int64_t>(i) * row_bytes_,
+                  static_cast<size_t>(row_bytes_));
+    }
+  }
+
+  int64_t count() const { return static_cast<int64_t>(fours_.size()); }
+
+  void write(int8_t *numbers, int8_t *weights) const {
+    const auto number = static_cast<int32_t>(count());
+    std::memcpy(numbers, &number, sizeof number);
+    if (number == 0) return; /* memcpy takes no null pointer, not even for no bytes */
+    std::memcpy(numbers + sizeof number, fours_.data(), fours_.size() * sizeof number);
+    std::memcpy(weights, weights_.data(), weights_.size());
+  }
+
+ private:
+  int8_t *panel_;
+  int64_t row_bytes_;
+  std::vector<int32_t> fours_;
+  std::vector<int8_t> weights_;
+};
+
+/* Moves fours until no group of so many makes too large a sum. Returns false once that are too many. */
+bool move_large(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int64_t together, int64_t most,
+                Apart &apart) {
+  const int64_t row_bytes = int64_t{kernels.columns} * 4;
+  const int64_t fours = fours_of(layout);
+  for (int64_t i = 0; i < layout.taps * fours; i = std::min(i + together, (i / fours + 1) * fours)) {
+    const int64_t end = std::min(i + together, (i / fours + 1) * fours);
+    Sums all(kernels.columns);
+    for (int64_t four = i; four < end; ++four) all.add(panel + four * row_bytes, 1);
+    while (all.largest() > kMostSmallSum) {
+      /* The one without which the others are smallest. */
+      int64_t best = i;
+      int32_t least = INT32_MAX;
+      for (int64_t four = i; four < end; ++four) {
+        Sums others = all;
+        others.add(panel + four * row_bytes, -1);
+        if (others.largest() >= least) continue;
+        least = others.largest();
+        best = four;
+      }
+      all.add(panel + best * row_bytes, -1);
+      apart.move(best);
+      if (apart.count() > most) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
+  return static_cast<size_t>(number_bytes(layout) + most_apart(layout) * kernels.columns * 4);
+}
+
+bool set_large_apart(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int8_t *behind) {
+  std::memset(behind, 0, large_weights_bytes(layout, kernels));
+  const int64_t most = most_apart(layout);
+  for (const auto &[together, allowed] : {std::pair(kManySmallFours, most / 4), std::pair(kFewSmallFours, most)}) {
+    Apart apart(panel, int64_t{kernels.columns} * 4);
+    if (move_large(panel, layout, kernels, together, allowed, apart)) {
+      const int32_t number = together;
+      std::memcpy(behind, &number, sizeof number);
+      apart.write(behind + sizeof number, behind + number_bytes(layout));
+      return true;
+    }
+    apart.move_back();
+  }
+  return false;
+}
+
+LargeWeights::LargeWeights(const std::byte *behind, const WeightLayout &layout)
+    : numbers_(reinterpret_cast<const int32_t *>(behind)),
+      weights_(reinterpret_cast<const int8_t *>(behind + number_bytes(layout))) {}
+
 namespace {
 
 constexpr int64_t kMostRows = 32; /* of a tile */
@@ -481,6 +639,154 @@ class Int8Gemm final : public WithInt8Epilogue {
 
 OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, GemmShape shape, Int8Params params) {
   return std::make_unique<Int8Gemm>(left, right, out, std::move(shape), std::move(params));
+}
+
+namespace {
+
+/* Wraps around. */
+int32_t added(int32_t x, int32_t y) {
+  return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
+}
+
+/* Windows of [N, H, W, C] * weights -> [N, H', W', O]; a product of matrices has windows of one
+ * element. Inputs: data, weights, and, each of them or kNone, their zero points, then what makes real
+ * numbers of the sums: added to the sums, multiplied with, added then.
+ */
+class IntegerGemm final : public Operation {
+ public:
+  IntegerGemm(std::vector<TensorId> operands, TensorId out, Windows windows, WeightLayout layout)
+      : Operation(std::move(operands), {out}), windows_(windows), layout_(layout) {
+    inputs.resize(kInputs, kNone);
+  }
+
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots;
+    if (is_real_) slots.function = &function_;
+    if (function_.function != Function::identity) return slots;
+    TensorId &bias = inputs[is_real_ ? kShift : kWhole];
+    if (bias == kNone) slots.bias = &bias;
+    slots.columns = layout_.columns;
+    if (!is_real_) slots.dequantises = &is_real_;
+    if (is_real_ && bias == kNone && inputs[kScale] == kNone) slots.scale = &inputs[kScale];
+    return slots;
+  }
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    const Int8Kernels &kernels = setup.kernels.int8;
+    const Windows &w = windows_;
+    params_.left_is_signed = setup[inputs[0]].type == ARMNN_SIGNED8;
+    params_.right_is_signed = weights.type == ARMNN_SIGNED8;
+    const int64_t rows = w.batch * w.output_height * w.output_width;
+    tiling_ = int8_gemm_tiling(rows, layout_, 1, setup);
+    in_tile_registers_ = suits_tile_registers(rows, layout_, setup.kernels);
+    kernel = int8_gemm_kernel(in_tile_registers_);
+    work = int8_gemm_work(rows, layout_, setup.kernels, in_tile_registers_);
+    if (weights.constant != nullptr) {
+      seeks_small_ = seeks_small_weights(params_, layout_, kernels);
+      const std::string recipe = "int8 " + layout_.recipe() + " " + (seeks_small_ ? "small " : "") + setup.kernels.name;
+      packed_ = setup.packed.get(weights.constant, recipe,
+                                 int8_packed_bytes(layout_, kernels, seeks_small_), [&](void *memory) {
+                                   pack(static_cast<const uint8_t *>(weights.constant), kernels, memory);
+                                 });
+      inputs[1] = kNone;
+    }
+    task_bytes_ = int8_task_bytes(tiling_, layout_, setup.kernels);
+    image_.prepare(layout_, kernels, setup[inputs[0]].count());
+    folded_bytes_ = aligned_bytes(static_cast<size_t>(int8_columns(layout_, kernels)) * sizeof(int32_t));
+    return task_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
+           aligned_bytes(static_cast<size_t>(layout_.depth)) + image_.bytes() +
+           (packed_ ? 0 : int8_packed_bytes(layout_, kernels, false));
+  }
+
+  void run(const Frame &frame) const override {
+    const Int8Kernels &kernels = int8_gemm_kernels(frame.kernels, in_tile_registers_);
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), task_bytes_);
+    auto *folded = reinterpret_cast<int32_t *>(memory);
+    auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
+    std::byte *image = memory + folded_bytes_ + aligned_bytes(static_cast<size_t>(layout_.depth));
+    std::byte *room = image + image_.bytes();
+    if (!packed_) pack(frame.in<uint8_t>(inputs[1]), kernels, room);
+    const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : room;
+    Int8Params params = params_;
+    params.left_zero_point = zero_point(frame, inputs[2], params.left_is_signed);
+    params.right_zero_point = zero_point(frame, inputs[3], params.right_is_signed);
+    fold_int8(params, 0, layout_, kernels, seeks_small_, packed, folded);
+    std::memset(outside, params.left_zero_point, static_cast<size_t>(layout_.depth));
+    if (image_.is_there()) {
+      image_.widen(frame, frame.in<uint8_t>(inputs[0]), params.left_is_signed, params.left_zero_point, image);
+    }
+    const float *scale = frame.in<float>(inputs[kScale]);
+    const DequantisedAccumulators real{frame.in<int32_t>(inputs[kWhole]), scale == nullptr ? 1.0f : *scale,
+                                       frame.in<float>(inputs[kShift])};
+    const Int8GemmTask gemm{layout_, params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
+                            layout_.columns, {}, is_real_ ? &real : nullptr};
+    frame.for_each(tiling_.tasks(), tiling_.task_ns(), [&](int64_t i, int32_t thread) {
+      auto *table = frame.scratch_of<const uint8_t *>(thread, task_bytes_);
+      const Indirection<uint8_t> bytes(windows_, frame.in<uint8_t>(inputs[0]), outside);
+      if (image_.is_there()) {
+        run_int8_gemm_task(gemm, tiling_, i, kernels, table, Indirection<uint8_t>(bytes),
+                           Indirection<int16_t>(windows_, WidenedImage::image(image), image_.outside(image)));
+      } else {
+        run_int8_gemm_task(gemm, tiling_, i, kernels, table, Indirection<uint8_t>(bytes));
+      }
+      finish(frame, tiling_.range(i));
+    });
+  }
+
+ private:
+  enum Input : size_t { kWhole = 4, kScale, kShift, kInputs };
+
+  /* What a task has just made. */
+  void finish(const Frame &frame, const Tiling::Range &range) const {
+    const bool adds_whole = !is_real_ && inputs[kWhole] != kNone;
+    if (!adds_whole && function_.function == Function::identity) return;
+    const int64_t columns = range.columns();
+    const int64_t place = range.first_row * layout_.columns + range.first_column;
+    if (adds_whole) {
+      const int32_t *whole = frame.in<int32_t>(inputs[kWhole]) + range.first_column;
+      int32_t *sums = frame.out<int32_t>(outputs[0]) + place;
+      for (int64_t i = 0; i < range.rows(); ++i, sums += layout_.columns) {
+        for (int64_t j = 0; j < columns; ++j) sums[j] = added(sums[j], whole[j]);
+      }
+      return;
+    }
+    float *made = frame.out<float>(outputs[0]) + place;
+    const bool is_dense = columns == layout_.columns;
+    const int64_t count = is_dense ? range.rows() * columns : columns;
+    for (int64_t i = 0; i < (is_dense ? 1 : range.rows()); ++i, made += layout_.columns) {
+      frame.kernels.elementwise(function_, made, made, count);
+    }
+  }
+
+  void pack(const uint8_t *weights, const Int8Kernels &kernels, void *memory) const {
+    pack_int8(weights, params_.right_is_signed, layout_, kernels, seeks_small_, static_cast<std::byte *>(memory));
+  }
+
+  static int32_t zero_point(const Frame &frame, TensorId id, bool is_signed) {
+    if (id == kNone) return 0;
+    return is_signed ? int32_t{*frame.in<int8_t>(id)} : int32_t{*frame.in<uint8_t>(id)};
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  Int8Params params_;
+  bool is_real_ = false;
+  Elementwise function_{Function::identity, 0.0f, 0.0f};
+  Tiling tiling_{};
+  bool in_tile_registers_ = false;
+  bool seeks_small_ = false; /* panels that are packed ahead */
+  size_t task_bytes_ = 0;
+  size_t folded_bytes_ = 0;
+  WidenedImage image_;
+  std::shared_ptr<const void> packed_;
+};
+
+}  // namespace
+
+OperationPtr integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
+                          const WeightLayout &layout) {
+  return std::make_unique<IntegerGemm>(std::move(operands), out, windows, layout);
 }
 
 }  // namespace cpuacc

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Layers that go on from step to step. */
 #include "operations/recurrent/recurrence.h"
 
 #include <algorithm>
@@ -6,8 +7,132 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
+
+#include "costs/costs.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
+
+/* Few rows are multiplied, so all weights come from behind the first cache. */
+template <typename T>
+double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
+  const double read = frame.ns_of(costs::weight_row) / static_cast<double>(frame.kernels.columns);
+  const double bytes = storage == GemvStorage::steps ? 1.0 : storage == GemvStorage::bfloat16 ? 2.0 : sizeof(T);
+  return frame.ns_of(costs::multiply_add) * static_cast<double>(rows) + read * bytes / sizeof(float);
+}
+
+template <typename T>
+size_t GemvMatrix<T>::scale_bytes() const {
+  return storage == GemvStorage::steps ? bytes_of<float>(padded(columns)) : 0;
+}
+
+template <typename T>
+size_t GemvMatrix<T>::bytes(const Rows<T> &rows) const {
+  const int64_t whole = ratio_up(columns, rows.lanes) * rows.lanes;
+  if (storage == GemvStorage::steps) return scale_bytes() + aligned_bytes(static_cast<size_t>(whole * depth));
+  if (storage == GemvStorage::bfloat16) return aligned_bytes(bytes_of<Bfloat16>(whole * depth));
+  return bytes_of<T>(padded(whole * depth));
+}
+
+template <typename T>
+bool GemvMatrix<T>::find_steps(const T *weights, std::vector<float> &steps) const {
+  if constexpr (std::is_same_v<T, float>) {
+    for (int64_t j = 0; j < columns; ++j) {
+      steps.push_back(step_of(weights + j * depth, depth, 1));
+      if (steps.back() == 0.0f) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+template <typename T>
+void GemvMatrix<T>::pack_numbers(const T *weights, const Rows<T> &rows, T *packed) const {
+  for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
+    const int64_t width = std::min<int64_t>(rows.gemv_columns, columns - first);
+    const int64_t whole = ratio_up(width, rows.lanes) * rows.lanes;
+    if (width < whole) std::fill_n(packed, whole * depth, T{});
+    rows.transpose(weights + first * depth, depth, packed, whole, width, depth);
+    packed += whole * depth;
+  }
+}
+
+/* Some rows of a panel at a time are put side by side as floats, which stay in the first cache. */
+template <typename T>
+void GemvMatrix<T>::pack_steps(const float *weights, const Rows<float> &rows, const float *scales,
+                               int8_t *steps) const {
+  constexpr int64_t kTogether = 16;
+  std::vector<float> block(static_cast<size_t>(kTogether * rows.gemv_columns));
+  for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
+    const int64_t width = std::min<int64_t>(rows.gemv_columns, columns - first);
+    const int64_t whole = ratio_up(width, rows.lanes) * rows.lanes;
+    for (int64_t k = 0; k < depth; k += kTogether) {
+      const int64_t count = std::min(kTogether, depth - k);
+      rows.transpose(weights + first * depth + k, depth, block.data(), whole, width, count);
+      for (int64_t i = 0; i < count; ++i, steps += whole) {
+        put_in_steps(block.data() + i * whole, scales + first, width, steps);
+        std::fill(steps + width, steps + whole, int8_t{});
+      }
+    }
+  }
+}
+
+template <typename T>
+void GemvMatrix<T>::pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *known) const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (storage == GemvStorage::bfloat16) {
+      /* Panel by panel: rounded in one go, without a second copy of all weights. */
+      std::vector<float> panel(static_cast<size_t>(rows.gemv_columns * depth));
+      for (int64_t first = 0; first < columns; first += rows.gemv_columns) {
+        const GemvMatrix<float> part{std::min<int64_t>(rows.gemv_columns, columns - first), depth};
+        part.pack(weights + first * depth, rows, reinterpret_cast<std::byte *>(panel.data()));
+        const int64_t numbers = ratio_up(part.columns, rows.lanes) * rows.lanes * depth;
+        rows.round(panel.data(), reinterpret_cast<Bfloat16 *>(packed) + first * depth, numbers);
+      }
+      return;
+    }
+    if (storage == GemvStorage::steps) {
+      auto *scales = reinterpret_cast<float *>(packed);
+      for (int64_t j = 0; j < columns; ++j) {
+        scales[j] = known == nullptr ? step_of(weights + j * depth, depth, 1) : known[j];
+      }
+      std::fill(scales + columns, scales + padded(columns), 0.0f);
+      return pack_steps(weights, rows, scales, reinterpret_cast<int8_t *>(packed + scale_bytes()));
+    }
+  }
+  pack_numbers(weights, rows, reinterpret_cast<T *>(packed));
+}
+
+template <typename T>
+void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all,
+                             const std::byte *packed) const {
+  const Rows<T> rows(frame.kernels);
+  const int64_t width = rows.gemv_columns;
+  const auto *numbers = reinterpret_cast<const T *>(packed);
+  const auto *scales = reinterpret_cast<const float *>(packed);
+  const auto *steps = reinterpret_cast<const int8_t *>(packed + scale_bytes());
+  const auto *rounded = reinterpret_cast<const Bfloat16 *>(packed);
+  const auto compute = [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * width;
+      const int64_t place = first * depth;
+      PanelOf<T> panel{};
+      switch (storage) {
+        case GemvStorage::numbers: panel.numbers = numbers + place; break;
+        case GemvStorage::steps: panel.steps = steps + place, panel.scales = scales + first; break;
+        case GemvStorage::bfloat16: panel.rounded = rounded + place; break;
+      }
+      rows.gemv(all, depth, panel, first, std::min(width, columns - first));
+    }
+  };
+  const int64_t panels = ratio_up(columns, width);
+  const double panel_ns = static_cast<double>(depth * width) * weight_ns(frame, all.count);
+  is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
+}
+
+template struct GemvMatrix<float>;
+template struct GemvMatrix<double>;
 
 template <typename T>
 Recurrence<T>::Recurrence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, int64_t gates,
@@ -292,5 +417,167 @@ void Recurrence<T>::run_chains(const Frame &frame, int64_t way, int64_t first, i
 
 template class Recurrence<float>;
 template class Recurrence<double>;
+
+namespace {
+
+class Rnn final : public Recurrence<float> {
+ public:
+  using Recurrence::Recurrence;
+
+ private:
+  void step(const Step &at) const override {
+    const int64_t units = reading_.units;
+    multiply(at, matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
+    for (const Item &item : at.items) {
+      activate(Rows<float>(at.frame.kernels), at.functions[0], item.spare, units);
+      std::copy_n(item.spare, units, item.hidden);
+    }
+  }
+};
+
+}  // namespace
+
+OperationPtr rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions) {
+  return std::make_unique<Rnn>(std::move(inputs), std::move(outputs), reading, 1, clip, std::move(functions));
+}
+
+namespace {
+
+/* Gates in the order update, reset, candidate. */
+class Gru final : public Recurrence<float> {
+ public:
+  Gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, float clip,
+      std::vector<Elementwise> functions, bool resets_behind)
+      : Recurrence(std::move(inputs), std::move(outputs), reading, 3, clip, std::move(functions)),
+        resets_behind_(resets_behind) {}
+
+ private:
+  std::vector<GemvMatrix<float>> matrices() const override {
+    const int64_t units = reading_.units;
+    return {{2 * units, units}, {units, units}};
+  }
+
+  void step(const Step &at) const override {
+    const int64_t units = reading_.units;
+    const Kernels &kernels = at.frame.kernels;
+    const Rows<float> rows(kernels);
+    const std::byte *second = at.packed + matrices_[0].bytes(rows);
+    const Place reset{&Item::spare, units};
+    const Place seen{&Item::spare, 2 * units};
+    const Place candidate{&Item::gates, 2 * units};
+    multiply(at, matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
+    for (const Item &item : at.items) activate(rows, at.functions[0], item.spare, 2 * units);
+    if (resets_behind_) {
+      const float *bias = at.recurrent_bias == nullptr ? nullptr : at.recurrent_bias + 2 * units;
+      multiply(at, matrices_[1], second, {&Item::hidden}, {nullptr}, bias, seen);
+      for (const Item &item : at.items) {
+        float *to = item.gates + candidate.first;
+        if (bias != nullptr) kernels.arithmetic(Arithmetic::add, to, 1, bias - 3 * units, 1, to, units);
+        kernels.multiply_add(item.spare + reset.first, item.spare + seen.first, to, units);
+      }
+    } else {
+      for (const Item &item : at.items) {
+        float *to = item.spare + reset.first;
+        kernels.arithmetic(Arithmetic::multiply, to, 1, item.hidden, 1, to, units);
+      }
+      multiply(at, matrices_[1], second, reset, candidate, at.bias + 2 * units, candidate);
+    }
+    for (const Item &item : at.items) {
+      float *next = item.gates + candidate.first;
+      activate(rows, at.functions[1], next, units);
+      kernels.arithmetic(Arithmetic::subtract, item.hidden, 1, next, 1, item.hidden, units);
+      kernels.multiply_add(item.spare, item.hidden, next, units); /* the update gate */
+      std::copy_n(next, units, item.hidden);
+    }
+  }
+
+  bool resets_behind_;
+};
+
+}  // namespace
+
+OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions, bool resets_behind) {
+  return std::make_unique<Gru>(std::move(inputs), std::move(outputs), reading, clip, std::move(functions),
+                               resets_behind);
+}
+
+template <typename T>
+std::vector<GemvMatrix<T>> LstmSequence<T>::matrices() const {
+  std::vector<GemvMatrix<T>> all = Base::matrices();
+  if (options_.is_projected) all.push_back({this->reading_.outputs, this->reading_.units});
+  return all;
+}
+
+/* Each gate of some that are side by side by its own mean and variance. */
+template <typename T>
+void LstmSequence<T>::normalize(const Frame &frame, T *gates, int64_t first, int64_t last) const {
+  const auto *factors = frame.in<T>(this->inputs[kNormalization]);
+  if (factors == nullptr) return;
+  const int64_t units = this->reading_.units;
+  const Rows<T> rows(frame.kernels);
+  for (int64_t i = first; i < last; ++i) {
+    rows.normalize(factors + i * units, factors + (kLstmGates + i) * units, gates + i * units, units, kNoVariance<T>);
+  }
+}
+
+/* What the cells show, in the place of the output gate, by the projection's weights and bias, clipped. */
+template <typename T>
+void LstmSequence<T>::project(const Step &at) const {
+  const Rows<T> rows(at.frame.kernels);
+  const std::vector<GemvMatrix<T>> &both = this->matrices_;
+  const auto *bias = at.frame.template in<T>(this->inputs[kProjectionBias]);
+  const Place shown{&Item::spare, kOutputGate * this->reading_.units};
+  this->multiply(at, both[1], at.packed + both[0].bytes(rows), shown, {nullptr}, bias, {&Item::hidden});
+  if (options_.projection_clip == 0) return;
+  for (const Item &item : at.items) rows.clamp(options_.projection_clip, item.hidden, this->reading_.outputs);
+}
+
+template <typename T>
+void LstmSequence<T>::step(const Step &at) const {
+  this->multiply(at, this->matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
+  for (const Item &item : at.items) show(at, item);
+  if (options_.is_projected) project(at);
+}
+
+/* From the sums of the gates to the cell, and to what it shows. */
+template <typename T>
+void LstmSequence<T>::show(const Step &at, const Item &item) const {
+  const int64_t units = this->reading_.units;
+  const Rows<T> rows(at.frame.kernels);
+  T *gates = item.spare;
+  T *input = gates + kInputGate * units;
+  T *output = gates + kOutputGate * units;
+  T *forget = gates + kForgetGate * units;
+  T *candidate = gates + kCandidate * units;
+  if (at.peepholes == nullptr) {
+    normalize(at.frame, gates, kInputGate, kLstmGates);
+    this->activate(rows, at.functions[0], input, 3 * units);
+  } else {
+    rows.multiply_add(at.peepholes, item.cell, input, units);
+    rows.multiply_add(at.peepholes + 2 * units, item.cell, forget, units);
+    normalize(at.frame, gates, kInputGate, kOutputGate);
+    normalize(at.frame, gates, kForgetGate, kLstmGates);
+    this->activate(rows, at.functions[0], input, units);
+    this->activate(rows, at.functions[0], forget, units);
+  }
+  if (options_.couples_gates) rows.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
+  this->activate(rows, at.functions[1], candidate, units);
+  rows.multiply(item.cell, forget, item.cell, units);
+  rows.multiply_add(input, candidate, item.cell, units);
+  if (options_.cell_clip > 0) rows.clamp(options_.cell_clip, item.cell, units);
+  if (at.peepholes != nullptr) {
+    rows.multiply_add(at.peepholes + units, item.cell, output, units);
+    normalize(at.frame, gates, kOutputGate, kForgetGate);
+    this->activate(rows, at.functions[0], output, units);
+  }
+  std::copy_n(item.cell, units, candidate);
+  this->activate(rows, at.functions[2], candidate, units);
+  rows.multiply(output, candidate, options_.is_projected ? output : item.hidden, units);
+}
+
+template class LstmSequence<float>;
+template class LstmSequence<double>;
 
 }  // namespace cpuacc

@@ -1,16 +1,197 @@
 /* SPDX-License-Identifier: MIT */
-/* Chains of steps that each need the one before: what all recurrent layers have in common. */
+/* Layers that go on from step to step: rows of numbers, weights for a step, the loop over steps, and cells. */
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "graph/ir.h"
 #include "graph/packed.h"
-#include "operations/recurrent/gemv_matrix.h"
+#include "kernels/kernels.h"
 
 namespace cpuacc {
+
+/* Rows, what is added to their products, and where these go. */
+template <typename T>
+struct GemvOperands {
+  const T *const *rows;
+  const T *const *x; /* nullptr: none */
+  T *const *y;
+  int64_t count;
+  const T *bias; /* nullptr: none */
+};
+
+/* A panel of numbers that are computed in T; only floats may be stored otherwise. */
+template <typename T>
+struct PanelOf {
+  const T *numbers;
+  const int8_t *steps;
+  const float *scales;
+  const Bfloat16 *rounded;
+};
+
+template <>
+struct PanelOf<float> : GemvPanel {};
+
+/* Members have the meaning of those of Kernels. */
+template <typename T>
+class Rows;
+
+template <>
+class Rows<float> {
+ public:
+  explicit Rows(const Kernels &kernels)
+      : lanes(kernels.lanes), gemv_columns(kernels.gemv_columns), kernels_(kernels) {}
+
+  void gemv(const GemvOperands<float> &all, int64_t depth, const GemvPanel &panel, int64_t first,
+            int64_t columns) const {
+    const auto gemv = panel.rounded == nullptr ? kernels_.gemv : kernels_.gemv_of_bfloat16;
+    gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
+  }
+  void round(const float *x, Bfloat16 *y, int64_t n) const { kernels_.round_to_bfloat16(x, y, n); }
+  void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) const {
+    kernels_.elementwise(function, x, y, n);
+  }
+  void clamp(float bound, float *x, int64_t n) const { elementwise({Function::clamp, bound, -bound}, x, x, n); }
+  void multiply(const float *x, const float *y, float *z, int64_t n) const {
+    kernels_.arithmetic(Arithmetic::multiply, x, 1, y, 1, z, n);
+  }
+  void add(const float *x, const float *y, float *z, int64_t n) const {
+    kernels_.arithmetic(Arithmetic::add, x, 1, y, 1, z, n);
+  }
+  void multiply_add(const float *x, const float *y, float *z, int64_t n) const { kernels_.multiply_add(x, y, z, n); }
+  void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows, int64_t columns) const {
+    kernels_.transpose(x, x_stride, y, y_stride, rows, columns);
+  }
+  void normalize(const float *gamma, const float *beta, float *x, int64_t n, float eps) const {
+    kernels_.normalize(x, gamma, beta, x, n, eps, true);
+  }
+
+  const int64_t lanes;
+  const int64_t gemv_columns;
+
+ private:
+  const Kernels &kernels_;
+};
+
+template <>
+class Rows<double> {
+ public:
+  explicit Rows(const Kernels &) {}
+
+  void gemv(const GemvOperands<double> &all, int64_t depth, const PanelOf<double> &panel, int64_t first,
+            int64_t columns) const {
+    const int64_t stride = (columns + lanes - 1) / lanes * lanes;
+    for (int64_t i = 0; i < all.count; ++i) {
+      double sums[gemv_columns] = {};
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t j = 0; j < columns; ++j) sums[j] += all.rows[i][k] * panel.numbers[k * stride + j];
+      }
+      for (int64_t j = 0; j < columns; ++j) {
+        const double x = all.x == nullptr ? 0.0 : all.x[i][first + j];
+        all.y[i][first + j] = sums[j] + x + (all.bias == nullptr ? 0.0 : all.bias[first + j]);
+      }
+    }
+  }
+  void elementwise(const Elementwise &function, const double *x, double *y, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) y[i] = value_of(function, x[i]);
+  }
+  void clamp(double bound, double *x, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) x[i] = between(-bound, bound, x[i]);
+  }
+  void multiply(const double *x, const double *y, double *z, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) z[i] = x[i] * y[i];
+  }
+  void add(const double *x, const double *y, double *z, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];
+  }
+  void multiply_add(const double *x, const double *y, double *z, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) z[i] += x[i] * y[i];
+  }
+  void transpose(const double *x, int64_t x_stride, double *y, int64_t y_stride, int64_t rows, int64_t columns) const {
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t i = 0; i < rows; ++i) y[j * y_stride + i] = x[i * x_stride + j];
+    }
+  }
+  void normalize(const double *gamma, const double *beta, double *x, int64_t n, double eps) const {
+    double mean = 0.0;
+    for (int64_t i = 0; i < n; ++i) mean += x[i] / static_cast<double>(n);
+    double variance = eps;
+    for (int64_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean) / static_cast<double>(n);
+    for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) / std::sqrt(variance) * gamma[i] + beta[i];
+  }
+
+  static constexpr int64_t lanes = 8;
+  static constexpr int64_t gemv_columns = 32;
+
+ private:
+  /* NaN stays NaN. */
+  static double between(double low, double high, double x) { return x < low ? low : x > high ? high : x; }
+
+  static double value_of(const Elementwise &function, double x) {
+    const double a = function.a;
+    const double b = function.b;
+    switch (function.function) {
+      case Function::identity: return x;
+      case Function::clamp: return between(b, a, x);
+      case Function::sigmoid: return 1.0 / (1.0 + std::exp(-x));
+      case Function::tanh: return a * std::tanh(b * x);
+      case Function::linear: return a * x + b;
+      default: throw std::logic_error("this function is not computed in Float64");
+    }
+  }
+};
+
+/* Matrices that few rows at a time are multiplied by, as in each step of a recurrent layer. */
+
+/* Numbers filled up to whole lines of a cache, or to two: Float64. */
+inline int64_t padded(int64_t numbers) {
+  constexpr int64_t kNumbersPerLine = 16;
+  return ratio_up(numbers, kNumbersPerLine) * kNumbersPerLine;
+}
+
+template <typename T>
+size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
+
+/* What a packed matrix has: its numbers or, of floats only, steps behind the scale of each column, or bfloat16. */
+enum class GemvStorage { numbers, steps, bfloat16 };
+
+/* A matrix [columns, depth] in panels that gemv reads. */
+template <typename T>
+struct GemvMatrix {
+  int64_t columns = 0;
+  int64_t depth = 0;
+  GemvStorage storage = GemvStorage::numbers;
+
+  /* Packed. */
+  size_t bytes(const Rows<T> &rows) const;
+  /* Whether each column is whole steps in 8 bits, to the last bit; adds these steps. */
+  bool find_steps(const T *weights, std::vector<float> &steps) const;
+  /* Args: known: the steps of the columns, if they were looked for. */
+  void pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *known = nullptr) const;
+  /* y = x + bias + row * matrix for each row, the columns shared by threads if there is no other work for them. */
+  void multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const std::byte *packed) const;
+
+  /* What multiplying so many rows takes. */
+  double ns(const Frame &frame, int64_t rows) const {
+    return static_cast<double>(columns * depth) * weight_ns(frame, rows);
+  }
+
+ private:
+  double weight_ns(const Frame &frame, int64_t rows) const;
+  void pack_numbers(const T *weights, const Rows<T> &rows, T *packed) const;
+  void pack_steps(const float *weights, const Rows<float> &rows, const float *scales, int8_t *steps) const;
+  size_t scale_bytes() const;
+};
+
+/* Chains of steps that each need the one before: what all recurrent layers have in common. */
 
 /* How a layer reads its sequences. */
 struct Reading {
@@ -127,6 +308,66 @@ class Recurrence : public Operation {
   std::shared_ptr<const void> packed_;
   size_t way_bytes_ = 0; /* of the packed weights */
   bool has_wide_lengths_ = false;
+};
+
+/* What the cells of long short-term memories have in common. */
+
+/* The order of the gates in rows of all of them. */
+enum LstmGate : int64_t { kInputGate, kOutputGate, kForgetGate, kCandidate, kLstmGates };
+
+/* What is added to the variance of a normalised gate: numbers that are all alike become zeros. */
+template <typename T>
+constexpr T kNoVariance = std::numeric_limits<T>::min();
+
+/* The cells of recurrent layers. */
+
+/* Inputs and outputs: those of Recurrence. */
+OperationPtr rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions);
+
+/* Inputs and outputs: those of Recurrence. Args: resets_behind: whether the reset gate follows the gemv. */
+OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions, bool resets_behind);
+
+/* Gates in the order input, output, forget, candidate; functions of the gates, the candidate and the
+ * output. With a projection its weights [ways, outputs, units] are behind the recurrent ones of a way.
+ *
+ * Inputs: those of Recurrence, or these and, each or kNone, the factors and offsets of normalised gates
+ * [2, 4 * units], which have no other bias, and the bias of the projection [outputs]; both for one way.
+ */
+template <typename T>
+class LstmSequence final : public Recurrence<T> {
+  using Base = Recurrence<T>;
+  using Step = typename Base::Step;
+  using Item = typename Base::Item;
+  using Place = typename Base::Place;
+
+ public:
+  /* What an Lstm of TensorFlow Lite and one of ONNX have apart. */
+  struct Options {
+    T clip{}; /* of what enters a function; 0 for not, as the next two */
+    T cell_clip{};
+    T projection_clip{};
+    bool couples_gates = false; /* the forget gate is one minus the input gate */
+    bool is_projected = false;
+  };
+
+  LstmSequence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, Options options,
+               std::vector<Elementwise> functions)
+      : Base(std::move(inputs), std::move(outputs), reading, 4, options.clip, std::move(functions)), options_(options) {
+    this->inputs.resize(kProjectionBias + 1, kNone);
+  }
+
+ private:
+  enum Further { kNormalization = Base::kInputs, kProjectionBias };
+
+  std::vector<GemvMatrix<T>> matrices() const override;
+  void step(const Step &at) const override;
+  void normalize(const Frame &frame, T *gates, int64_t first, int64_t last) const;
+  void show(const Step &at, const Item &item) const;
+  void project(const Step &at) const;
+
+  Options options_;
 };
 
 }  // namespace cpuacc

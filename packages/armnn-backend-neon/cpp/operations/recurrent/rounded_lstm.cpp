@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "costs/costs.h"
-#include "operations/recurrent/lstm.h"
+#include "operations/recurrent/recurrence.h"
 
 namespace cpuacc {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "costs/costs.h"
-#include "operations/gemm/work.h"
+#include "operations/gemm/gemm.h"
 
 namespace cpuacc {
 namespace {

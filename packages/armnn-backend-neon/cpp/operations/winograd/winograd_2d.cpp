@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "costs/costs.h"
-#include "operations/gemm/work.h"
+#include "operations/gemm/gemm.h"
 
 namespace cpuacc {
 namespace {

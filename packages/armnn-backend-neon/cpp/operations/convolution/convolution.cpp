@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/convolution/choice.h"
+/* Convolutions: by which kernel, and the indirect and the direct one. */
+#include "operations/convolution/convolution.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +8,36 @@
 #include <optional>
 
 #include "costs/costs.h"
-#include "operations/convolution/convolution.h"
+#include "operations/convolution/image_rows.h"
 #include "operations/convolution/indirection.h"
-#include "operations/gemm/panels.h"
-#include "operations/gemm/work.h"
+#include "operations/gemm/gemm.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
+
+int64_t most_outputs_per_block(const Windows &w, int64_t columns) {
+  if (w.dilation_x != 1 || w.window_width == 1 || columns == 0 || w.stride_x == 0) return 1;
+  return std::min(costs::kMostBlockColumns / columns, w.output_width);
+}
+
+Windows blocked_windows(const Windows &windows, int64_t together) {
+  Windows w = windows;
+  w.window_width += (together - 1) * w.stride_x;
+  w.output_width = ratio_up(w.output_width, together);
+  w.stride_x *= together;
+  const int64_t reach = (w.output_width - 1) * w.stride_x + w.window_width;
+  w.pad_right = std::max(w.pad_right, reach - w.pad_left - w.width);
+  return w;
+}
+
+Windows padded_windows(const Windows &windows) {
+  Windows w = windows;
+  w.height += w.pad_top + w.pad_bottom;
+  w.width += w.pad_left + w.pad_right;
+  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
+  return w;
+}
+
 namespace {
 
 /* Pieces of a row of outputs as the kernel takes them: tiles of as many outputs as possible, all about alike. */
@@ -225,6 +250,214 @@ ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernel
     if (worth(kernel) < worth(*best)) best = &kernel;
   }
   return *best;
+}
+
+namespace {
+
+/* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
+class IndirectConvolution final : public WithEpilogue {
+ public:
+  /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
+  IndirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                      bool is_rounded, int64_t groups, int64_t group_stride)
+      : WithEpilogue(tensors),
+        windows_(windows),
+        layout_(layout),
+        is_rounded_(is_rounded),
+        groups_(groups),
+        group_stride_(group_stride) {}
+
+  int64_t bias_count() const override { return groups_ * layout_.columns; }
+
+  bool can_read_bfloat16(const Kernels &, size_t input) const override {
+    return is_rounded_ && (input == 0 || is_residual(input));
+  }
+  bool can_store_bfloat16(const Kernels &) const override { return is_rounded_; }
+
+  size_t prepare(const Setup &setup) override {
+    note_storage(setup);
+    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
+    if (!is_rounded_) layout_ = with_paired_tail(layout_, setup.kernels);
+    tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
+    copies_rows_ = !is_rounded_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
+                   windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;
+    int64_t most_rows = tiling_.rows + setup.kernels.rows;
+    if (copies_rows_) {
+      const int64_t tiles = costs::kCopiedRowFloats / layout_.depth / setup.kernels.rows;
+      most_rows = std::max<int64_t>(1, tiles) * setup.kernels.rows;
+      tiling_.rows_per_task = std::min(tiling_.rows_per_task, most_rows);
+    }
+    const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
+    panels_ = is_rounded_ ? rounded_panels(setup, tiling_)
+                          : panel_storage(setup, setup[inputs[1]], {layout_, groups_, group_stride_}, recipe, most_rows,
+                                          tiling_);
+    if (is_rounded_ && !is_image_rounded_) {
+      work.add(costs::element, static_cast<double>(windows_.batch * windows_.height * windows_.width * windows_.channels));
+      image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
+    }
+    float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
+    const size_t packed = packed_.prepare(setup, inputs[1], panels_, layout_, groups_, group_stride_, recipe);
+    zeros_ = filled_memory(static_cast<size_t>(layout_.depth) * sizeof(float), 0);
+    return thread_bytes() * static_cast<size_t>(setup.threads) + aligned_bytes(image_.bytes()) + packed;
+  }
+
+  void run(const Frame &frame) const override {
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes());
+    const std::byte *packed = packed_.packed(frame, inputs[1], memory + aligned_bytes(image_.bytes()));
+    if (is_image_rounded_) return run_all(frame, windows_, frame.in<Bfloat16>(inputs[0]), packed);
+    const float *image = frame.in<float>(inputs[0]);
+    if (!is_rounded_) return run_all(frame, windows_, image, packed);
+    auto *to = reinterpret_cast<Bfloat16 *>(memory);
+    image_.round(frame, image, to);
+    Windows windows = windows_;
+    windows.channels = image_.stride;
+    run_all(frame, windows, to, packed);
+  }
+
+ private:
+  template <typename Number>
+  void run_all(const Frame &frame, const Windows &windows, const Number *image, const std::byte *packed) const {
+    const size_t bytes = thread_bytes();
+    const int64_t tasks = tiling_.tasks();
+    frame.for_each(groups_ * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
+      auto *table = frame.scratch_of<const Number *>(thread, bytes);
+      const std::byte *of_group = packed + static_cast<size_t>(i / tasks) * packed_.bytes();
+      run_one(frame, windows, image, of_group, table, i / tasks, i % tasks);
+    });
+  }
+
+  size_t thread_bytes() const {
+    const int64_t copies = copies_rows_ ? tiling_.rows_per_task * (layout_.depth + costs::kRowFiller) : 0;
+    return pointer_bytes(tiling_, layout_) + float32_panel_bytes_ + static_cast<size_t>(copies) * sizeof(float);
+  }
+
+  template <typename Number>
+  void run_one(const Frame &frame, const Windows &windows, const Number *image, const std::byte *packed,
+               const Number **table, int64_t group, int64_t task) const {
+    const int64_t first = group * layout_.columns;
+    std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_);
+    const auto gemm = panel_task<Number>(panels_, layout_, packed, behind, stored(frame) + first,
+                                         groups_ * layout_.columns, epilogue(frame, first, first));
+    image += group * layout_.depth;
+    if (are_pixels(windows) && !copies_rows_) {
+      return run_gemm_task(gemm, tiling_, task, frame.kernels, table, EvenRows<Number>{image, windows.channels});
+    }
+    Indirection<Number> found(windows, image, static_cast<const Number *>(zeros_.get()));
+    if constexpr (std::is_same_v<Number, float>) {
+      if (copies_rows_) {
+        auto *copies = reinterpret_cast<float *>(behind + float32_panel_bytes_);
+        return run_gemm_task(gemm, tiling_, task, frame.kernels, table, CopiedRows(found, copies, layout_.depth));
+      }
+    }
+    run_gemm_task(gemm, tiling_, task, frame.kernels, table, found);
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  bool is_rounded_;
+  bool is_image_rounded_ = false; /* it is stored so */
+  int64_t groups_;
+  int64_t group_stride_;
+  Tiling tiling_{};
+  PanelStorage panels_ = PanelStorage::float32;
+  RoundedRows image_; /* in bfloat16, a line for each pixel */
+  bool copies_rows_ = false;
+  size_t float32_panel_bytes_ = 0; /* of a thread */
+  PackedMatrices packed_;
+  std::shared_ptr<const void> zeros_;
+};
+
+}  // namespace
+
+OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                  bool is_rounded, int64_t groups, int64_t group_stride) {
+  return std::make_unique<IndirectConvolution>(tensors, windows, layout, is_rounded, groups, group_stride);
+}
+
+namespace {
+
+class DirectConvolution final : public WithEpilogue {
+ public:
+  DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                    const WeightLayout &given)
+      : WithEpilogue(tensors), windows_(windows), rows_(windows, 0.0f, true, 0), layout_(layout), given_(given) {}
+
+  int64_t bias_count() const override { return layout_.columns; }
+
+  bool can_read_bfloat16(const Kernels &, size_t input) const override { return is_residual(input); }
+  bool can_store_bfloat16(const Kernels &) const override { return true; }
+
+  size_t prepare(const Setup &setup) override {
+    note_storage(setup);
+    const std::string recipe = given_.recipe() + " " + setup.kernels.name;
+    const size_t bytes = packed_.prepare(setup, inputs[1], PanelStorage::float32, given_, 1, 0, recipe);
+    return bytes + rows_.strip_bytes() * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    const float *input = frame.in<float>(inputs[0]);
+    const int64_t sums = w.output_width * layout_.columns * layout_.taps * layout_.depth;
+    const double row_ns = static_cast<double>(sums) * frame.ns_of(costs::multiply_add);
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), rows_.strip_bytes());
+    const auto *packed = reinterpret_cast<const float *>(packed_.packed(frame, inputs[1], memory));
+    frame.for_each(w.batch * w.output_height, row_ns, [&](int64_t i, int32_t thread) {
+      rows_.row(input, i, frame.scratch_of<float>(thread, rows_.strip_bytes()),
+                [&](const SeenOutputs<float> &seen) { run_outputs(frame, packed, i, seen); });
+    });
+  }
+
+ private:
+  void run_outputs(const Frame &frame, const float *packed, int64_t row, const SeenOutputs<float> &seen) const {
+    const int64_t columns = layout_.columns;
+    const int64_t width = frame.kernels.columns;
+    const int64_t place = (row * windows_.output_width + seen.first) * columns;
+    GemmRows direct{};
+    direct.a = seen.image;
+    direct.count = seen.last - seen.first;
+    direct.step = windows_.stride_x * windows_.channels;
+    direct.taps = seen.taps;
+    direct.tap_step = seen.tap_step;
+    direct.depth = layout_.depth;
+    direct.c_stride = columns;
+    direct.residual_stride = columns;
+    for (int64_t column = 0; column < columns; column += width) {
+      const int64_t numbers = panel_row(layout_, column, frame.kernels, packed);
+      direct.b = packed + (column * layout_.taps + seen.first_tap * numbers) * layout_.depth;
+      direct.column_count = static_cast<int32_t>(std::min(width, columns - column));
+      static_cast<Epilogue &>(direct) = epilogue(frame, column, place + column);
+      const Stored to = stored(frame) + (place + column);
+      direct.c = to.exact;
+      direct.rounded_c = to.rounded;
+      frame.kernels.gemm_rows(direct);
+    }
+  }
+
+  Windows windows_;
+  ImageRows<float> rows_;
+  WeightLayout layout_;
+  WeightLayout given_; /* packs to the same numbers */
+  PackedMatrices packed_;
+};
+
+}  // namespace
+
+bool suits_direct(const Windows &w) {
+  return w.channels <= costs::kMostDirectChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0;
+}
+
+WeightLayout direct_layout(const Windows &w, int64_t columns) {
+  const int64_t depth = w.window_width * w.channels;
+  return {w.window_height, depth, depth, 1, columns, w.window_height * depth};
+}
+
+WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
+  return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
+}
+
+OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                const WeightLayout &given) {
+  return std::make_unique<DirectConvolution>(tensors, windows, layout, given);
 }
 
 }  // namespace cpuacc
