@@ -59,7 +59,7 @@ def load(
         parsed: list[Network] = []
 
         def parse(_: Path, **_options: object) -> Network:
-            parsed.append(model() if network is None else network)
+            parsed.append(model() if network is None else network.clone())
             return parsed[-1]
 
         monkeypatch.setattr(armnn.runtime.cached_model, "parse", parse)
