@@ -59,6 +59,13 @@ WORKERS = ["--numprocesses=2", "--dist=loadgroup"]
 NATIVE = {"ARMNN_CPUACC_LEVELS": "native"}
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FAKES = str(Path("tests-e2e/support").absolute())
+CORE_TESTS = Path("packages/armnn-core/tests")
+# No child processes, no compilers, none of the kit's thousands of cases but at one level of CpuAcc.
+QUICK = [
+    *(str(CORE_TESTS / name) for name in ("graph", "layers", "optimizer", "runtime", "storage")),
+    *(f"packages/armnn-parser-{name}/tests/operators" for name in ("onnx", "tflite")),
+    "packages/armnn-backend-neon/tests/test_conformance.py",
+]
 COMPAT = nox.project.load_toml("compat.toml")
 
 
@@ -93,6 +100,16 @@ def types(session: nox.Session) -> None:
     install_wheels(session, EVERYTHING, *MORE, group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
     session.run("mypy", "noxfile.py", "nox", "conftest.py", "tests-e2e/support/fakes", *SCRIPTS)
+
+
+@nox.session(requires=["build"], default=False)
+def quick(session: nox.Session) -> None:
+    """Check style, types and what most changes break, in 90 seconds."""
+    install_wheels(session, EVERYTHING, *MORE, group="quick")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
+    session.run("pytest", *QUICK, *WORKERS, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session
