@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from armnn.cli.optimizer_options import flag_of
+from armnn.cli.options import flag_of
 from armnn.optimizer.options import OptimizerOptions, default_of
 from armnn.types import ArmnnEnum
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn doctor``: findings, output and exit code."""
+"""``armnn doctor``: what it finds, and which advice it gives."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import pytest
 
 from armnn import _processor as processor
 from armnn.__about__ import __version__
+from armnn._installing import install_command
+from armnn.backends import BACKEND_API_VERSION, BackendEntry, BackendState, BackendVersion
+from armnn.cli.doctor import advice, matrix
 from armnn.cli.main import main
-from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api import __version__ as api_version
 from fakes import Plugin, backend_plugin, installed, write_plugin
 
@@ -487,3 +489,85 @@ def test_an_ignored_environment_says_why(
     assert {row["honoured"] for row in document["environment"]} == {
         "no: the process has another's rights"
     }
+
+
+def test_what_a_list_skips_is_told_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, GOOD, BROKEN, alone=True):
+        assert main(["doctor", "--json", "--backends", "GpuAcc?,Broken?,Acme?"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert main(["doctor", "--backends", "GpuAcc?,Acme"]) == 0
+        table = capsys.readouterr().out
+        assert main(["doctor", "--backends", "GpuAcc?,Broken"]) == 1
+    assert document["unusable"] == []
+    assert [each["id"] for each in document["skipped"]] == ["GpuAcc", "Broken"]
+    assert "There is no backend 'GpuAcc'" in document["skipped"][0]["reason"]
+    assert "SystemExit: 4" in document["skipped"][1]["reason"]
+    assert "Skipped backends of the list" in table
+
+
+RECORDED = {
+    "cores": [
+        {"version": version, "api": api}
+        for version, api in [("1.0.0", "1.0"), ("1.1.0", "1.1"), ("1.1.2", "1.1"), ("2.0.0", "2.0")]
+    ]
+}
+
+
+def entry(needed: str = "", declared: str = "") -> BackendEntry:
+    return BackendEntry(
+        "Acme",
+        BackendState.INCOMPATIBLE,
+        "acme:Backend",
+        distribution="armnn-acme",
+        version="7",
+        declared_range=declared,
+        api_version=BackendVersion.parse(needed) if needed else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "core"),
+    [
+        (entry("1.0"), "1.1.2"),
+        (entry("1.1"), "1.1.2"),
+        (entry("2.0"), "2.0.0"),
+        (entry(declared=">=1.0,<2"), "1.1.2"),
+        (entry(declared=">=1.0,<1.1"), "1.0.0"),
+        (entry(declared=">=1.0"), "2.0.0"),
+        (entry("1.0", declared=">=1.0"), "1.1.2"),  # what the code says counts
+    ],
+)
+def test_the_newest_core_that_takes_it_is_named(found: BackendEntry, core: str) -> None:
+    assert advice(found, RECORDED) == (
+        f"armnn-core {core} is the newest recorded release that takes backend 'Acme' "
+        f"(armnn-acme 7): {install_command(f'armnn-core=={core}')}."
+    )
+
+
+@pytest.mark.parametrize("found", [entry("1.2"), entry("3.0"), entry(declared=">=2.1,<3")])
+def test_a_backend_that_no_release_takes_is_told_so(found: BackendEntry) -> None:
+    assert advice(found, RECORDED) == (
+        "No release of armnn-core up to 2.0.0 takes backend 'Acme' (armnn-acme 7), as far as this "
+        "core knows."
+    )
+
+
+def test_the_record_has_the_releases_in_order_and_tested_pairs() -> None:
+    recorded = matrix()
+    cores = {row["version"]: row["api"] for row in recorded["cores"]}
+    assert (cores["1.0.0"], cores["1.1.0"]) == ("1.0", "1.1")
+    assert {row["outcome"] for row in recorded["cells"]} == {"runs", "refused"}
+
+
+def test_the_doctor_gives_the_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    older = backend_plugin("Older", distribution="armnn-older", requires=["armnn-backend-api<1.1"])
+    newer = backend_plugin("Newer", distribution="armnn-newer", requires=["armnn-backend-api>=9"])
+    with installed(tmp_path, older, newer, alone=True):
+        main(["doctor", "--json"])
+    findings: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["findings"]
+    texts = [finding["text"] for finding in findings if not finding["is_problem"]]
+    assert BackendVersion(1, 1) <= BACKEND_API_VERSION
+    assert any("WHEELHOUSE armnn-core==1.0.0 (" in text for text in texts)
+    assert any(text.startswith("No release of armnn-core up to") for text in texts)

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""``armnn inspect`` on a toy parser."""
+"""``armnn inspect``: layers, their facts, and operators with the backends that run them."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from armnn.cli.inspect import tensor_text
 from armnn.cli.main import main
 from fakes import Plugin, backend_plugin, installed
 
@@ -35,7 +37,6 @@ PARSER = Plugin(
     entry_points={"armnn.parsers": {"toy": "armnn_toy:parse"}},
     modules={"armnn_toy": SOURCE},
 )
-
 
 # It fits where height and width are multiples of 32; its convolutions have the same weights. The
 # backend Maker compiles what it is given into one layer.
@@ -115,8 +116,8 @@ MAKER = Plugin(
 )
 
 
-@pytest.fixture(autouse=True)
-def toy(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
     """Enter a folder with model.toy and toy plug-ins.
 
     A parser and a backend are all that is installed.
@@ -132,7 +133,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def text(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def text(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Return a function that runs ``armnn inspect`` for text."""
 
     def run(*arguments: str) -> str:
@@ -233,6 +234,7 @@ def test_the_graph_is_written_for_graphviz(text: Callable[..., str]) -> None:
     assert '[label="input: Float32[2,4]"]' in optimised
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -278,9 +280,9 @@ def test_backends_are_asked_for_the_smallest_shape_that_fits(
 
 
 def test_the_metadata_says_which_size_a_model_was_made_for(
-    text: Callable[..., str], toy: Path
+    text: Callable[..., str], folder: Path
 ) -> None:
-    (toy / "deep.pyramid").write_text("imgsz=[64,96] stride=32")
+    (folder / "deep.pyramid").write_text("imgsz=[64,96] stride=32")
     printed = text("deep.pyramid")
     assert "taken as [1,64,96,1], imgsz in the model's metadata; --shape says others.\n" in printed
     # Three convolutions of one product for each of 64 * 96 pixels.
@@ -300,9 +302,9 @@ def test_a_shape_that_is_said_for_some_inputs_leaves_the_others_to_be_assumed(
 
 
 def test_if_no_shape_fits_the_layer_is_named_and_a_shape_asked_for(
-    document: Callable[..., dict[str, Any]], text: Callable[..., str], toy: Path
+    document: Callable[..., dict[str, Any]], text: Callable[..., str], folder: Path
 ) -> None:
-    (source,) = toy.rglob("armnn_maker.py")
+    (source,) = folder.rglob("armnn_maker.py")
     source.write_text(PYRAMID.replace("block_size=32", "block_size=41"))
     printed = text("deep.pyramid")
     (note,) = [line for line in printed.splitlines() if line.startswith("Backends were asked")]
@@ -355,9 +357,9 @@ def test_a_compiled_part_is_drawn_as_a_box_around_its_layers(text: Callable[...,
 
 
 def test_layers_that_wait_for_data_are_counted(
-    document: Callable[..., dict[str, Any]], text: Callable[..., str], toy: Path
+    document: Callable[..., dict[str, Any]], text: Callable[..., str], folder: Path
 ) -> None:
-    (toy / "model.waits").write_text("")
+    (folder / "model.waits").write_text("")
     found = document("model.waits", "--backends", "Null", "--layers")
     assert [row["layer"] for row in found["layer_list"]] == ["places"]
     assert found["waiting_layers"] == 2
@@ -365,3 +367,241 @@ def test_layers_that_wait_for_data_are_counted(
     printed = text("model.waits", "--backends", "Null")
     assert "Layers that wait for data that only a run computes: 2\n" in printed
     assert document("model.waits")["waiting_layers"] == 0
+
+
+QUANTIZED = {"x": [[1, 4], "QAsymmU8", 0.5, 3]}
+BACKENDS = ["--backends", "Half,Toy"]
+
+
+def json_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a document."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from texts(each)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("measured", ["--profile", "--compare"])
+def test_a_layer_has_the_facts_that_a_click_shows(
+    model: Callable[..., str], capsys: pytest.CaptureFixture[str], measured: str
+) -> None:
+    given = [model(QUANTIZED), *BACKENDS]
+    assert main(["run", *given, "--input", "x=random", "--profile", "trace.json"]) == 0
+    verdict = {"wrong": True, "kind": "wrong values", "ratio": 9.25, "largest": 0.125}
+    verdicts = [{**verdict, "layers": ["plus_x"], "unit": "steps", "note": "NaN too"}]
+    Path("found.json").write_text(json.dumps({"verdicts": verdicts}))
+    file = {"--profile": "trace.json", "--compare": "found.json"}[measured]
+    viewed = json_of(capsys, "view", *given, measured, file)
+    (node,) = [node for node in viewed["nodes"] if node["name"] == "plus_x"]
+    assert main(["inspect", *given, measured, file, "--layer", "plus_x"]) == 0
+    shown = capsys.readouterr().out
+    assert node["refusals"] == [["Half", "it cannot add"]]
+    facts = {"plus_x", "Activation", "Toy", "Half", "it cannot add", "double_x", "function"}
+    assert facts <= set(texts(node))
+    missing = [text for text in texts(node) if text not in shown]
+    assert missing == []
+    expected = {
+        "--profile": lambda: [
+            f"{node['time']['milliseconds']:.3f} ms",
+            f"{100 * node['time']['share']:.1f} %",
+        ],
+        "--compare": lambda: ["0.125 steps", "9.25 times", "NaN too"],
+    }[measured]()
+    assert [text for text in expected if text not in shown] == []
+    assert json_of(capsys, "inspect", *given, measured, file, "--layer", "plus_x")[
+        "layer_facts"
+    ] == [node]
+
+
+def test_the_list_of_layers_has_times_verdicts_and_refusals(
+    model: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [model(), *BACKENDS]
+    assert main(["run", *given, "--input", "x=random", "--profile", "trace.json"]) == 0
+    viewed = json_of(capsys, "view", *given, "--profile", "trace.json")
+    listed = json_of(capsys, "inspect", *given, "--layers", "--profile", "trace.json")
+    nodes = {node["name"]: node for node in viewed["nodes"]}
+    for row in listed["layer_list"]:
+        for key in ("time", "verdict", "refusals", "conversion", "multiply_adds"):
+            assert row[key] == nodes[row["layer"]][key]
+    assert main(["inspect", *given, "--layers", "--profile", "trace.json"]) == 0
+    shown = capsys.readouterr().out
+    (line,) = re.findall(r"^ plus_x .*$", shown, re.MULTILINE)
+    time = nodes["plus_x"]["time"]
+    assert f"{time['milliseconds']:.3f} ms   {100 * time['share']:.1f} %" in line
+    assert line.endswith("Half: it cannot add")
+
+
+def test_a_tensor_of_channels_lists_their_scales() -> None:
+    tensor = {"text": "QSymmS8[2,3] with 2 scales along axis 0", "axis": 0}
+    assert tensor_text(tensor | {"scales": [0.5, 0.25], "zero_points": [0, 1]}) == (
+        "QSymmS8[2,3] with 2 scales along axis 0: scales 0.5, 0.25; zero points 0, 1; axis 0"
+    )
+    assert tensor_text({"text": "Float32[2]"}) == "Float32[2]"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("plus_y", "did you mean 'plus_x'[?]"), ("softmax", "--layers lists all")],
+)
+def test_an_unknown_layer_is_told(
+    model: Callable[..., str], capsys: pytest.CaptureFixture[str], name: str, hint: str
+) -> None:
+    assert main(["inspect", model(), "--layer", name]) == 1
+    assert re.search(f"--layer got '{name}', which is no layer.*{hint}", capsys.readouterr().err)
+
+
+# A model is a list of operators: "Add" becomes one layer, "Swish" two, "Odd" none at all.
+OPERATORS_SOURCE = """\
+from armnn import Network, TensorInfo
+from armnn.errors import UnsupportedOperatorError
+from armnn.graph import Operator, Survey
+
+def parse(path, *, survey=None):
+    network = Network("toy")
+    value = network.add_input("x", TensorInfo(("n", 4)))
+    for number, name in enumerate(path.read_text().split()):
+        origin = network.origin = Operator(name, f"{name}_{number}")
+        if survey is not None:
+            survey.operators[origin] = ""
+        if name == "Odd":
+            if survey is None:
+                raise UnsupportedOperatorError("Odd")
+            survey.operators[origin] = "nobody knows it"
+            value = None
+        elif value is None:
+            survey.cut_off[origin] = None
+        elif name == "Add":
+            value = network.add_addition(value, value)
+        elif name == "Swish":
+            value = network.add_multiplication(value, network.add_activation(value))
+    network.origin = None
+    if value is not None:
+        network.add_output("y", value)
+    return network
+"""
+PICKY_SOURCE = """\
+from armnn.backends import SUPPORTED, Support
+from fakes import NullBackend
+
+class backend(NullBackend):
+    id = "{id}"
+
+    def supports(self, layer, model):
+        return SUPPORTED if layer.type in {types} else Support.no("no " + layer.type)
+"""
+
+
+def picky_backend(name: str, *types: str) -> Plugin:
+    source = PICKY_SOURCE.format(id=name, types=list(types))
+    return backend_plugin(name, distribution=f"armnn-backend-{name.lower()}", source=source)
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Iterator[Path]:
+    """Enter a folder with a parser and two backends.
+
+    They are all that is installed.
+    """
+    parser = Plugin(
+        "armnn-toy",
+        "0.1",
+        entry_points={"armnn.parsers": {"toy": "armnn_toy:parse"}},
+        modules={"armnn_toy": OPERATORS_SOURCE},
+    )
+    adder = picky_backend("Adder", "Addition")
+    rest = picky_backend("Rest", "Addition", "Multiplication")
+    with (
+        installed(tmp_path, parser, adder, rest, alone=True),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.chdir(tmp_path)
+        yield tmp_path
+
+
+def inspected(capsys: pytest.CaptureFixture[str], model: str, *arguments: str) -> tuple[int, str]:
+    Path("model.toy").write_text(model)
+    status = main(["inspect", "model.toy", *arguments])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return status, printed.out
+
+
+def rows(
+    capsys: pytest.CaptureFixture[str], model: str, *arguments: str
+) -> tuple[int, dict[str, Any]]:
+    status, text = inspected(capsys, model, "--json", *arguments)
+    return status, {row.pop("operator"): row for row in json.loads(text)["operators"]}
+
+
+@pytest.mark.usefixtures("operators")
+def test_an_operator_runs_on_the_first_backend_that_takes_all_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, found = rows(capsys, "Add Nothing Add", "--backends", "Adder,Rest")
+    assert status == 0
+    assert found["Add"] == {
+        "count": 2,
+        "unsupported": [],
+        "behind_unsupported": [],
+        "known_at_run": [],
+        "need_no_backend": 0,
+        "backends": {
+            "Adder": {"supported": 2, "refusals": []},
+            "Rest": {"supported": 2, "refusals": []},
+        },
+        "runs_on": {"Adder": 2},
+    }
+    assert found["Nothing"]["need_no_backend"] == 1
+    assert rows(capsys, "Add", "--backends", "Rest,Adder")[1]["Add"]["runs_on"] == {"Rest": 1}
+
+
+@pytest.mark.usefixtures("operators")
+def test_an_operator_that_no_backend_runs_has_their_reasons(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, text = inspected(
+        capsys, "Add Swish", "--backends", "Adder,Rest", "--shape", "2x4", "--reasons", "--json"
+    )
+    assert status == 1
+    swish = json.loads(text)["operators"][1]
+    assert swish["runs_on"] == {}
+    assert swish["backends"]["Adder"] == {
+        "supported": 0,
+        "refusals": [{"name": "Swish_1", "reason": "no Activation; no Multiplication"}],
+    }
+    assert swish["backends"]["Rest"]["refusals"][0]["reason"] == "no Activation"
+
+
+@pytest.mark.usefixtures("operators")
+def test_what_the_parser_does_not_support_is_told_and_not_raised(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, text = inspected(capsys, "Add Odd Add Add", "--backends", "Rest", "--reasons")
+    assert status == 1
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "Add 3 1 Rest 1 2 behind unsupported ones" in lines
+    assert "Odd 1 nobody knows it" in lines
+    assert "Odd Odd_1 the parser nobody knows it" in lines
+    note = "Input x: unknown dimensions of [n,4] taken as 1; --shape says others."
+    assert note in lines
+    _, found = rows(capsys, "Odd Add")
+    assert found["Odd"]["unsupported"] == [{"name": "Odd_0", "reason": "nobody knows it"}]
+    assert found["Add"]["behind_unsupported"] == ["Add_1"]
+
+
+@pytest.mark.usefixtures("operators")
+def test_shapes_that_are_said_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = inspected(capsys, "Add", "--shape", "3x4")
+    assert status == 0
+    assert "taken as 1" not in text
+    assert "Float32[3,4]" in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables, JSON and the progress display."""
+"""Tables, JSON and progress."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ import json
 import math
 import re
 import time
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from armnn.cli import output
-from armnn.cli.output import print_json, print_table, progress, stages
+from armnn.cli.main import main
+from armnn.cli.output import (
+    cell_width,
+    print_json,
+    print_table,
+    progress,
+    stages,
+    table_lines,
+    wrapped,
+)
+from fakes import backend_plugin, installed
 
 
 def test_a_table_in_a_pipe_has_one_line_per_row_however_long(
@@ -186,3 +200,250 @@ def test_without_a_terminal_no_progress_is_shown(
         time.sleep(0.05)
         advance()
     assert capsys.readouterr().err == ""
+
+
+WIDTHS = [40, 60, 80, 120, 200]
+COLUMNS = ["layer", "type", "multiply-adds", "why"]
+ROWS = [
+    ("Conv.0", "Convolution2d", "1,604,528", ""),
+    (
+        "model/block_12/depthwise/BiasAdd;model/block_12/Relu6.quantized",
+        "DepthwiseConvolution2d",
+        "141,111,296",
+        (
+            "CpuAcc: the input 'weights' is QSymmS8[1,3,3,512] with 512 scales, expected at most "
+            "256; Custom: Custom runs Input, Output, Addition, MemCopy, PreCompiled"
+        ),
+    ),
+    ("Softmax.0", "Softmax", "0", "/opt/acme/lib64/Acme_AcmeNpu_backend.so.2.1 has no id"),
+]
+
+
+def words(text: str) -> set[str]:
+    """Return the words of a text.
+
+    A number with its commas and points is one.
+    """
+    return set(re.findall(r"\d+(?:[.,]\d+)+|[^\W_]+", text))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_word_is_split_and_no_line_too_long(width: int) -> None:
+    lines = table_lines(COLUMNS, ROWS, width)
+    assert max(map(len, lines)) <= width
+    assert words(" ".join(COLUMNS + [cell for row in ROWS for cell in row])) <= words(
+        "\n".join(lines)
+    )
+
+
+@pytest.mark.parametrize("width", [None, 300])
+def test_a_table_that_fits_has_a_line_for_each_row(width: int | None) -> None:
+    assert table_lines(["a", "number"], [("1", "x y"), ("22", "")], width) == [
+        " a    number",
+        " ───────────",
+        " 1    x y",
+        " 22",
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_headings_without_rows_keep_their_words(width: int) -> None:
+    columns = ["a heading of some length", "another one that is as long"]
+    assert words(" ".join(columns)) <= words("\n".join(table_lines(columns, [], width)))
+
+
+def test_a_long_cell_is_wrapped_in_its_column() -> None:
+    rows = [("a", "one two three"), ("b", "four")]
+    assert table_lines(["id", "words"], rows, 14) == [
+        " id   words",
+        " ─────────────",
+        " a    one two",
+        "      three",
+        " b    four",
+    ]
+
+
+def test_columns_without_text_go_first() -> None:
+    rows = [("one two", "", "three"), ("four", "", "five")]
+    assert table_lines(["id", "reason", "words"], rows, 17) == [
+        " id        words",
+        " ───────────────",
+        " one two   three",
+        " four      five",
+    ]
+
+
+def test_where_columns_do_not_fit_each_row_is_a_paragraph() -> None:
+    rows = [("Softmax", "yes", "Float16 Float32"), ("Floor", "", "Float32")]
+    assert table_lines(["layer", "here", "data types"], rows, 24) == [
+        " layer        Softmax",
+        " here         yes",
+        " data types   Float16",
+        "              Float32",
+        "",
+        " layer        Floor",
+        " data types   Float32",
+    ]
+
+
+def test_in_the_narrowest_terminal_headings_are_above_the_cells() -> None:
+    assert table_lines(["distribution"], [("armnn-core",)], 10) == [
+        " dist…ion",
+        "  armnn-",
+        "  core",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("a b", 3, ["a b"]),
+        ("some words here", 10, ["some words", "here"]),
+        ("to Softmax.0", 11, ["to", "Softmax.0"]),
+        ("/opt/acme/backends", 12, ["/opt/acme/", "backends"]),
+        ("takes 1,604,528 of 2.5 KiB", 9, ["takes", "1,604,528", "of 2.5", "KiB"]),
+        ("a --backends CpuAcc", 12, ["a --backends", "CpuAcc"]),
+        ("c2a1f90be4d5", 7, ["c2a…4d5"]),
+        ("写真を分類する", 8, ["写真を分", "類する"]),
+        ("", 5, [""]),
+    ],
+)
+def test_text_is_wrapped_between_words(text: str, width: int, lines: list[str]) -> None:
+    assert wrapped(text, width) == lines
+    assert all(cell_width(line) <= width for line in lines)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", ["doctor", "backends --load", "backends lock"])
+def test_commands_break_no_word(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    width: int,
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    plugins = [
+        backend_plugin("Acme", distribution="a-good"),
+        backend_plugin("Broken", distribution="b-broken", source="raise OSError('no libacme')\n"),
+    ]
+    with installed(tmp_path, *plugins, alone=True):
+        assert main(command.split()) == 0
+        piped = capsys.readouterr().out
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(command.split()) == 0
+    shown = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)
+    missing = {word for word in words(piped) - words(shown) if len(word) < width - 3}
+    assert not missing
+
+
+class Display:
+    def advance(self) -> None: ...
+
+    def describe(self, description: str) -> None: ...
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the descriptions that are shown at the moment."""
+    descriptions: list[str] = []
+
+    @contextmanager
+    def display(description: str, total: int | None) -> Iterator[Display]:
+        assert descriptions == []  # two displays would overwrite each other
+        descriptions.append(description)
+        try:
+            yield Display()
+        finally:
+            descriptions.clear()
+
+    monkeypatch.setattr(output, "_shown", display)
+    return descriptions
+
+
+OPEN = {"x": [["n", 4], "Float32"]}
+RUN = (
+    "run model.toy --times --backends Toy --compare-output-with-backend Half,Toy "
+    "--profile made.json"
+)
+# By command: what takes its time, and what is shown then, in the order of the calls.
+STEPS: dict[str, dict[str, list[str]]] = {
+    RUN: {
+        "armnn.runtime.runtime:Runtime.__init__": ["Finding backends"],
+        "armnn.runtime.runtime:Runtime.load_model": ["Loading model.toy", "Loading on Half, Toy"],
+        "armnn.runtime.loaded_network:LoadedNetwork.prepare": ["Preparing inputs"],
+        "armnn.runtime.loaded_network:LoadedNetwork.run": [
+            "Running once",
+            "Running",
+            "Running on Half, Toy",
+        ],
+        "armnn.cli.run:write_chrome_trace": ["Writing the profile"],
+    },
+    "run model.toy --iterations 1 --warmup 0 --import-inputs-if-aligned": {
+        "armnn.runtime.loaded_network:LoadedNetwork.run": ["Running"],
+    },
+    "run model.toy --serialize-to model.armnn": {
+        "armnn.cli.run:parse": ["Reading model.toy"],
+        "armnn.cli.run:save": ["Writing model.armnn"],
+    },
+    "compile model.toy --shape 2x4 --backends Half -o made.armnn-prepared": {
+        "armnn.runtime.runtime:Runtime.__init__": ["Finding backends"],
+        "armnn.cli.compile:parse": ["Reading model.toy"],
+        "armnn.cli.assigned_layers:specialise": ["Reading model.toy"],
+        "armnn.runtime.runtime:Runtime.compile_network": ["Compiling model.toy"],
+    },
+    "compare model.toy --passes --reference Toy": {
+        "armnn.cli.inputs:make_feeds": ["Preparing inputs"],
+        "armnn.cli.compare:find_wrong_pass": ["Looking for a wrong pass in model.toy"],
+    },
+    "compare model.toy --backends Toy --vary NUMBER=1,2": {
+        "armnn.cli.compare:_compared_with_value": ["Comparing for each NUMBER"],
+    },
+    "view model.toy --backends Toy": {"armnn.cli.view:page": ["Writing model.html"]},
+    "inspect model.toy --backends Toy": {
+        "armnn.runtime.runtime:Runtime.__init__": ["Finding backends"],
+        "armnn.cli.inspect:survey": ["Reading model.toy"],
+    },
+    "backends --verbose": {
+        "armnn.cli.backends:BackendRegistry.__init__": ["Finding backends"],
+        "armnn.cli.backends:load_all": ["Finding backends"],
+        "armnn.cli.backends:descriptions": ["Finding backends"],
+    },
+    "backends lock --output made.lock": {
+        "armnn.backends.locking:Lock.made_now": ["Reading backends"]
+    },
+    "doctor": {"armnn.cli.doctor:diagnose": ["Examining backends"]},
+}
+
+
+@pytest.mark.parametrize("command", STEPS)
+def test_what_takes_long_is_announced(
+    model: Callable[..., str],
+    shown: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    model(OPEN)
+    seen: dict[str, list[str]] = {}
+    for place in STEPS[command]:
+        watch(place, shown, seen.setdefault(place, []), monkeypatch)
+    main(command.split())
+    assert {place: list(dict.fromkeys(each)) for place, each in seen.items()} == STEPS[command]
+    assert shown == []
+
+
+def watch(place: str, shown: list[str], seen: list[str], patch: pytest.MonkeyPatch) -> None:
+    """Note what is shown at each call of a function."""
+    module, _, path = place.partition(":")
+    owner: Any = import_module(module)
+    *parents, name = path.split(".")
+    for parent in parents:
+        owner = getattr(owner, parent)
+    original = getattr(owner, name)
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        seen.append(" ".join(shown))
+        return original(*arguments, **named)
+
+    patch.setattr(owner, name, noted)

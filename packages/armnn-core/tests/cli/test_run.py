@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""``armnn run`` on toy plug-ins: results and errors."""
+"""``armnn run`` on the toy plug-ins: inputs, outputs, options and errors."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+
+import armnn
+from armnn.cli.inputs import InputOptions
+from armnn.cli.main import main, parser
+from armnn.cli.pictures import PictureOptions, Resize
+from armnn.cli.run import input_options
+from armnn.storage.armnn_files import parse
+from fakes import Plugin, backend_plugin, installed
 
 
 def test_the_outputs_are_what_the_network_makes_of_the_inputs(
@@ -403,3 +411,324 @@ def test_the_table_of_times_has_a_row_per_stage(
     expected = ["start of the process", *STAGES, "first run", "rest", "total"]
     assert [name.strip() for name in rows] == expected
     assert all(float(milliseconds) >= 0 for milliseconds in rows.values())
+
+
+def test_what_is_not_said_is_left_open() -> None:
+    options = input_options(parser().parse_args(["run", "model.toy"]))
+    assert options == InputOptions([], [], 0, PictureOptions())
+
+
+def test_everything_that_is_said_of_the_inputs_arrives() -> None:
+    arguments = ["--input", "x=a.png", "--input", "y=zeros", "--shape", "y=1x2", "--seed", "7"]
+    arguments += ["--layout", "nhwc", "--resize", "shortest:8+crop", "--color", "bgr"]
+    arguments += ["--mean", "1,2.5,3", "--std=0.5", "--scale", "2"]
+    assert input_options(parser().parse_args(["run", "model.toy", *arguments])) == InputOptions(
+        ["x=a.png", "y=zeros"],
+        ["y=1x2"],
+        7,
+        PictureOptions("nhwc", Resize(shortest=8, crop=True), (1, 2.5, 3), (0.5,), 2, "bgr"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--iterations", "0"], "got '0', expected a whole number from 1 up"),
+        (["--warmup", "-1"], "got '-1', expected a whole number from 0 up"),
+        (["--seed", "x"], "got 'x', expected a whole number from 0 up"),
+        (["--mean", "1,a"], "got 'a', expected a number"),
+        (["--mean", "nan"], "got 'nan', expected a number"),
+        (["--std", "0"], "got '0', expected numbers above zero"),
+        (["--scale", "inf"], "got 'inf', expected a number"),
+        (["--layout", "abcd"], "invalid choice: 'abcd'"),
+        (["--backends", "A,,B"], "got 'A,,B', expected ids as in CpuAcc,CpuRef"),
+    ],
+)
+def test_malformed_options_are_wrong_usage(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "model.toy", *arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_inputs_and_outputs_have_second_names(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str], toy: Path
+) -> None:
+    path = model({"x": [[None, 2], "Float32"]})
+    options = ("--shape", "tensor:0=2x2", "--input", "tensor:0=1,2,3,4")
+    found = document(path, *options, "--output", "made:0=y.npy")
+    assert [given["name"] for given in found["inputs"]] == ["x"]
+    assert found["outputs"][0]["values"] == [[3, 5], [7, 9]]
+    np.testing.assert_array_equal(np.load(toy / "y.npy"), [[3, 5], [7, 9]])
+
+
+def test_a_misspelt_second_name_is_suggested(
+    error: Callable[..., str], model: Callable[..., str]
+) -> None:
+    message = error(model(), "--input", "tensr:0=zeros")
+    assert "expected one of 'x', 'tensor:0'; did you mean 'tensor:0'?" in message
+
+
+def test_the_parser_is_told_which_part_of_a_file_to_read(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str]
+) -> None:
+    inputs = {"x": [[1, 4], "Float32"], "serve": [[1, 4], "Float32"]}
+    found = document(model(inputs), "--signature", "serve", "--input", "tensor:0=zeros")
+    assert [given["source"] for given in found["inputs"]] == ["random", "zeros"]
+    assert main(["inspect", "model.toy", "--subgraph", "2", "--shape", "tensor:0=1x4"]) == 0
+
+
+GIVEN = ("--input", "x=1025,1,2,3")
+
+
+def test_intermediate_tensors_are_written(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str], toy: Path
+) -> None:
+    document(model(), *GIVEN, "--print-intermediate-layers-to-file", "shown")
+    arrays = [np.load(file) for file in sorted((toy / "shown").rglob("*.npy"))]
+    assert any(np.array_equal(array, [[2050, 2, 4, 6]]) for array in arrays)
+
+
+def test_intermediate_tensors_are_shown_once_beside_the_document(
+    model: Callable[..., str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", model(), *GIVEN, "--print-intermediate-layers", "--json"]) == 0
+    printed = capfd.readouterr()
+    found = json.loads(printed.out)
+    assert found["outputs"][0]["values"] == [[2051, 3, 5, 7]]
+    assert found["latency"]["warmup"] == 0
+    assert printed.err.count("double_x (0): float32[1, 4] from 2 to 2050") == 1
+
+
+def test_a_model_becomes_a_file_of_arm_nn(
+    text: Callable[..., str],
+    model: Callable[..., str],
+    toy: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert text(model(), "--serialize-to", "net.armnn") == "Wrote network to net.armnn\n"
+    written, read = armnn.parse("model.toy"), parse(toy / "net.armnn")
+    assert [str(layer.descriptor) for layer in read.layers] == [
+        str(layer.descriptor) for layer in written.layers
+    ]
+    assert main(["run", "model.toy", "--serialize-to", "again.armnn", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"model": "model.toy", "files": {"network": "again.armnn"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("net.bin", "--serialize-to got 'net.bin', expected a file ending in .armnn"),
+        ("none/net.armnn", "--serialize-to got 'none/net.armnn', which cannot be written"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused(
+    error: Callable[..., str], model: Callable[..., str], path: str, message: str
+) -> None:
+    assert message in error(model(), "--serialize-to", path)
+
+
+@pytest.fixture
+def three_inputs(toy: Path) -> Path:
+    """Make a folder with three inputs."""
+    (toy / "in=puts").mkdir()
+    for number, name in enumerate(("c", "a", "b")):
+        np.save(toy / "in=puts" / f"{name}.npy", np.full((1, 4), number, np.float32))
+    (toy / "in=puts" / "notes.txt").write_text("no input")
+    return toy / "in=puts"
+
+
+# Of the files a, b and c, which hold 1, 2 and 0.
+RIGHT_BY_SET = [[[3.0] * 4], [[5.0] * 4], [[1.0] * 4]]
+
+
+@pytest.mark.parametrize("source", ["x=in=puts", "tensor:0=in=puts", "in=puts"])
+def test_a_folder_has_a_set_in_each_file(
+    document: Callable[..., dict[str, Any]],
+    model: Callable[..., str],
+    three_inputs: Path,
+    source: str,
+) -> None:
+    found = document(model(), "--input", source, "--iterations", "2", "--output", "y.npy")
+    assert [each["inputs"][0]["source"] for each in found["sets"]] == [
+        f"in=puts/{name}.npy" for name in "abc"
+    ]
+    assert [each["outputs"][0]["values"] for each in found["sets"]] == RIGHT_BY_SET
+    assert found["files"] == {f"output out_x of set {n}": f"y_{n}.npy" for n in range(3)}
+    for number, right in enumerate(RIGHT_BY_SET):
+        np.testing.assert_array_equal(np.load(three_inputs.parent / f"y_{number}.npy"), right)
+    assert found["latency"]["iterations"] == 6
+    assert "inputs" not in found
+
+
+def test_the_sets_are_numbered_in_text(
+    text: Callable[..., str], model: Callable[..., str], three_inputs: Path
+) -> None:
+    assert three_inputs.is_dir()
+    lines = text(model(), "--input", "in=puts").splitlines()
+    starts = [lines.index(f"Set {number}:") for number in range(3)]
+    assert starts == sorted(starts)
+    assert lines[starts[1] + 1].endswith("from in=puts/b.npy")
+    assert lines[starts[1] + 3] == "[[5. 5. 5. 5.]]"
+
+
+def test_other_inputs_are_the_same_in_all_sets(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str], three_inputs: Path
+) -> None:
+    assert three_inputs.is_dir()
+    path = model({name: [[1, 4], "Float32"] for name in ("x", "z")})
+    found = document(path, "--input", "x=in=puts", "--input", "z=1,2,3,4")
+    others = [each["outputs"][1]["values"] for each in found["sets"]]
+    assert others == [[[3, 5, 7, 9]]] * 3
+
+
+def test_each_set_is_compared_with_its_stored_output(
+    document: Callable[..., dict[str, Any]],
+    model: Callable[..., str],
+    three_inputs: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored = three_inputs.parent / "stored"
+    stored.mkdir()
+    for number, right in enumerate(RIGHT_BY_SET):
+        np.save(stored / f"{number}.npy", np.float32(right))
+    options = ("--input", "in=puts", "--compare-output", "out_x=stored")
+    found = document(model(), *options, "--compare-output-with-backend", "Half,Toy")
+    for each in found["sets"]:
+        assert [one["agrees"] for one in each["comparisons"]] == [True, True]
+    np.save(stored / "1.npy", np.float32(RIGHT_BY_SET[0]))
+    assert main(["run", "model.toy", *options, "--json"]) == 1
+    sets = json.loads(capsys.readouterr().out)["sets"]
+    assert [each["comparisons"][0]["agrees"] for each in sets] == [True, False, True]
+
+
+def test_folders_that_do_not_fit_get_a_clear_error(
+    error: Callable[..., str], model: Callable[..., str], three_inputs: Path
+) -> None:
+    (three_inputs.parent / "empty").mkdir()
+    (three_inputs.parent / "one").mkdir()
+    np.save(three_inputs.parent / "one" / "z.npy", np.zeros((1, 4), np.float32))
+    path = model({name: [[1, 4], "Float32"] for name in ("x", "z")})
+    message = error(path, "--input", "x=empty")
+    assert "--input got the folder 'empty', which has no file ending in .npy" in message
+    message = error(path, "--input", "x=in=puts", "--input", "z=one")
+    assert "different numbers of files: 'x=in=puts' with 3, 'z=one' with 1" in message
+    message = error(path, "--input", "x=in=puts", "--compare-output", "out_x=one")
+    assert "--compare-output got 1 file for an output, expected 3: one for each set" in message
+    message = error(path, "--compare-output", "out_x=in=puts")
+    assert "--compare-output got 3 files for an output, expected 1" in message
+
+
+def test_real_values_are_quantised_and_back(
+    document: Callable[..., dict[str, Any]],
+    error: Callable[..., str],
+    model: Callable[..., str],
+    toy: Path,
+) -> None:
+    path = model({"x": [[1, 3], "QAsymmU8", 0.5, 10]})
+    np.save(toy / "x.npy", np.float32([[0, 1, -5]]))
+    message = error(path, "--input", "x.npy")
+    assert (
+        "got float32, expected uint8, which cannot hold all of its values; --quantize-" in message
+    )
+    assert "got float64, expected uint8, which cannot hold all of its values; --quant" in error(
+        path, "--input", "x=0,1,-5.0"
+    )
+    options = ("--input", "x.npy", "--quantize-input", "--output", "y.npy")
+    document(path, *options)
+    # Stored are 10, 12 and 0; the layers compute 2 * x + 1 on what is stored.
+    np.testing.assert_array_equal(np.load(toy / "y.npy"), np.uint8([[21, 25, 1]]))
+    document(path, *options, "--dequantize-output")
+    np.testing.assert_array_equal(np.load(toy / "y.npy"), np.float32([[5.5, 7.5, -4.5]]))
+    document(path, "--input", "x=0,1,-5.0", *options[2:])
+    np.testing.assert_array_equal(np.load(toy / "y.npy"), np.uint8([[21, 25, 1]]))
+
+
+# The number in the file is what height and width must be multiples of, in both inputs alike.
+BLOCKS_SOURCE = """\
+from armnn import Network, TensorInfo
+from armnn.layers.reshaping import SpaceToDepthDescriptor
+
+def parse(path):
+    size, *imgsz = path.read_text().split()
+    network = Network("blocks", {"imgsz": imgsz[0]} if imgsz else {})
+    blocks = SpaceToDepthDescriptor(block_size=int(size))
+    for name in ("x", "mask"):
+        value = network.add_input(name, TensorInfo(("n", "height", "width", 1)))
+        value = network.add("SpaceToDepth", [value], blocks, name=f"fold {name}").output
+        network.add_output(f"y {name}", value)
+    return network
+"""
+BLOCKS = Plugin(
+    "armnn-blocks",
+    "0.1",
+    entry_points={"armnn.parsers": {"blocks": "armnn_blocks:parse"}},
+    modules={"armnn_blocks": BLOCKS_SOURCE},
+)
+TAKEN = "unknown dimensions of [n,height,width,1] taken as"
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> Iterator[Path]:
+    """Enter a folder with a parser and a backend.
+
+    They are all that is installed.
+    """
+    with (
+        installed(tmp_path, BLOCKS, backend_plugin("Null"), alone=True),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.chdir(tmp_path)
+        yield tmp_path
+
+
+def fed(
+    capsys: pytest.CaptureFixture[str], model: str, *arguments: str
+) -> dict[str, tuple[list[int], str]]:
+    """Shape and last note of each input of a run."""
+    Path("model.blocks").write_text(model)
+    assert main(["run", "model.blocks", "--json", "--no-print-output", *arguments]) == 0
+    rows = json.loads(capsys.readouterr().out)["inputs"]
+    return {row["name"]: (row["shape"], "".join(row["notes"][-1:])) for row in rows}
+
+
+@pytest.mark.usefixtures("blocks")
+def test_made_up_data_has_a_shape_that_the_layers_agree_with(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    why = "the first of 1, 8, 16, 32, 64, 224, 256, 320, 640 that fits"
+    both = ([1, 16, 16, 1], f"{TAKEN} [1,16,16,1], {why}")
+    assert fed(capsys, "16") == {"x": both, "mask": both}
+    assert fed(capsys, "1")["x"] == ([1, 1, 1, 1], f"{TAKEN} 1")
+    both = ([1, 32, 48, 1], f"{TAKEN} [1,32,48,1], imgsz in the model's metadata")
+    assert fed(capsys, "16 [32,48]") == {"x": both, "mask": both}
+
+
+@pytest.mark.usefixtures("blocks")
+def test_made_up_data_goes_with_data_that_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("x.npy", np.zeros((2, 32, 64, 1), np.float32))
+    found = fed(capsys, "16", "--input", "x=x.npy")
+    why = "as the other inputs have them"
+    assert found["mask"] == ([2, 32, 64, 1], f"{TAKEN} [2,32,64,1], {why}")
+
+
+@pytest.mark.usefixtures("blocks")
+def test_a_made_up_shape_that_does_not_fit_is_said_to_be_made_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("model.blocks").write_text("1000")
+    assert main(["run", "model.blocks"]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("armnn: error: layer 'fold x' (SpaceToDepth): ")
+    taken = "taken as [1,640,640,1]"
+    assert message.endswith(
+        f"; the input 'x' was {taken}: --shape says otherwise; the input 'mask' was {taken}: "
+        "--shape says otherwise\n"
+    )
+    # What the user said is not called made up.
+    said = ["--shape", "x=1x1x1x1", "--shape", "mask=1x1x1x1"]
+    assert main(["run", "model.blocks", *said]) == 1
+    assert "--shape says otherwise" not in capsys.readouterr().err

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from armnn.cli import tune, varying
+from armnn.cli import compare, tune
 from armnn.cli.main import main
 from armnn.verdicts import Trial, Verdict
 from armnn_conformance.card import make_card, write_card
@@ -229,7 +229,7 @@ def test_tables_of_measurements_in_other_processes_fit_a_terminal(
         "agrees": False,
         "verdicts": [{"layers": [f"layer/number/{n}"], "wrong": True} for n in range(9)],
     }
-    monkeypatch.setattr(varying, "_compared", lambda *_: found)
+    monkeypatch.setattr(compare, "_compared_with_value", lambda *_: found)
     main(["compare", "model.wide", "--backends", "Maker", "--vary", "OMP_NUM_THREADS=1,2"])
     check_tables(capsys.readouterr().out, width, ["OMP_NUM_THREADS"])
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The command ``armnn``, one module per subcommand.
+"""The command ``armnn``: a module per subcommand, and modules that several of them share.
 
-A subcommand's module has a function ``add_parser(subparsers)``. That function adds the subcommand's
-parser with its help and its examples, and sets the default ``handler``: a function that takes the
-parsed arguments and returns the exit code.
+The module of a subcommand has its name and a function ``add_parser(subparsers, summary)``, which
+adds the parser of the subcommand with its help and its examples. The default ``handler`` of that
+parser is a function that takes the parsed arguments and returns the exit code.
 """

@@ -4,27 +4,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from armnn._installing import FAST
 from armnn.benchmarking import PEERS, Measurement, bench
 from armnn.benchmarking.measuring import check_plot, write_plot
-from armnn.cli.arguments import add_command, natural_number, number, positive_number
-from armnn.cli.inputs import InputOptions, make_feeds
-from armnn.cli.model_options import (
+from armnn.cli.inputs import measured_inputs
+from armnn.cli.options import (
+    add_command,
+    add_data_arguments,
     add_model_arguments,
+    add_optimizer_arguments,
     creation_options,
+    natural_number,
+    number,
     parser_options,
+    positive_number,
+    quiet_preparation,
 )
-from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
-from armnn.cli.output import print_json, print_table, printable, stages
-from armnn.cli.run_files import check_writable
-from armnn.cli.run_options import add_data_arguments
+from armnn.cli.output import check_writable, print_json, print_table, printable, stages
 from armnn.parsing import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLES = f"""\
 examples:
@@ -34,7 +34,7 @@ examples:
   armnn bench model.onnx --backends {FAST} --shape x=8x3x224x224 --duration 10 --json
 """
 
-COLUMNS = ("runtime", "p50 ms", "p90 ms", "p99 ms", "of ours", "runs/s", "load ms", "first ms", "")
+_COLUMNS = ("runtime", "p50 ms", "p90 ms", "p99 ms", "of ours", "runs/s", "load ms", "first ms", "")
 
 
 def add_parser(
@@ -90,9 +90,7 @@ def add_parser(
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure as the command line says; return the exit status.
-
-    It is 1 if armnn failed.
+    """Measure as the command line says; return 1 if armnn failed, else 0.
 
     Raises:
         ArmnnError: The model, an input or an option is not usable.
@@ -103,24 +101,15 @@ def run(arguments: argparse.Namespace) -> int:
     parsing = parser_options(arguments)
     with stages(f"Reading {arguments.model}") as tell:
         network = parse(arguments.model, parser_options=parsing)
-        infos = {layer.name: layer.output.info for layer in network.inputs}
-        wanted = InputOptions(
-            arguments.input,
-            arguments.shape,
-            arguments.seed,
-            quantize=arguments.quantize_input,
-        )
-        feeds = make_feeds(infos, wanted, network.metadata)
-        arrays = {feed.name: feed.array for feed in feeds}
         measured = bench(
             arguments.model,
             arguments.backends,
-            inputs=[arrays[name] for name in infos],
+            inputs=list(measured_inputs(network, arguments).values()),
             against=arguments.against,
             seconds=arguments.duration,
             threads=arguments.threads,
             streams=arguments.streams,
-            options=prepared_as(arguments),
+            options=quiet_preparation(arguments),
             creation_options=creation_options(arguments),
             parser_options=parsing,
             tell=tell,
@@ -151,7 +140,7 @@ def _show(measured: Sequence[Measurement], title: str) -> None:
     rows = []
     for each in measured:
         if each.fault:
-            rows.append((each.name, *[""] * (len(COLUMNS) - 2), each.fault))
+            rows.append((each.name, *[""] * (len(_COLUMNS) - 2), each.fault))
             continue
         ratio = "" if ours.fault else f"{each.percentile(50) / ours.percentile(50):.2f}"
         rows.append(
@@ -165,4 +154,4 @@ def _show(measured: Sequence[Measurement], title: str) -> None:
                 "",
             )
         )
-    print_table(title, COLUMNS, rows)
+    print_table(title, _COLUMNS, rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn cache``: what a folder of prepared models holds."""
+"""``armnn cache``: shows or clears a folder of prepared models."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ import argparse
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn.backends.cache import StaleEntryError
-from armnn.cli.arguments import add_command
+from armnn.cli.options import add_command
 from armnn.cli.output import print_json, print_table
 from armnn.errors import InvalidArgumentError
-from armnn.storage.bounds import entries_of, limit_of, set_limit, trim
+from armnn.storage.bounds import CacheEntry, entries_of, limit_of, set_limit, trim
 from armnn.storage.container import unpack
 from armnn.storage.folder import mapped
 from armnn.storage.stamps import KnownDigests
-
-if TYPE_CHECKING:
-    from armnn.storage.bounds import CacheEntry
 
 _EXAMPLES = """\
 examples:
@@ -56,7 +53,7 @@ def add_parser(
 
 
 def show_cache(arguments: argparse.Namespace) -> int:
-    """Show, bound or clear a cache.
+    """Show, bound or clear a cache; return 0.
 
     Raises:
         InvalidArgumentError: There is no such folder.
@@ -96,7 +93,7 @@ def show_cache(arguments: argparse.Namespace) -> int:
 
 
 def _content(entry: CacheEntry) -> str:
-    """Return model and shapes of an entry, or its damage."""
+    """Return the model and the shapes of an entry, or what is wrong with it."""
     try:
         header, _ = unpack(mapped(entry.path), is_known=True)
     except (StaleEntryError, OSError) as error:

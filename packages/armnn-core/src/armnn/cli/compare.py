@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn._installing import FAST, REFERENCE
-from armnn.cli.arguments import add_command, positive_number
-from armnn.cli.model_options import creation_options, parser_options
-from armnn.cli.optimizer_options import prepared_as
+from armnn.cli.inputs import add_sample_arguments, samples_for
+from armnn.cli.options import (
+    add_command,
+    creation_options,
+    parser_options,
+    positive_number,
+    quiet_preparation,
+)
 from armnn.cli.output import print_json, print_table, printable, progress
-from armnn.cli.samples import add_sample_arguments, samples_for
-from armnn.cli.varying import vary
 from armnn.debugging import (
     CompareOptions,
     Findings,
@@ -26,12 +34,9 @@ from armnn.debugging import (
 )
 from armnn.debugging.other_runtimes import first_states, runtime_of
 from armnn.errors import InvalidArgumentError
+from armnn.graph import Network
 from armnn.parsing import parse
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network
+from armnn_backend_api.processes import Bounds, Program, run
 
 _EXAMPLES = f"""\
 examples:
@@ -44,7 +49,21 @@ examples:
   armnn compare model.onnx --backends {FAST} --vary ARMNN_CPUACC_ISA=avx2,sse2
 """
 
-COLUMNS = ("", "layer", "type", "backend", "verdict", "error", "allowed", "wrong runs", "first")
+_COLUMNS = ("", "layer", "type", "backend", "verdict", "error", "allowed", "wrong runs", "first")
+
+_VARY_SECONDS = 3600.0
+"""How long the comparison with one value of --vary may take."""
+
+_REPEATED_OPTIONS = ("shape", "option", "layer_backend")
+_SINGLE_OPTIONS = (
+    "reference",
+    "inputs",
+    "samples",
+    "seed",
+    "repeats",
+    "dynamic_backends_path",
+    "probe",
+)
 
 
 def add_parser(
@@ -58,7 +77,7 @@ def add_parser(
         "Run a model as it is and look where it differs from the reference; then run "
         "each layer there alone, with the reference's inputs. Exits with 1 if a layer is wrong.",
         _EXAMPLES,
-        run,
+        compare_model,
     )
     group = add_sample_arguments(parser, "comparing")
     group.add_argument(
@@ -94,7 +113,7 @@ def add_parser(
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def compare_model(arguments: argparse.Namespace) -> int:
     """Compare as the command line says.
 
     Return the exit status: 1 if a layer is wrong.
@@ -104,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     _check(arguments)
     if arguments.vary is not None:
-        return vary(arguments)
+        return _vary(arguments)
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
     samples = samples_for(network, arguments)
@@ -126,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         if tool is not None:
             _show_tool(tool, _name(arguments), arguments)
         if findings is not None:
-            show(findings, arguments.every_layer, tool)
+            _show(findings, arguments.every_layer, tool)
     return 0 if all(each is None or each.agrees for each in (findings, tool)) else 1
 
 
@@ -157,7 +176,7 @@ def _compared(
             arguments.backends,
             reference=arguments.reference,
             inputs=samples,
-            options=prepared_as(arguments),
+            options=quiet_preparation(arguments),
             creation_options=creation_options(arguments),
             thoroughness=CompareOptions(arguments.every_layer, arguments.repeats),
             parser_options=parser_options(arguments),
@@ -180,20 +199,20 @@ def _name(arguments: argparse.Namespace) -> str:
     return runtime_of(Path(arguments.model))
 
 
-def show(findings: Findings, every_layer: bool, tool: Findings | None = None) -> None:
-    """Print the verdicts as a table, and a sentence.
+def _show(findings: Findings, every_layer: bool, tool: Findings | None = None) -> None:
+    """Print the verdicts as a table, and a sentence that sums them up.
 
     Args:
         findings: The verdicts.
-        every_layer: Whether right layers are listed, too.
-        tool: What the model's own runtime says of the reference's layers.
+        every_layer: Whether layers that are right are listed, too.
+        tool: The verdicts on the reference's layers by the model's own runtime.
     """
     first = findings.first
     listed = [v for v in findings.verdicts if every_layer or v.is_wrong or v.note]
     rows = [_row(verdict, verdict is first) for verdict in listed]
-    columns: tuple[str, ...] = COLUMNS
+    columns: tuple[str, ...] = _COLUMNS
     if tool is not None:
-        columns = (*COLUMNS, "reference")
+        columns = (*_COLUMNS, "reference")
         pairs = zip(rows, listed, strict=True)
         rows = [(*row, _confirmed(verdict, tool)) for row, verdict in pairs]
     if rows:
@@ -202,7 +221,7 @@ def show(findings: Findings, every_layer: bool, tool: Findings | None = None) ->
 
 
 def _confirmed(verdict: LayerVerdict, tool: Findings) -> str:
-    """Return whether another runtime confirms a layer's reference."""
+    """Return a phrase on whether another runtime confirms the reference of a layer."""
     found = [each for each in tool.verdicts if each.layers[-1] in verdict.layers]
     if not found:
         return "not named elsewhere"
@@ -211,12 +230,12 @@ def _confirmed(verdict: LayerVerdict, tool: Findings) -> str:
 
 
 def _show_tool(findings: Findings, name: str, arguments: argparse.Namespace) -> None:
-    """Print where reference and the model's own runtime differ."""
+    """Print the layers in which the reference and the model's own runtime differ."""
     wrong, compared = findings.wrong, len(findings.verdicts)
     listed = [v for v in findings.verdicts if arguments.every_layer or v.is_wrong]
     if listed:
         rows = [_row(verdict, verdict is findings.first) for verdict in listed]
-        print_table(f"{name} beside {arguments.reference}", COLUMNS, rows)
+        print_table(f"{name} beside {arguments.reference}", _COLUMNS, rows)
     layers = "layer that has" if compared == 1 else "layers that have"
     outcome = f"differ in {len(wrong)}" if wrong else "agree in all"
     print(f"{name} and {arguments.reference} {outcome} of {compared} {layers} a name in the file.")
@@ -225,7 +244,7 @@ def _show_tool(findings: Findings, name: str, arguments: argparse.Namespace) -> 
 def _show_passes(
     network: Network, samples: Sequence[dict[str, NDArray[Any]]], arguments: argparse.Namespace
 ) -> int:
-    """Print the wrong pass, if any; return 1 then."""
+    """Print the pass that makes the model wrong; return 1 if there is one, else 0."""
     with progress(f"Looking for a wrong pass in {arguments.model}"):
         verdict = find_wrong_pass(
             network,
@@ -285,3 +304,69 @@ def _summary(findings: Findings) -> str:
     if not findings.verdicts:
         return "No layer is wrong: the model's values agree with the reference's."
     return "No layer is wrong."
+
+
+def _vary(arguments: argparse.Namespace) -> int:
+    """Compare with each value of an environment variable; return 1 if a layer is wrong with one.
+
+    Each comparison has a process of its own, as libraries read variables once.
+
+    Raises:
+        InvalidArgumentError: The value of ``--vary`` is not NAME=VALUE,...
+    """
+    name, values = _split_variable(arguments.vary)
+    found = {}
+    with progress(f"Comparing for each {name}", len(values)) as advance:
+        for value in values:
+            found[value] = _compared_with_value(arguments, name, value)
+            advance()
+    if arguments.json:
+        print_json({"model": arguments.model, "variable": name, "values": found})
+    else:
+        rows = [
+            (value, _verdict_with_value(each), _wrong_layers(each)) for value, each in found.items()
+        ]
+        print_table(f"Wrong layers by {name}", (name, "verdict", "layers"), rows)
+    return 0 if all(each.get("agrees") for each in found.values()) else 1
+
+
+def _split_variable(text: str) -> tuple[str, Sequence[str]]:
+    name, equals, listed = text.partition("=")
+    values = list(dict.fromkeys(each for each in listed.split(",") if each))
+    if not equals or not name or not values:
+        raise InvalidArgumentError(
+            f"--vary got {text!r}, expected NAME=VALUE,... as in OMP_NUM_THREADS=1,2"
+        )
+    return name, values
+
+
+def _compared_with_value(arguments: argparse.Namespace, name: str, value: str) -> dict[str, Any]:
+    """Return the JSON object of a comparison, or the error that ended it."""
+    command = [sys.executable, "-m", "armnn", "compare", arguments.model, "--json"]
+    command += ["--backends", ",".join(arguments.backends)]
+    for option in _SINGLE_OPTIONS:
+        given = getattr(arguments, option)
+        command += [] if given is None else [f"--{option.replace('_', '-')}", str(given)]
+    for option in _REPEATED_OPTIONS:
+        for each in getattr(arguments, option):
+            command += [f"--{option.replace('_', '-')}", each]
+    command += ["--every-layer"] if arguments.every_layer else []
+    command += ["--no-rewrite"] if not arguments.optimizer_rewrite else []
+    ending = run(
+        Program(command), Bounds(seconds=_VARY_SECONDS), environment={**os.environ, name: value}
+    )
+    try:
+        found: dict[str, Any] = json.loads(ending.output)
+    except ValueError:
+        lines = ending.errors.decode(errors="replace").strip().splitlines() or [str(ending)]
+        return {"agrees": False, "error": lines[-1].removeprefix("armnn: error: ")}
+    return found
+
+
+def _verdict_with_value(found: dict[str, Any]) -> str:
+    return found.get("error") or ("right" if found["agrees"] else "wrong")
+
+
+def _wrong_layers(found: dict[str, Any]) -> str:
+    wrong = (each for each in found.get("verdicts", ()) if each["wrong"])
+    return ", ".join(" + ".join(each["layers"]) for each in wrong)

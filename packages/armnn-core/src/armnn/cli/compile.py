@@ -1,32 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""``armnn compile``: a model as a file without a parser."""
+"""``armnn compile``: writes a model as a file that is loaded without a parser."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn._installing import FAST, REFERENCE
-from armnn.cli.arguments import add_command
-from armnn.cli.inputs import with_shapes
-from armnn.cli.model_options import (
+from armnn.cli.assigned_layers import with_given_shapes
+from armnn.cli.options import (
+    add_command,
     add_model_arguments,
-    backend_options,
-    layer_backends,
+    add_optimizer_arguments,
+    add_shape_argument,
     opened_runtime,
     parser_options,
+    preparation,
 )
-from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
-from armnn.cli.output import print_json, progress
-from armnn.cli.reference import reference_evaluator
-from armnn.cli.run_files import check_writable
-from armnn.cli.run_options import add_shape_argument
-from armnn.optimizer.shapes.specialise import specialise
+from armnn.cli.output import check_writable, print_json, progress
 from armnn.parsing import parse
-
-if TYPE_CHECKING:
-    from armnn.graph import Network
 
 _EXAMPLES = f"""\
 examples:
@@ -60,7 +54,7 @@ def add_parser(
 
 
 def compile_model(arguments: argparse.Namespace) -> int:
-    """Write a prepared model as the command line says.
+    """Write a prepared model as the command line says; return 0.
 
     Raises:
         ArmnnError: The model cannot be read, prepared or stored.
@@ -69,25 +63,20 @@ def compile_model(arguments: argparse.Namespace) -> int:
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
         if arguments.shape:
-            network = _sized(network, arguments.shape)
+            network = with_given_shapes(network, arguments.shape)
     with opened_runtime(arguments) as runtime, progress(f"Compiling {arguments.model}"):
         report = runtime.compile_network(
             network,
             arguments.output,
             arguments.backends,
-            backend_options=backend_options(arguments.option),
-            layer_backends=layer_backends(arguments.layer_backend),
-            strict=arguments.strict,
-            **optimizer_options(arguments),
+            **preparation(arguments),
         )
-    counts: dict[str, int] = {}
-    for row in report:
-        counts[row.backend] = counts.get(row.backend, 0) + 1
+    counts = Counter(row.backend for row in report)
     result: dict[str, Any] = {
         "model": arguments.model,
         "file": arguments.output,
         "bytes": Path(arguments.output).stat().st_size,
-        "layers": counts,
+        "layers": dict(counts),
     }
     if arguments.json:
         print_json(result)
@@ -95,12 +84,3 @@ def compile_model(arguments: argparse.Namespace) -> int:
         layers = ", ".join(f"{count} layers on {each}" for each, count in counts.items())
         print(f"{arguments.output}: {result['bytes']} bytes, {layers}")
     return 0
-
-
-def _sized(network: Network, texts: list[str]) -> Network:
-    """Return a network for the given input shapes."""
-    infos = {layer.name: layer.output.info for layer in network.inputs}
-    shapes = {name: info.shape for name, info in with_shapes(infos, texts).items()}
-    sized = specialise(network, shapes, {}, reference_evaluator())
-    sized.quantized_arithmetic = network.quantized_arithmetic
-    return sized

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""``armnn convert``: a model as an ``.armnn`` file."""
+"""``armnn convert``: writes a model as an ``.armnn`` file."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn._arguments import refused
-from armnn.cli.arguments import add_command
-from armnn.cli.inputs import with_shapes
+from armnn.cli.assigned_layers import with_given_shapes
+from armnn.cli.options import add_command, add_shape_argument
 from armnn.cli.output import print_json, progress
-from armnn.cli.reference import reference_evaluator
-from armnn.cli.run_options import add_shape_argument
 from armnn.errors import NotStorableError
-from armnn.optimizer.shapes.specialise import specialise
+from armnn.graph import Network
 from armnn.parsing import parse
 from armnn.storage.armnn_files import VERSIONS, save
-
-if TYPE_CHECKING:
-    from armnn.graph import Network
 
 _SUFFIX = ".armnn"
 _EXAMPLES = """\
@@ -64,10 +59,10 @@ def add_parser(
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """Write a model as the command line says.
+    """Write a model as the command line says; return 0.
 
     Raises:
-        ArmnnError: The model cannot be read, or not be written for that Arm NN.
+        ArmnnError: The model cannot be read, or that Arm NN has no form for it.
     """
     target = Path(arguments.target)
     if target.suffix.lower() != _SUFFIX:
@@ -75,13 +70,13 @@ def convert(arguments: argparse.Namespace) -> int:
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model)
     if arguments.shape:
-        network = _sized(network, arguments)
+        network = with_given_shapes(network, arguments.shape)
     with progress(f"Writing {target}"):
         try:
             _save(network, arguments)
         except NotStorableError:
             # Shapes that are computed become plain numbers, which the format can hold.
-            network = _sized(network, arguments)
+            network = with_given_shapes(network, arguments.shape)
             _save(network, arguments)
     result = _result(network, arguments)
     if arguments.json:
@@ -99,13 +94,6 @@ def _save(network: Network, arguments: argparse.Namespace) -> None:
         for_arm_nn=arguments.for_arm_nn,
         beyond_arm_nn=arguments.beyond_arm_nn,
     )
-
-
-def _sized(network: Network, arguments: argparse.Namespace) -> Network:
-    """Return a network for the given input shapes."""
-    infos = {layer.name: layer.output.info for layer in network.inputs}
-    shapes = {name: info.shape for name, info in with_shapes(infos, arguments.shape).items()}
-    return specialise(network, shapes, {}, reference_evaluator())
 
 
 def _result(network: Network, arguments: argparse.Namespace) -> dict[str, Any]:

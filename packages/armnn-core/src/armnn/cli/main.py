@@ -8,14 +8,21 @@ the reader of a pipe went away.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from textwrap import fill
 
 from armnn.__about__ import __version__
-from armnn.cli.arguments import Parser
+from armnn._installing import FAST, REFERENCE, install_command
+from armnn.backends import BackendState, CreationOptions
+from armnn.backends.registry import BackendRegistry
+from armnn.cli.options import Parser
 from armnn.errors import ArmnnError
+from armnn.graph.text import printable
+from armnn.parsing import installed_parsers
 from armnn_backend_api import BACKEND_API_VERSION
 
 COMMANDS = {
@@ -33,7 +40,7 @@ COMMANDS = {
     "doctor": "find out why a backend or parser does not work",
     "worker": "serve a backend to another process",
 }
-"""What each command does; a module has its name."""
+"""The summary of each command, by the name of its module."""
 
 _EXAMPLES = """\
 examples:
@@ -53,30 +60,33 @@ examples:
 'armnn COMMAND --help' shows the options of a command and more examples.
 """
 
+_BEGIN = """\
+Begin with
+  armnn run model.onnx --input x=picture.png --report   runs a model
+  armnn inspect model.onnx                              shows its layers
+  armnn bench model.onnx --against onnxruntime          measures its speed
+  armnn doctor                                          tells what is missing
+
+All commands: armnn --help. Options and examples: armnn COMMAND --help."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: What stands behind ``armnn``; those of the process by default.
+        arguments: The words behind ``armnn``; those of the process by default.
 
     Returns:
         The exit code.
     """
     if "_ARGCOMPLETE" in os.environ:
-        from armnn.cli.completion import complete
-
-        complete(parser)
+        _complete()
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
-        from armnn.cli.overview import overview
-
-        print(overview())
+        print(_overview())
         return 0
     words = (each for each in arguments if not each.startswith("-"))
     options = parser(next(words, "")).parse_args(arguments)
-    import logging  # late: --help and --version end before
-
     logging.basicConfig(
         format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
     )
@@ -93,8 +103,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ArmnnError, OSError) as error:
         if options.debug:
             raise
-        from armnn.graph.text import printable  # late: few commands fail
-
         print(f"armnn: error: {printable(str(error))}", file=sys.stderr)
         return 1
     return code
@@ -104,8 +112,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of ``armnn`` with its commands.
 
     Args:
-        only: The command whose options are needed: the module of another one takes time to import.
-            All of them if it is None.
+        only: The command whose options are needed; the modules of the others are not imported.
+            All options of all commands if it is None.
     """
     top = Parser(
         prog="armnn",
@@ -131,3 +139,40 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             help="log more, and show where errors arise",
         )
     return top
+
+
+def _overview() -> str:
+    """Return the installed backends and formats, and commands to begin with.
+
+    It is the answer to ``armnn`` without arguments. No backend is loaded.
+    """
+    entries = BackendRegistry(CreationOptions()).entries()
+    usable = [
+        each.id for each in entries if each.state in (BackendState.KNOWN, BackendState.LOADED)
+    ]
+    others = len(entries) - len(usable)
+    formats = sorted({f".{each.name}" for each in installed_parsers()})
+    lines = [
+        f"armnn-core {__version__} runs neural networks on backends that are pip packages.",
+        "",
+        f"Backends here: {', '.join(usable) or 'none'}"
+        + (f", and {others} that cannot be used: armnn doctor" if others else ""),
+        f"Formats here: {', '.join(formats) or 'none'}",
+    ]
+    if FAST not in usable or REFERENCE not in usable:
+        lines.append(f"More backends and formats: {install_command('armnn-core[cpu]')}")
+    # A terminal would break them inside of a name.
+    folded = [fill(line, 79, subsequent_indent="  ", break_long_words=False) for line in lines]
+    return printable("\n".join([*folded, "", _BEGIN]))
+
+
+def _complete() -> None:
+    """Answer a shell that completes a command line, and exit.
+
+    The package ``argcomplete`` sets the protocol: ``_ARGCOMPLETE`` and ``COMP_LINE``.
+    """
+    import argcomplete  # late: an optional dependency
+
+    words = os.environ.get("COMP_LINE", "").split()
+    command = next((word for word in words[1:] if not word.startswith("-")), None)
+    argcomplete.autocomplete(parser(command))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Pictures as network inputs, with a note of all assumptions."""
+"""Pictures as inputs of a network, with a note on everything that is assumed."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,28 +12,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.cli.resizing import PIXEL_LIMIT, Resize, resized
 from armnn.errors import InvalidArgumentError
 from armnn.quantization import quantize
 from armnn.tensor import Dimension, TensorInfo, format_shape
 from armnn.types import DataType
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from PIL.Image import Image
 
+
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
+
+PIXEL_LIMIT = 1 << 26
+"""A small file can hold a picture that fills the memory; no network looks at 64 megapixels."""
 
 _MODES = {"rgb": "RGB", "bgr": "RGB", "gray": "L"}
 _EIGHT_BIT_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """How a picture gets the size that a network wants.
+
+    Attributes:
+        width: Of the stretched picture in pixels, 0 if ``shortest`` says it.
+        height: The same for the height.
+        shortest: The length of the shorter side after scaling in proportion, 0 for none.
+        crop: Whether the middle is cut out then, as large as the input.
+    """
+
+    width: int = 0
+    height: int = 0
+    shortest: int = 0
+    crop: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Resize:
+        """Read ``WxH``, ``shortest:N`` or ``shortest:N+crop``.
+
+        Raises:
+            InvalidArgumentError: It is none of these.
+        """
+        if match := re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text):
+            return cls(width=int(match[1]), height=int(match[2]))
+        if match := re.fullmatch(r"shortest:([1-9]\d{0,4})(\+crop)?", text):
+            return cls(shortest=int(match[1]), crop=match[2] is not None)
+        raise InvalidArgumentError(
+            f"--resize got {text!r}, expected WIDTHxHEIGHT, shortest:N or shortest:N+crop"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class PictureOptions:
     """How pictures become tensors: ``(pixel * scale - mean) / std``.
 
-    None where it is guessed.
+    What is None is guessed from the input.
 
     Attributes:
         layout: "nchw" or "nhwc".
@@ -53,7 +89,7 @@ class PictureOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """An input's requirements on a picture; None means left open."""
+    """What an input requires of a picture; None where any size will do."""
 
     layout: str
     height: int | None
@@ -64,22 +100,23 @@ class _Target:
 def read_picture(
     path: Path, info: TensorInfo, options: PictureOptions
 ) -> tuple[NDArray[Any], list[str]]:
-    """Return a picture as an array, with notes.
-
-    The notes say in words what was done and assumed.
+    """Return a picture as an array, and notes on what was done and assumed.
 
     Args:
         path: A PNG or JPEG file.
-        info: The input; its height and width may be unknown.
-        options: The user's options.
+        info: The type and shape of the input; its height and width may be unknown.
+        options: The layout, size and normalization that the user asks for.
+
+    Returns:
+        The array in the layout and type of the input, and the notes.
 
     Raises:
-        InvalidArgumentError: The file is no picture, or it cannot become such an input.
+        InvalidArgumentError: The file is not a picture, or it cannot become such an input.
     """
     notes: list[str] = []
     target = _target(path, info, options, notes)
     image = _converted(_opened(path), target, notes)
-    image = resized(path, image, target.width, target.height, options.resize, notes)
+    image = _resized(path, image, target.width, target.height, options.resize, notes)
     pixels = np.asarray(image, np.uint8)
     pixels = pixels[:, :, np.newaxis] if pixels.ndim == 2 else pixels
     if target.color == "bgr":
@@ -124,7 +161,7 @@ def _known(dimension: Dimension) -> int | None:
 
 
 def _guessed_layout(path: Path, info: TensorInfo) -> str:
-    """Return the only layout with one or three channels."""
+    """Return the layout that makes one or three channels of the shape, if only one does."""
     shape = info.shape or ()
     fitting = [
         layout for layout, channels in (("nchw", shape[-3]), ("nhwc", shape[-1]))
@@ -140,7 +177,7 @@ def _guessed_layout(path: Path, info: TensorInfo) -> str:
 
 def _opened(path: Path) -> Image:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps  # late: Pillow is an optional dependency
     except ImportError as error:
         raise InvalidArgumentError(
             f"reading the picture {str(path)!r} takes Pillow, which is not installed: "
@@ -156,7 +193,7 @@ def _opened(path: Path) -> Image:
 
 
 def _check_size_and_mode(path: Path, image: Image) -> None:
-    """Look at the header, before any pixel is unpacked."""
+    """Refuse pictures by their header, before any pixel is unpacked."""
     if image.width * image.height > PIXEL_LIMIT:
         raise InvalidArgumentError(
             f"the picture {str(path)!r} has {image.width}x{image.height} pixels, expected at "
@@ -171,11 +208,8 @@ def _check_size_and_mode(path: Path, image: Image) -> None:
 
 @contextmanager
 def _unreadable(path: Path) -> Iterator[None]:
-    """Name the picture that Pillow could not read.
-
-    Damaged files make it raise any of these.
-    """
-    from PIL.Image import DecompressionBombError
+    """Name the picture that Pillow could not read; damaged files make it raise any of these."""
+    from PIL.Image import DecompressionBombError  # late: as above
 
     try:
         yield
@@ -190,7 +224,7 @@ def _unreadable(path: Path) -> Iterator[None]:
 def _converted(image: Image, target: _Target, notes: list[str]) -> Image:
     notes.insert(0, f"{image.width}x{image.height} {image.mode}")
     if image.mode in ("LA", "PA", "RGBA") or "transparency" in image.info:
-        from PIL.Image import alpha_composite, new
+        from PIL.Image import alpha_composite, new  # late: as above
 
         notes.append("transparent parts made white")
         image = alpha_composite(new("RGBA", image.size, "white"), image.convert("RGBA"))
@@ -247,3 +281,73 @@ def _per_channel(option: str, values: tuple[float, ...], channels: int) -> NDArr
             "that many channels"
         )
     return np.array(values, np.float32)
+
+
+def _resized(
+    path: Path,
+    image: Image,
+    width: int | None,
+    height: int | None,
+    resize: Resize | None,
+    notes: list[str],
+) -> Image:
+    """Return a picture in another size, by bilinear interpolation.
+
+    Where it becomes smaller, every pixel that becomes part of one counts.
+
+    Args:
+        path: The file, for messages.
+        image: The picture.
+        width: The width that the input requires in pixels, None for any.
+        height: The height that the input requires in pixels, None for any.
+        resize: The size that the user asks for; by default that of the input.
+        notes: The list to which notes on what was assumed and cut off are added.
+
+    Raises:
+        InvalidArgumentError: The result would be too large, or too small to be cut.
+    """
+    from PIL.Image import Resampling  # late: as above
+
+    if resize is None:
+        wanted = (
+            image.width if width is None else width,
+            image.height if height is None else height,
+        )
+        if wanted == image.size:
+            return image
+        _check_size(path, wanted)
+        notes.append(f"stretched to {wanted[0]}x{wanted[1]} (assumed)")
+        return image.resize(wanted, Resampling.BILINEAR)
+    if resize.shortest:
+        factor = resize.shortest / min(image.size)
+        size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
+    else:
+        size = (resize.width, resize.height)
+    _check_size(path, size)
+    image = image.resize(size, Resampling.BILINEAR)
+    return _cropped(path, image, width, height, notes) if resize.crop else image
+
+
+def _check_size(path: Path, size: tuple[int, int]) -> None:
+    width, height = size
+    if not 0 < width * height <= PIXEL_LIMIT:
+        raise InvalidArgumentError(
+            f"{str(path)!r} would be resized to {width}x{height} pixels, expected 1 to "
+            f"{PIXEL_LIMIT} in all"
+        )
+
+
+def _cropped(
+    path: Path, image: Image, width: int | None, height: int | None, notes: list[str]
+) -> Image:
+    """Return the middle of a picture; it is a square where the input takes any size."""
+    width = min(image.size) if width is None else width
+    height = min(image.size) if height is None else height
+    if width > image.width or height > image.height:
+        raise InvalidArgumentError(
+            f"--resize leaves {image.width}x{image.height} pixels of {str(path)!r}, expected at "
+            f"least the {width}x{height} that are cut out"
+        )
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    notes.append(f"the middle {width}x{height} cut out")
+    return image.crop((left, top, left + width, top + height))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn reduce``: the smallest model with the same failure."""
+"""``armnn reduce``: writes the smallest model that fails as a model does."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from armnn._installing import FAST
-from armnn.cli.arguments import add_command, number
-from armnn.cli.model_options import creation_options, parser_options
-from armnn.cli.optimizer_options import prepared_as
-from armnn.cli.output import print_json, printable, progress
-from armnn.cli.run_files import check_writable
-from armnn.cli.samples import add_sample_arguments, samples_for
+from armnn.cli.inputs import add_sample_arguments, samples_for
+from armnn.cli.options import (
+    add_command,
+    creation_options,
+    number,
+    parser_options,
+    quiet_preparation,
+)
+from armnn.cli.output import check_writable, print_json, printable, progress
 from armnn.debugging import Progress, ReduceOptions, Reduction, reduce
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
@@ -108,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
             check=arguments.check,
             reference=arguments.reference,
             inputs=samples,
-            options=prepared_as(arguments),
+            options=quiet_preparation(arguments),
             creation_options=creation_options(arguments),
             limits=ReduceOptions(arguments.time_limit, arguments.try_limit, arguments.layer),
             progress=tell,
@@ -138,7 +141,7 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
 
 
 def _show(reduction: Reduction) -> None:
-    """Print what was found and where it is."""
+    """Print the failure, the size of the smallest model and the names of the files."""
     layers = ", ".join(reduction.types)
     print(printable(f"{reduction.failure}"))
     print(

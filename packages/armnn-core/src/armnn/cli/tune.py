@@ -1,25 +1,47 @@
 # SPDX-License-Identifier: MIT
-"""``armnn tune``: measures choices of backends, or the machine."""
+"""``armnn tune``: measures choices of backends, or the machine.
+
+A distribution takes part in ``armnn tune --machine`` with an entry point of the group
+``armnn.tuners``: its name is the id of a backend, its value a function without arguments that
+measures the machine for it and returns a mapping with
+
+- ``text``: the content of the file that the backend reads,
+- ``costs``: the nanoseconds of each unit of work, by its name,
+- ``variable``: the environment variable that names such a file, and
+- ``kept``: the path that the backend reads without being told; None if there is none.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from armnn._installing import FAST, REFERENCE, USUAL, install_command
-from armnn.cli.arguments import number
-from armnn.cli.inputs import InputOptions, make_feeds
-from armnn.cli.model_options import (
+from armnn._installing import BACKENDS, FAST, REFERENCE, USUAL, install_command
+from armnn._metadata import entry_points
+from armnn.cli.inputs import measured_inputs
+from armnn.cli.options import (
+    add_command,
+    add_data_arguments,
     add_model_arguments,
+    add_optimizer_arguments,
     creation_options,
+    number,
     parser_options,
+    quiet_preparation,
 )
-from armnn.cli.optimizer_options import add_optimizer_arguments, prepared_as
-from armnn.cli.output import print_json, print_table, printable, stages
-from armnn.cli.run_options import add_data_arguments
-from armnn.cli.tune_machine import tune_machine
-from armnn.errors import InvalidArgumentError
+from armnn.cli.output import (
+    check_writable,
+    print_json,
+    print_table,
+    printable,
+    progress,
+    stages,
+    writing,
+)
+from armnn.errors import InvalidArgumentError, NotInstalledError
 from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
 from armnn.verdicts.files import check_verdicts
@@ -34,24 +56,27 @@ examples:
   armnn tune --machine -o machine.costs              (... in a file of that name)
 """
 
-COLUMNS = ("backends", "us a run", "of the best", "at borders", "load s", "verdict")
+_COLUMNS = ("backends", "us a run", "of the best", "at borders", "load s", "verdict")
+
+_TUNERS = "armnn.tuners"
 
 
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     """Add ``armnn tune``."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "tune",
-        help=summary,
-        description="Measure every backend alone and every order of preference that places the "
+        summary,
+        "Measure every backend alone and every order of preference that places the "
         "layers differently, each in a process of its own, and keep the fastest one that is right. "
         "It is what --backends auto uses on this machine from then on. With --machine measure the "
         "costs of the machine instead, by which a backend chooses between kernels.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _EXAMPLES,
+        run,
     )
-    parser.set_defaults(handler=run, misused=parser.error)
+    parser.set_defaults(misused=parser.error)
     add_model_arguments(parser, needs_model=False)
     add_optimizer_arguments(parser)
     group = parser.add_argument_group("measuring")
@@ -79,7 +104,7 @@ def add_parser(
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure as the command line says; return the exit status.
+    """Measure as the command line says; return 0.
 
     Raises:
         ArmnnError: The model, a backend, an input or an option is not usable, or no choice of
@@ -88,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.machine == (arguments.model is not None):
         arguments.misused("expected either MODEL or --machine")
     if arguments.machine:
-        return tune_machine(arguments)
+        return _tune_machine(arguments)
     file = Path(arguments.output) if arguments.output else user_verdicts()
     if file is None:
         raise InvalidArgumentError(
@@ -99,20 +124,12 @@ def run(arguments: argparse.Namespace) -> int:
     parsing = parser_options(arguments)
     with stages(f"Reading {arguments.model}") as tell:
         network = parse(arguments.model, parser_options=parsing)
-        infos = {layer.name: layer.output.info for layer in network.inputs}
-        wanted = InputOptions(
-            arguments.input,
-            arguments.shape,
-            arguments.seed,
-            quantize=arguments.quantize_input,
-        )
-        feeds = make_feeds(infos, wanted, network.metadata, None)
         verdict = tune(
             arguments.model,
             arguments.backends,
             budget=arguments.budget,
-            inputs={feed.name: feed.array for feed in feeds},
-            options=prepared_as(arguments),
+            inputs=measured_inputs(network, arguments),
+            options=quiet_preparation(arguments),
             creation_options=creation_options(arguments),
             parser_options=parsing,
             tell=lambda what: tell(f"Measuring {what}"),
@@ -130,7 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(verdict: Verdict, file: Path) -> None:
     best = verdict.chosen.microseconds or 1.0
     rows = [_row(trial, best, trial is verdict.chosen) for trial in verdict.trials]
-    print_table("Choices of backends, measured as wholes", COLUMNS, rows)
+    print_table("Choices of backends, measured as wholes", _COLUMNS, rows)
     print(printable(f"Wrote the verdict to {file}; --backends auto follows it."))
     if verdict.chosen.backends == (REFERENCE,):
         print(f"{REFERENCE} is right, but not fast; {FAST} is both: {install_command(USUAL)}")
@@ -146,3 +163,55 @@ def _row(trial: Trial, best: float, is_chosen: bool) -> tuple[str, ...]:
         "" if load is None else f"{load:.2f}",
         "chosen" if is_chosen else trial.fault,
     )
+
+
+def _tune_machine(arguments: argparse.Namespace) -> int:
+    """Measure the costs of the machine, keep and print them; return 0.
+
+    Raises:
+        NotInstalledError: No installed backend can be tuned.
+        InvalidArgumentError: The backend cannot be tuned, or the file cannot be written.
+    """
+    if arguments.output is not None:
+        check_writable("--output", Path(arguments.output))
+    backend, measured = _measured_costs(arguments.backends)
+    kept = arguments.output or measured["kept"]
+    if kept is None:
+        raise InvalidArgumentError(
+            "this process has the rights of another user, whose costs it does not touch: name a "
+            "file, as in -o machine.costs"
+        )
+    file = Path(kept)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(measured["text"], encoding="utf-8")
+    if arguments.json:
+        print_json({"backend": backend, "file": str(file), "costs": dict(measured["costs"])})
+        return 0
+    rows = [(unit, f"{ns:.3g}") for unit, ns in measured["costs"].items()]
+    print_table(f"Costs of {backend} on this machine", ("unit of work", "ns"), rows)
+    use = f"{backend} uses it from now on" if arguments.output is None else ""
+    use = use or f"{measured['variable']}={arguments.output} makes {backend} use it"
+    print(printable(f"Wrote {file}; {use}."))
+    return 0
+
+
+def _measured_costs(wanted: list[str] | None) -> tuple[str, Mapping[str, Any]]:
+    """Return the id of the backend to tune, and what its tuner measured."""
+    tuners = {entry.name: entry for entry in entry_points(_TUNERS)}
+    if not tuners:
+        raise NotInstalledError(
+            f"no installed backend can be tuned; {FAST} can: {install_command(BACKENDS[FAST])}"
+        )
+    names = wanted or list(tuners)
+    if len(names) > 1:
+        raise InvalidArgumentError(
+            f"several backends can be tuned: name one of {', '.join(sorted(tuners))} by --backends"
+        )
+    if names[0] not in tuners:
+        raise InvalidArgumentError(
+            f"backend {names[0]!r} cannot be tuned: expected {' or '.join(sorted(tuners))}"
+        )
+    measure = tuners[names[0]].load()
+    with progress(f"Measuring for {names[0]}"):
+        return names[0], measure()

@@ -7,14 +7,22 @@ import argparse
 from pathlib import Path
 
 from armnn._installing import FAST, REFERENCE
-from armnn.cli.assigned_layers import assigned, with_sizes
-from armnn.cli.measured import add_measured_arguments, measured
-from armnn.cli.model_options import add_model_arguments, opened_runtime, parser_options
-from armnn.cli.optimized_layers import OptimizedLayers
-from armnn.cli.optimizer_options import add_optimizer_arguments
-from armnn.cli.output import print_json, printable, progress
-from armnn.cli.run_files import check_writable, writing
-from armnn.cli.run_options import add_shape_argument
+from armnn.cli.assigned_layers import (
+    OptimizedLayers,
+    add_measured_arguments,
+    assigned,
+    measured,
+    with_sizes,
+)
+from armnn.cli.options import (
+    add_command,
+    add_model_arguments,
+    add_optimizer_arguments,
+    add_shape_argument,
+    opened_runtime,
+    parser_options,
+)
+from armnn.cli.output import check_writable, print_json, printable, progress, writing
 from armnn.errors import InvalidArgumentError
 from armnn.parsing import parse
 from armnn.viewing import described, page, trace_for_page
@@ -33,16 +41,16 @@ def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     """Add ``armnn view``."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "view",
-        help=summary,
-        description="Write the graph of a model as one HTML file that needs no network: layers in "
+        summary,
+        "Write the graph of a model as one HTML file that needs no network: layers in "
         "the colours of their backends, compiled parts as boxes, tensors between backends, and "
         "for each layer its parameters, tensors, and which backends refused it and why.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _EXAMPLES,
+        view,
     )
-    parser.set_defaults(handler=view)
     add_model_arguments(parser)
     add_optimizer_arguments(parser)
     add_shape_argument(parser)

@@ -8,6 +8,7 @@ import sys
 
 from armnn._installing import FAST, REFERENCE
 from armnn.errors import InvalidArgumentError
+from armnn.isolation.worker import serve_standard_streams
 
 _EXAMPLES = f"""\
 examples:
@@ -31,18 +32,16 @@ def add_parser(
     parser.set_defaults(handler=work)
 
 
-def work(arguments: argparse.Namespace) -> int:  # noqa: ARG001  # it has none
-    """Serve until the other side has gone; return 0.
+def work(arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the command has none
+    """Serve until the other side closes the streams; return 0.
 
     Raises:
-        InvalidArgumentError: A person is at the other end.
+        InvalidArgumentError: Standard input is a terminal.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         raise InvalidArgumentError(
             "standard input is a terminal: expected a program that speaks the worker's protocol, "
             f"as armnn run --backends ssh://user@board/{FAST} starts it"
         )
-    from armnn.isolation.worker import serve_standard_streams  # late: not for the message above
-
     serve_standard_streams()
     return 0
