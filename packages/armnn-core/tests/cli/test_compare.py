@@ -186,6 +186,15 @@ def test_vary_compares_with_each_value(
     assert "CpuRef" in document["Other"]["error"]
 
 
+def test_vary_compares_with_all_options_of_the_command(
+    compared: Callable[..., tuple[int, str]], model: str
+) -> None:
+    arguments = (model, "--var=NUMBER=1", "--backends", "CpuRef", "--no-static-backends")
+    status, text = compared(*arguments, "--json")
+    assert status == 1
+    assert "CpuRef" in json.loads(text)["values"]["1"]["error"]
+
+
 def test_vary_needs_a_name_and_values(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", model, "--backends", "CpuRef", "--vary", "NAME"]) == 1
     assert "--vary got 'NAME', expected NAME=VALUE,..." in capsys.readouterr().err

@@ -54,17 +54,6 @@ _COLUMNS = ("", "layer", "type", "backend", "verdict", "error", "allowed", "wron
 _VARY_SECONDS = 3600.0
 """How long the comparison with one value of --vary may take."""
 
-_REPEATED_OPTIONS = ("shape", "option", "layer_backend")
-_SINGLE_OPTIONS = (
-    "reference",
-    "inputs",
-    "samples",
-    "seed",
-    "repeats",
-    "dynamic_backends_path",
-    "probe",
-)
-
 
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
@@ -342,16 +331,7 @@ def _split_variable(text: str) -> tuple[str, Sequence[str]]:
 
 def _compared_with_value(arguments: argparse.Namespace, name: str, value: str) -> dict[str, Any]:
     """Return the JSON object of a comparison, or the error that ended it."""
-    command = [sys.executable, "-m", "armnn", "compare", arguments.model, "--json"]
-    command += ["--backends", ",".join(arguments.backends)]
-    for option in _SINGLE_OPTIONS:
-        given = getattr(arguments, option)
-        command += [] if given is None else [f"--{option.replace('_', '-')}", str(given)]
-    for option in _REPEATED_OPTIONS:
-        for each in getattr(arguments, option):
-            command += [f"--{option.replace('_', '-')}", each]
-    command += ["--every-layer"] if arguments.every_layer else []
-    command += ["--no-rewrite"] if not arguments.optimizer_rewrite else []
+    command = [sys.executable, "-m", "armnn", *_without_vary(arguments.words), "--json"]
     ending = run(
         Program(command), Bounds(seconds=_VARY_SECONDS), environment={**os.environ, name: value}
     )
@@ -361,6 +341,19 @@ def _compared_with_value(arguments: argparse.Namespace, name: str, value: str) -
         lines = ending.errors.decode(errors="replace").strip().splitlines() or [str(ending)]
         return {"agrees": False, "error": lines[-1].removeprefix("armnn: error: ")}
     return found
+
+
+def _without_vary(words: Sequence[str]) -> list[str]:
+    """Return a command line without ``--vary``, which may be shortened, and its value."""
+    kept: list[str] = []
+    left = iter(words)
+    for word in left:
+        option, equals, _ = word.partition("=")
+        if len(option) < len("--v") or not "--vary".startswith(option):
+            kept.append(word)
+        elif not equals:
+            next(left)
+    return kept
 
 
 def _verdict_with_value(found: dict[str, Any]) -> str:

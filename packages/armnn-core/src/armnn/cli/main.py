@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     words = (each for each in arguments if not each.startswith("-"))
     options = parser(next(words, "")).parse_args(arguments)
+    options.words = list(arguments)
     logging.basicConfig(
         format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
     )
