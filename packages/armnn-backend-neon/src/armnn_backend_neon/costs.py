@@ -108,7 +108,7 @@ def fit(
 
 def _fit_of(work: Mapping[str, float]) -> str | None:
     """Return the last unit of :data:`FITTED` that the work has."""
-    return next((unit for unit in reversed(FITTED) if unit in work), None)
+    return next((unit for unit in reversed([*FITTED]) if unit in work), None)
 
 
 def _times(rows: Sequence[Measured], units: Sequence[str], ns: Mapping[str, float]) -> list[float]:
