@@ -35,10 +35,11 @@ COSTS_OF = ("AMD EPYC, family 25, model 17", ZEN_3, ZEN_3)
 AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
 
 
-def pytest_configure() -> None:
+def use_costs() -> None:
     """Choose kernels by the same costs on every CPU.
 
-    A multiply-add in bfloat16 takes no time: each product that may be rounded is, where the level
+    They are read when the library is opened, which happens below, for the list of its levels. A
+    multiply-add in bfloat16 takes no time: each product that may be rounded is, where the level
     multiplies bfloat16.
     """
     tool = runpy.run_path(str(Path(__file__).resolve().parents[1] / "tools/measure_costs.py"))
@@ -48,6 +49,9 @@ def pytest_configure() -> None:
     path = Path(COSTS.name, "costs")
     path.write_text(file_text(COSTS_OF[0], own), encoding="utf-8")
     os.environ.setdefault("ARMNN_CPUACC_COSTS", str(path))
+
+
+use_costs()
 
 
 def levels() -> list[str]:
