@@ -32,7 +32,7 @@ from armnn.errors import (
     InvalidArgumentError,
     UnknownBackendError,
 )
-from armnn_dynamic_loader import probe, source
+from armnn_dynamic_loader import source
 from armnn_dynamic_loader.source import DynamicBackends
 from fakes import backend_plugin, installed
 
@@ -73,13 +73,13 @@ def feeds() -> dict[str, np.ndarray]:
 def tried(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Record the names of the files that are probed."""
     names: list[str] = []
-    original = probe.try_out
+    original = source.try_out
 
     def recording(paths: object, timeout: float) -> object:
         names.extend(Path(path).name for path in paths)  # type: ignore[attr-defined]  # a dict
         return original(paths, timeout)  # type: ignore[arg-type]  # as above
 
-    monkeypatch.setattr(probe, "try_out", recording)
+    monkeypatch.setattr(source, "try_out", recording)
     return names
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from armnn.backends import (
     Backend,
@@ -18,12 +18,10 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError
+from armnn.graph import Layer
 from armnn_backend_custom.layer_support import support_of
 from armnn_backend_custom.pre_compiled import CustomPreCompiledObject
 from armnn_backend_custom.workloads import AdditionWorkload, CopyWorkload, PreCompiledWorkload
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 
 class CustomBackend(Backend):

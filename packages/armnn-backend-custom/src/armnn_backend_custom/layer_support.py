@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.backends import SUPPORTED, Support
+from armnn.graph import Layer
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 LAYERS = ("Input", "Output", "Addition", "MemCopy", "PreCompiled")
 

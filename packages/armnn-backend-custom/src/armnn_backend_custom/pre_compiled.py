@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ExecutionError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class CustomPreCompiledObject:

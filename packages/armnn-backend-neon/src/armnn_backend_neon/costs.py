@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from armnn_backend_neon.measuring import Measured
+from armnn_backend_neon.measuring import Measured
 
 HEADER: Final = "armnn CpuAcc costs 2"
 FITTED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from armnn.backends import (
     Backend,
@@ -19,6 +19,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError, InvalidArgumentError
+from armnn.graph import Layer
 from armnn_backend_onnxruntime.compiled import CompiledSubgraph, CompiledWorkload
 from armnn_backend_onnxruntime.devices import devices
 from armnn_backend_onnxruntime.sessions import OPTIONS, check_options
@@ -30,9 +31,6 @@ from armnn_parser_onnx.export import (
     layer_view,
     not_compiled,
 )
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 
 class OnnxRuntimeBackend(Backend):

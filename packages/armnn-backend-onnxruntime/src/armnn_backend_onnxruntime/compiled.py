@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from armnn.backends import Step, TensorHandle, Workload
+from armnn.backends import ModelContext, Step, SubgraphView, TensorHandle, Workload
 from armnn.errors import BackendError
 from armnn_backend_onnxruntime.devices import device_of
+from armnn_backend_onnxruntime.library import onnxruntime
 from armnn_backend_onnxruntime.sessions import first_line, make_session
 from armnn_parser_onnx.export import onnx_type_of, to_onnx
-
-if TYPE_CHECKING:
-    from armnn.backends import ModelContext, SubgraphView
-    from armnn_backend_onnxruntime.library import onnxruntime
 
 
 class CompiledSubgraph:

@@ -7,13 +7,11 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn_backend_onnxruntime.library import onnxruntime
-
-if TYPE_CHECKING:
-    from armnn.backends import OptionValue
 
 DEVICE = "Device"
 PACKAGE = "ProviderPackage"

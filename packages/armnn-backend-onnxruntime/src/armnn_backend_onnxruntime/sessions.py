@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn_backend_onnxruntime.devices import CPU, DEVICE, PACKAGE, device_of, devices
 from armnn_backend_onnxruntime.library import onnxruntime
-
-if TYPE_CHECKING:
-    from armnn.backends import OptionValue
 
 THREADS = "NumberOfThreads"
 OPTIMIZATION = "GraphOptimization"

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from armnn.backends import SUPPORTED, Support
+from armnn.backends import SUPPORTED, ModelContext, Support
+from armnn.graph import Layer
 from armnn.types import ActivationFunction, DataLayout, DataType, ResizeMethod
 from armnn_backend_onnxruntime.devices import device_of
 from armnn_backend_onnxruntime.sessions import TRUST, first_line, make_session
 from armnn_parser_onnx.export import NotExportableError, layer_view, to_onnx
-
-if TYPE_CHECKING:
-    from armnn.backends import ModelContext
-    from armnn.graph import Layer
 
 
 def support_of(layer: Layer, model: ModelContext) -> Support:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from armnn.backends import (
     Backend,
@@ -14,11 +14,14 @@ from armnn.backends import (
     ModelContext,
     OptimizationViews,
     OptionValue,
+    ProfilingContext,
+    ProfilingSink,
     SubgraphView,
     Support,
     Workload,
 )
 from armnn.errors import BackendError, InvalidArgumentError
+from armnn.graph import Layer
 from armnn_backend_openvino.compiled import CompiledSubgraph, CompiledWorkload
 from armnn_backend_openvino.devices import OPTIONS, TRUST, CoreUser, core, device_of
 from armnn_backend_openvino.kernel_times import KernelTimes
@@ -30,10 +33,6 @@ from armnn_parser_onnx.export import (
     layer_view,
     not_compiled,
 )
-
-if TYPE_CHECKING:
-    from armnn.backends import ProfilingContext, ProfilingSink
-    from armnn.graph import Layer
 
 
 class OpenVinoBackend(Backend):

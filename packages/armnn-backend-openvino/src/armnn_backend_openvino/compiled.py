@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from armnn.backends import Step, TensorHandle, Workload
+from armnn.backends import ModelContext, Step, SubgraphView, TensorHandle, Workload
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn_backend_openvino.devices import TRUST, core, device_of, properties_of
 from armnn_backend_openvino.kernel_times import CURRENT, layers_of_nodes, report
 from armnn_backend_openvino.library import openvino
 from armnn_parser_onnx.export import to_onnx
-
-if TYPE_CHECKING:
-    from armnn.backends import ModelContext, SubgraphView
 
 
 class CompiledSubgraph:

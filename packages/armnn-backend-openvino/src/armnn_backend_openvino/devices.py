@@ -6,14 +6,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from armnn.backends import BackendContext
+from armnn.backends import BackendContext, OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn_backend_openvino.library import openvino
-
-if TYPE_CHECKING:
-    from armnn.backends import OptionValue
 
 DEVICE = "Device"
 THREADS = "NumberOfThreads"

@@ -5,13 +5,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from armnn.backends import ProfilingContext
-
-if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink
-    from armnn_backend_openvino.library import openvino
+from armnn.backends import ProfilingContext, ProfilingSink
+from armnn_backend_openvino.library import openvino
 
 
 class _Current(threading.local):

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn.backends import SUPPORTED, Support
+from armnn.graph import Layer
 from armnn.types import ActivationFunction, BinaryOperation, DataType
 from armnn_backend_openvino.devices import core
 from armnn_parser_onnx.export import NotExportableError, layer_view, to_onnx
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 TYPES = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN)
 """What OpenVINO's CPU device computes in as it is: 64-bit types become 32-bit ones there."""

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-    from armnn_backend_ref.ops import Array
+from armnn.graph import Layer
+from armnn.layers.recurrent import LstmDescriptor, QLstmDescriptor
+from armnn_backend_ref.ops import Array
+from armnn_backend_ref.ops._lstm_cell import BIASES
 
 LAYER_NORM_STEPS = 1024
 """How many steps of a bias make one step of quantised layer normalisation's weights (Android)."""
@@ -31,9 +30,6 @@ def bias_steps(layer: Layer, name: str) -> Array | None:
 
 
 def _steps_of_cell(layer: Layer, name: str) -> Array | None:
-    from armnn.layers.recurrent import LstmDescriptor, QLstmDescriptor  # late: few have cells
-    from armnn_backend_ref.ops._lstm_cell import BIASES
-
     d = layer.descriptor
     if name == "projection_bias":
         hidden = d.hidden_state_scale if isinstance(d, QLstmDescriptor) else 1

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from armnn.quantization import quantization_arrays, quantize
+from armnn.tensor import TensorInfo
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.tensor import TensorInfo
-    from armnn_backend_ref.ops import Array
+from armnn_backend_ref.ops import Array
 
 Encoder: TypeAlias = "Callable[[Array, Array], None]"
 """Writes into the first array, of stored values, the real values of the second."""

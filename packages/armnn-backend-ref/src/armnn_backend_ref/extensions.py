@@ -7,11 +7,11 @@ import mmap
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.backends import AsyncExecution, SharedBuffer, SharedMemory, Task
+from armnn.backends import AsyncExecution, SharedBuffer, SharedMemory, Step, Task
 from armnn.errors import (
     ClosedError,
     DeadlineExceededError,
@@ -20,11 +20,6 @@ from armnn.errors import (
     ResourceExhaustedError,
 )
 from armnn_backend_ref.workload import RefWorkload
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Step
 
 
 class RefAsyncExecution(AsyncExecution):

@@ -13,19 +13,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from armnn.graph import Layer
 from armnn.quantization import quantization_arrays, round_half_away
+from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType, PaddingMethod, PoolingAlgorithm
-from armnn_backend_ref.encoding import Decoder
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
-    from armnn_backend_ref.encoding import Encoder
-    from armnn_backend_ref.ops import Array
+from armnn_backend_ref.encoding import Decoder, Encoder
+from armnn_backend_ref.ops import Array
 
 Scale: TypeAlias = "Callable[[Array, FixedPoint], Array]"
 """From whole numbers to steps of the output, before its zero point is added."""

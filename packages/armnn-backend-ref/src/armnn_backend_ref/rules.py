@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from armnn.graph import Layer
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
+from armnn.layers.indexing import ScatterNdDescriptor
 from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
+from armnn.layers.normalization import NormalizationDescriptor
+from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
+from armnn.layers.recurrent import QLstmDescriptor
 from armnn.layers.reduction import ReduceDescriptor
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -22,10 +27,7 @@ from armnn.types import (
     ReduceOperation,
     UnaryOperation,
 )
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
+from armnn_backend_ref.ops._lstm_cell import BIASES
 
 Rule: TypeAlias = Callable[["Layer"], str]
 """Returns why a layer is refused, "" if it is not."""
@@ -180,9 +182,6 @@ def _scales_per_output(layer: Layer) -> str:
 
 def has_steps(layer: Layer) -> str:
     """Require the scales of a QLstm's inner tensors."""
-    from armnn.layers.recurrent import QLstmDescriptor  # late: CpuRef mostly folds constants
-    from armnn_backend_ref.ops._lstm_cell import BIASES  # the same: it brings all kernels with it
-
     d = layer.descriptor
     if isinstance(d, QLstmDescriptor):
         gates = ("forget", "cell", "output") if d.cifg_enabled else tuple(BIASES)
@@ -194,8 +193,6 @@ def has_steps(layer: Layer) -> str:
 
 def poolable(layer: Layer) -> str:
     """Refuse averages of integers; their maximum is exact."""
-    from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor  # late, as above
-
     d = layer.descriptor
     exact = (
         isinstance(d, (Pooling2dDescriptor, Pooling3dDescriptor))
@@ -222,8 +219,6 @@ def rowwise(layer: Layer) -> str:
 
     Arm NN does not define another axis.
     """
-    from armnn.layers.indexing import ScatterNdDescriptor  # late: it is asked of few layers
-
     d = layer.descriptor
     if isinstance(d, ScatterNdDescriptor) and d.axis_enabled:
         return "axis_enabled is True, expected False: rows of indices name the leading axes"
@@ -245,8 +240,6 @@ def _spatial_axes(layout: DataLayout, rank: int) -> range:
 
 def local_brightness(layer: Layer) -> str:
     """Return the reason against a normalization that is not of local brightness, or ""."""
-    from armnn.layers.normalization import NormalizationDescriptor  # late, as above
-
     d = layer.descriptor
     if (
         isinstance(d, NormalizationDescriptor)

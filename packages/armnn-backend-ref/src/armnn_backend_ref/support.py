@@ -6,9 +6,8 @@ The first rule that fails is the reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.backends import SUPPORTED, Support
+from armnn.graph import Layer
 from armnn.types import DataType
 from armnn_backend_ref.rules import (
     ANY,
@@ -41,9 +40,6 @@ from armnn_backend_ref.rules import (
     unary,
     weighted,
 )
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 _LIKE_INPUT = alike("input", "output")
 _CONVOLUTION = (takes("input", REAL), _LIKE_INPUT, weighted)

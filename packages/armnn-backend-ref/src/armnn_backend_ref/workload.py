@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import ALIGNMENT, ModelContext, Step, TensorHandle, Workload
+from armnn.graph import Layer, Value
 from armnn.layers import LAYERS
+from armnn.tensor import TensorInfo
 from armnn.types import DataType, QuantizedArithmetic
+from armnn_backend_ref.biases import bias_steps
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
 from armnn_backend_ref.ops import OPS, Array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.tensor import TensorInfo
-    from armnn_backend_ref.requantizing import IntegerForm
+from armnn_backend_ref.requantizing import IntegerForm, integer_form
 
 
 class _Constant:
@@ -148,8 +146,6 @@ class RefWorkload(Workload):
 
 
 def _integer_form(layer: Layer) -> IntegerForm | None:
-    from armnn_backend_ref.requantizing import integer_form  # late: few formats round like that
-
     return integer_form(layer)
 
 
@@ -173,8 +169,6 @@ def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) ->
     wide = any(info is not None and info.data_type is DataType.FLOAT64 for info in infos)
     steps = None
     if value.info.data_type is DataType.SIGNED32:
-        from armnn_backend_ref.biases import bias_steps  # late: it knows the cells of LSTMs
-
         steps = bias_steps(layer, layer.spec.input_slot(place).name)
     decode = decoder(value.info, wide=wide) if steps is None else scaler(steps, wide=wide)
     reading = (value.info, wide, None if steps is None else steps.tobytes())

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from armnn.backends import Backend, OptionValue
 from armnn.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from armnn.backends import Backend, OptionValue
 
 _OPTION = "NumberOfThreads"
 """Arm NN's name for it."""

@@ -11,7 +11,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS
 from armnn.types import DataType
 from armnn_conformance.checks.correctness import CaseResult, Cell
-
-if TYPE_CHECKING:
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 FORMAT = 1
 LEVELS = ("loads", "correct", "robust", "quiet")

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
+from armnn_conformance.cases import Tolerance
 from armnn_conformance.operands import decode, store
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
-    from armnn_conformance.cases import Tolerance
 
 
 def difference(

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import (
     BACKEND_API_VERSION,
@@ -23,14 +24,10 @@ from armnn.backends import (
 from armnn.errors import OptimizationError
 from armnn.graph import Layer, Network
 from armnn.single_layer import ComputedHandle, optimized_types, prepare
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
-    from armnn_conformance.cases import LayerCase
-    from armnn_conformance.operands import CaseTensor
-    from armnn_conformance.subject import Subject
+from armnn.tensor import TensorInfo
+from armnn_conformance.cases import LayerCase
+from armnn_conformance.operands import CaseTensor
+from armnn_conformance.subject import Subject
 
 LAYER = "layer under test"
 

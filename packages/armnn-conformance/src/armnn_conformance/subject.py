@@ -7,7 +7,6 @@ import functools
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from armnn.backends import (
     Backend,
@@ -20,11 +19,9 @@ from armnn.backends import (
 )
 from armnn.backends.places import is_placed
 from armnn.errors import BackendUnavailableError
+from armnn.graph import Layer
 from armnn.runtime import Runtime
 from armnn.single_layer import supports
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 _DYNAMIC_MARKS = (os.sep, ".so")
 

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn.errors import BackendError
 from armnn.layers import LAYERS
 from armnn.types import DataType
-from armnn_conformance.cases import cases_of, data_types_of, samples_of
+from armnn_conformance.cases import LayerCase, cases_of, data_types_of, samples_of
 from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.running import layer_of
-
-if TYPE_CHECKING:
-    from armnn_conformance.cases import LayerCase
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 Rows = dict[str, dict[str, dict[str, Any]]]
 """The answers by layer type and data type, in the form of a card."""

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from armnn.backends import Capability, crashes
 from armnn.backends.native import NativeBackend
+from armnn.types import DataType
 from armnn_conformance.card import CELL, GRAPHS, REFUSED, cell_document
 from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
@@ -22,9 +23,6 @@ from armnn_conformance.hostile.tricks import TRICKS
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.session import AnyChecks, checks_of, required
 from armnn_conformance.subject import Subject
-
-if TYPE_CHECKING:
-    from armnn.types import DataType
 
 CLAIMED = "claimed"
 """What ``--armnn-layers`` takes for the layers that the backend claims."""

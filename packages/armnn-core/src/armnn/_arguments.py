@@ -27,18 +27,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, UnknownNameError
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from numpy.typing import NDArray
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
@@ -65,8 +62,6 @@ def unknown(
         beside: Further ones, which are suggested and not listed.
         removed: What to do instead, by names that existed before.
     """
-    from armnn._spelling import closest  # late: for a message only
-
     if name in removed:
         return UnknownNameError(f"there is no {what.format(repr(name))} any more: {removed[name]}")
     meant = closest(name, (*known, *beside))

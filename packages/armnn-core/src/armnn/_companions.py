@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_loader
-from typing import TYPE_CHECKING, Final
+from types import CodeType, ModuleType
+from typing import Final
 
 from armnn._installing import install_command
 from armnn.errors import NotInstalledError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import CodeType, ModuleType
 
 CONFORMANCE: Final = "armnn_conformance"
 """The package of the conformance kit."""

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import importlib_metadata
-from packaging.version import InvalidVersion, Version
 
 from armnn._load_times import IMPORT, stage
 
@@ -301,6 +300,8 @@ def _preferred(candidates: list[EntryPoint]) -> EntryPoint:
 
 
 def _version(entry: EntryPoint) -> Any:
+    from packaging.version import InvalidVersion, Version  # late: most have no duplicates
+
     try:
         return Version(entry.distribution.version)
     except InvalidVersion:

@@ -6,17 +6,14 @@ Nothing else knows these rules.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import array, instance, refused
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 __all__ = [
     "dequantize",

@@ -3,24 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from armnn.backends import TensorHandleFactories
+from armnn.backends import Backend, ModelContext, Support, TensorHandleFactories
 from armnn.backends.memory import ComputedHandle
-from armnn.graph import Layer, Network
+from armnn.graph import Layer, Network, Value
 from armnn.graph.layer import make_outputs
+from armnn.layers import Descriptor, LayerSpec
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn.optimizer.layouts.transposed import order_to, transposed, twin_of
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.shapes.specialise import state_target_shape
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.backends import Backend, ModelContext, Support
-    from armnn.graph import Value
-    from armnn.layers import Descriptor, LayerSpec
-    from armnn.types import DataLayout
+from armnn.types import DataLayout
 
 
 def prepare(network: Network, name: str) -> Layer:

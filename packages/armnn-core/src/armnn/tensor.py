@@ -7,22 +7,16 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import instance, integer, items, real, refused, shown
 from armnn.errors import InvalidArgumentError
-from armnn.types import DataType
+from armnn.types import DataType, DataTypeLike
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from numpy.typing import NDArray
-
-    from armnn.types import DataTypeLike
-
-    _N = TypeVar("_N", float, int)
+_N = TypeVar("_N", float, int)
 
 Dimension: TypeAlias = int | str | None
 """The size of one axis: a number, the name of an unknown number, or unknown."""

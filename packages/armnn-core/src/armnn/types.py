@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import functools
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from armnn._arguments import refused, shown
 from armnn._spelling import closest
 from armnn.errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 _MOST_LISTED = 12  # members: of more, a message that knows which one was meant lists none
 

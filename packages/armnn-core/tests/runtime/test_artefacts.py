@@ -55,7 +55,7 @@ def test_a_prepared_model_computes_what_the_model_does(runtime: Runtime, file: P
 
 
 def test_no_parser_is_asked(runtime: Runtime, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(armnn.parsing, "parse", None)
+    monkeypatch.setattr(armnn.runtime.request, "parse", None)
     np.testing.assert_array_equal(runtime.load_model(file).run({"x": X})["y"], 3 * X)
 
 

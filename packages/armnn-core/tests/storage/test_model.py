@@ -64,7 +64,7 @@ def load(
 
         monkeypatch.setattr(armnn.runtime.cached_model, "parse", parse)
         for name in ("parse", "parse_folded"):
-            monkeypatch.setattr(armnn.parsing, name, parse)
+            monkeypatch.setattr(armnn.runtime.request, name, parse)
         path = tmp_path / "model.toy"
         if not path.exists():
             path.write_bytes(b"content")

@@ -8,9 +8,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is_compatible
+from armnn.backends.sources import SearchedFolder
 from armnn_backend_api.elf import ElfError
 from armnn_backend_api.files import FileState
 from armnn_backend_api.linker import LinkError
@@ -20,9 +20,6 @@ from armnn_dynamic_loader.names import name_problem
 from armnn_dynamic_loader.needed import NeededFile, needed_files
 from armnn_dynamic_loader.notes import Note, NoteError, read_note
 from armnn_dynamic_loader.outcome import VENDOR
-
-if TYPE_CHECKING:
-    from armnn.backends.sources import SearchedFolder
 
 LARGEST_FILE = 1 << 30
 """Bytes; a larger one would keep a runtime from starting while its sha256 is computed."""

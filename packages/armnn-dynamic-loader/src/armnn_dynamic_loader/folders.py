@@ -8,8 +8,8 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from armnn.backends import CreationOptions
 from armnn.backends.sources import (
     PATH_VARIABLE,
     SearchedFolder,
@@ -17,9 +17,6 @@ from armnn.backends.sources import (
     environment,
 )
 from armnn_backend_api.trust import distrust
-
-if TYPE_CHECKING:
-    from armnn.backends import CreationOptions
 
 _log = logging.getLogger(__name__)
 

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from armnn_backend_api import BackendVersion
 from armnn_backend_api.refusal import Refusal
-
-if TYPE_CHECKING:
-    from armnn_backend_api import BackendVersion
-
 
 VENDOR: Final = "tell its vendor"
 """The remedy for a file that only its vendor can correct."""

@@ -14,20 +14,19 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion
 from armnn.backends.sources import environment, is_elevated
 from armnn_backend_api.files import who_else_may_write
 from armnn_dynamic_loader.__about__ import __version__
+from armnn_dynamic_loader.files import FileRecord
 from armnn_dynamic_loader.outcome import Outcome
-
-if TYPE_CHECKING:
-    from armnn_dynamic_loader.files import FileRecord
 
 TIMEOUT_LIFE_SECONDS: Final = 24 * 60 * 60.0
 """How long a file that took too long is not tried again."""
@@ -146,8 +145,6 @@ class ProbeCache:
         return rows if isinstance(rows, dict) else {}
 
     def _write(self, path: Path) -> None:
-        import tempfile  # late: seldom needed, and slower to import than all of the others
-
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         try:

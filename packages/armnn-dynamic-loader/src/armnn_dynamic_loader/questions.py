@@ -6,19 +6,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from armnn.backends.native import attributes_of
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, DataType
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api.structs import Arena, elements_of, text_of
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Value
 
 MADE_UP: dict[str, Any] = {
     "type": "ArmnnProbeMadeUp",

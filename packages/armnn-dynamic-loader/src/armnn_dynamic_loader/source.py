@@ -10,12 +10,20 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from armnn.backends import BackendEntry, BackendSource, BackendState, SourceRecord
+from armnn.backends import (
+    Backend,
+    BackendEntry,
+    BackendSource,
+    BackendState,
+    CreationOptions,
+    SourceRecord,
+)
 from armnn.backends.journal import CrashRecord, crash_records, forget_crash, noted_load
 from armnn.backends.locking import Lock, sha256_of
-from armnn.backends.sources import LOAD_EVENT, Selection, describe_error
+from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError, trial_load
+from armnn.backends.sources import LOAD_EVENT, SearchedFolder, Selection, describe_error
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api.files import change_in
 from armnn_backend_api.linker import (
@@ -29,13 +37,10 @@ from armnn_backend_api.linker import (
 from armnn_backend_api.refusal import Refusal, refused
 from armnn_dynamic_loader.files import FileRecord, examine_folders
 from armnn_dynamic_loader.folders import search_path, warn_of
-from armnn_dynamic_loader.outcome import VENDOR
+from armnn_dynamic_loader.lint import lint_file
+from armnn_dynamic_loader.outcome import VENDOR, Outcome
+from armnn_dynamic_loader.probe import try_out, try_out_beside
 from armnn_dynamic_loader.probe_cache import ProbeCache, cache_file
-
-if TYPE_CHECKING:
-    from armnn.backends import Backend, CreationOptions
-    from armnn.backends.sources import SearchedFolder
-    from armnn_dynamic_loader.outcome import Outcome
 
 HASH_BUDGET: Final = 1 << 31
 """Bytes that a start reads of files whose verdicts are not known, or that must be locked."""
@@ -93,8 +98,6 @@ class DynamicBackends(BackendSource):
             BackendUnavailableError: The file has changed since it was examined, or is gone.
             NativeLoadError: It cannot be used.
         """
-        from armnn.backends.native import NativeBackend, NativeLibrary  # late, see below
-
         is_ours = isinstance(record, FileRecord) and record.state is not None
         change = change_in(record.examined) if is_ours else f"{record.path!r} was not examined"
         if change:
@@ -109,8 +112,6 @@ class DynamicBackends(BackendSource):
 
         Nothing of it is run.
         """
-        from armnn_dynamic_loader.lint import lint_file  # late: pyelftools takes a while to import
-
         return lint_file(path)
 
 
@@ -324,22 +325,16 @@ def _tried_out(
 
 
 def _trial_load(seconds: float, path: str) -> str:
-    from armnn.backends.native import trial_load  # late, as the probe below
-
     return trial_load(path, seconds)
 
 
 def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
     # Late, like the core's adapter above: a third of the time that a runtime takes to start on
     # files that are known, and nothing of it is needed for that.
-    from armnn_dynamic_loader.probe import try_out
-
     return try_out(paths, timeout)
 
 
 def _try_out_beside(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
-    from armnn_dynamic_loader.probe import try_out_beside  # late, as above
-
     return try_out_beside(paths, timeout)
 
 
@@ -374,8 +369,6 @@ def _opened(record: FileRecord, gate: _Gate) -> FileRecord:
 
     It is for files that the user trusts.
     """
-    from armnn.backends.native import NativeLibrary, NativeLoadError  # late, see below
-
     record = _announced(record, gate)
     if not record.passed_static_checks:
         return record

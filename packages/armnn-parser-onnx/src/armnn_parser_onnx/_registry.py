@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from armnn.errors import ParseError
+from armnn.graph import Value
+from armnn_parser_onnx.operation import Operation
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
-
-    _C = TypeVar("_C", bound="Convert")
+_C = TypeVar("_C", bound="Convert")
 
 OLDEST_OPSET: Final = 7
 """Before it, operators broadcast by attributes."""

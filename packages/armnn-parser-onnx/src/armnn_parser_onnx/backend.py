@@ -8,9 +8,10 @@ in ONNX's sense: ``prepare``, ``run_model``, ``run_node`` and ``supports_device`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import armnn
 from armnn.errors import ArmnnError, InvalidArgumentError
@@ -26,8 +27,6 @@ except ImportError as error:
         "pip install onnx"
     ) from error
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _DEFAULT_BACKENDS = ("CpuRef",)
 

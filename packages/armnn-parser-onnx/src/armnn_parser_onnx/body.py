@@ -6,19 +6,16 @@ A body is a graph in an attribute.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import TypeAlias
 
 from armnn.errors import ParseError
+from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.node import describe_node
 from armnn_parser_onnx.tensors import to_array
 from armnn_parser_onnx.wire.kinds import TENSOR
-from armnn_parser_onnx.wire.messages import Graph
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from armnn_parser_onnx.external_data import ExternalData
-    from armnn_parser_onnx.wire.messages import Node, Tensor, ValueInfo
+from armnn_parser_onnx.wire.messages import Graph, Node, Tensor, ValueInfo
 
 Bodies: TypeAlias = "dict[tuple[str, str], Body]"
 """The graphs in attributes of the nodes of a graph, by the node's first output and the attribute's
@@ -133,8 +130,6 @@ def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
     order = sorted(reads)
     if all(max(reads[index], default=-1) < index for index in order):
         return order  # as nearly every tool writes them
-    from heapq import heappop, heappush  # late, as such files are rare
-
     waits = {index: set(read) for index, read in reads.items()}
     readers: dict[int, list[int]] = {index: [] for index in reads}
     for index, read in waits.items():

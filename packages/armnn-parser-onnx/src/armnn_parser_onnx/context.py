@@ -6,19 +6,15 @@ It is imported for these operators alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import RefusedError
-from armnn_parser_onnx.wire.messages import Function
+from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.wire.messages import Function, Node, Type
 from armnn_parser_onnx.wire.source import Span
 from armnn_parser_onnx.wire.writer import encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire.messages import Node, Type
 
 CONTEXT_OPERATORS = (
     "Bernoulli",

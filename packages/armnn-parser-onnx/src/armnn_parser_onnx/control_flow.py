@@ -7,28 +7,24 @@ condition of each further iteration of a loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from armnn.errors import ParseError
-from armnn.graph import DeferredOperator
+from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.tensor import TensorInfo
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.body import Body
 from armnn_parser_onnx.conversion import convert_nodes
 from armnn_parser_onnx.declared import dimensions_of
 from armnn_parser_onnx.element_types import body_output_types
+from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.graph import DerivedArrays, Graph
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Network, Value
-    from armnn_parser_onnx.body import Body
-    from armnn_parser_onnx.external_data import ExternalData
-    from armnn_parser_onnx.operation import Operation
-    from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.wire import messages
 
 MOST_ITERATIONS = 4096
 """How often the body of one Loop or Scan is converted."""

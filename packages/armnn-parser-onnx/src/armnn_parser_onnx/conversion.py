@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from armnn.errors import ArmnnError, ParseError
-from armnn.graph import DeferredOperator, Operator
+from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
 from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
@@ -15,7 +16,10 @@ from armnn.parsing.conversion import (
     values_of,
 )
 from armnn.tensor import TensorInfo
+from armnn.types import DataType
+from armnn_parser_onnx._registry import Converter
 from armnn_parser_onnx.body import (
+    Bodies,
     bodies_of,
     body_key,
     described,
@@ -24,22 +28,18 @@ from armnn_parser_onnx.body import (
     names_read,
     tensor_of,
 )
+from armnn_parser_onnx.element_types import output_types
+from armnn_parser_onnx.folded import folded
+from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators import find_converter
 from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_input_types
+from armnn_parser_onnx.standard.schema import Schema
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
 from armnn_parser_onnx.wire import messages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from armnn.graph import Network, Survey, Value
-    from armnn.types import DataType
-    from armnn_parser_onnx._registry import Converter
-    from armnn_parser_onnx.body import Bodies
-    from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.wire.making import make_type
 
 Found: TypeAlias = "tuple[Schema, Converter | None]"
 """The schema and the converter of a node; without the latter, ONNX defines it by other nodes."""
@@ -186,8 +186,6 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         Raises:
             RefusedError: Nothing more will be known, or the types of its outputs are not.
         """
-        from armnn_parser_onnx.element_types import output_types  # late: few nodes are deferred
-
         deferred = _DeferredNode(record, self._opset, self._graph, unknown.awaited)
         inputs = [self._graph.value(name) for name in deferred.names]
 
@@ -209,13 +207,10 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         """Convert the nodes that ONNX defines a node by."""
         operation, _ = self._operation(proto, schema)
         if self._graph.may_fold:
-            from armnn_parser_onnx.folded import folded  # late, as below: few have such nodes
-
             stored = folded(operation)
             if stored is not None:
                 self._bind(operation, [stored])
                 return
-        from armnn_parser_onnx.functions import body_of
 
         def infos() -> list[TensorInfo | None]:  # for few: it makes layers of scales
             return [self._graph.value(name).info if name else None for name in proto.input]
@@ -321,17 +316,12 @@ def found(proto: messages.Node, opset: int) -> Found:
     """
     schema = find_schema(proto, opset)
     converter = find_converter(proto.op_type, opset, schema.domain)
-    if converter is None:
-        from armnn_parser_onnx.functions import has_body
-
-        if not has_body(schema):
-            raise RefusedError("no layer computes it")
+    if converter is None and not has_body(schema):
+        raise RefusedError("no layer computes it")
     return schema, converter
 
 
 def _onnx_type(info: TensorInfo) -> messages.Type:
-    from armnn_parser_onnx.wire.making import make_type
-
     return make_type(onnx_type_of(info.data_type), info.shape)
 
 

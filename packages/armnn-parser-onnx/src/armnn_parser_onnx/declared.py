@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.wire import messages
 
 
 def element_type_of(value: messages.ValueInfo) -> int:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.node_text import read_nodes
+from armnn_parser_onnx.standard.schema import Schema
 from armnn_parser_onnx.wire.kinds import FLOAT, FLOATS, INT, INTS, STRING, STRINGS
-from armnn_parser_onnx.wire.messages import Function, Opset
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire.messages import Node
+from armnn_parser_onnx.wire.messages import Function, Node, Opset
 
 _OPSET = 21
 """The version of the operators in the definitions."""
@@ -31,8 +29,6 @@ def definition_of(node: Node, schema: Schema) -> Function:
 
     Inputs have the names of the schema; ``@name`` in a node is the attribute of that name.
     """
-    from armnn_parser_onnx.node_text import read_nodes  # late: most come as one layer, see folded
-
     definition = DEFINITIONS[schema.domain, schema.name]
     body = definition if isinstance(definition, str) else definition(node)
     inputs = [parameter.name for parameter in schema.inputs]

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.model_file import read_message
 from armnn_parser_onnx.tensors import EXTERNAL, external_bytes
-from armnn_parser_onnx.wire.messages import Dimension, Model, ValueInfo
+from armnn_parser_onnx.wire.messages import (
+    Attribute,
+    Dimension,
+    Graph,
+    Model,
+    Node,
+    Tensor,
+    ValueInfo,
+)
 from armnn_parser_onnx.wire.writer import encoded
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.external_data import ExternalData
-    from armnn_parser_onnx.wire.messages import Attribute, Graph, Node, Tensor
 
 
 def read_declarations(source: str | os.PathLike[str] | bytes) -> Model:

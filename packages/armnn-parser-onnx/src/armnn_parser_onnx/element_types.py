@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from armnn.types import DataType
 from armnn_parser_onnx.body import Bodies, Body, body_key
 from armnn_parser_onnx.declared import element_type_of
 from armnn_parser_onnx.domains import DEFAULT_DOMAINS, MICROSOFT
 from armnn_parser_onnx.standard import table
+from armnn_parser_onnx.standard.schema import Schema
 from armnn_parser_onnx.type_inference import data_type_or_none, inferred_types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.wire import messages
 
 Types: TypeAlias = Mapping[str, DataType]
 """Data types of values by name."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from armnn.errors import ParseError
+from armnn.graph import Network
 from armnn.parsing.conversion import open_beside, path_beside
+from armnn_parser_onnx.wire.messages import Tensor
 from armnn_parser_onnx.wire.source import check_span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from armnn.graph import Network
-    from armnn_parser_onnx.wire.messages import Tensor
 
 _MAPPED = 1 << 16
 """Bytes of a tensor from which on its file is mapped."""

@@ -10,11 +10,13 @@ unusual is left to the definitions, as are all errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ArmnnError
+from armnn.graph import Value
 from armnn.layers import LAYERS
 from armnn.layers.convolution import Convolution2dDescriptor, DepthwiseConvolution2dDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor
@@ -22,16 +24,11 @@ from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.graph import Quantization
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.convolution import groups_of, planar
 from armnn_parser_onnx.weights import check_channels
 from armnn_parser_onnx.window import read_window
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.graph import Quantization
-    from armnn_parser_onnx.operation import Operation
 
 _STORED = {np.dtype(np.uint8): DataType.QASYMM_U8, np.dtype(np.int8): DataType.QASYMM_S8}
 

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.body import body_outputs
+from armnn_parser_onnx.context import context_function
+from armnn_parser_onnx.definitions import definition_of
 from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.standard import table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire.messages import Attribute, Function, Graph, Node, Type
-
+from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.wire.making import make_attribute
+from armnn_parser_onnx.wire.messages import Attribute, Function, Graph, Node, Type
 
 _DEFINED_HERE = ("QLinearConv", "QLinearMatMul")
 """The operators of ONNX that are defined here, as all of onnxruntime are that none converts."""
@@ -44,8 +42,6 @@ def body_of(
     Raises:
         ParseError: ONNX has no definition for these attributes and types.
     """
-    from armnn_parser_onnx.wire.making import make_attribute  # late: most become one layer before
-
     function = _definition(node, schema, types, opset)
     if not function.node:
         raise ParseError("ONNX does not define it for these inputs")
@@ -62,12 +58,8 @@ def _definition(
     node: Node, schema: Schema, types: Callable[[], Sequence[Type]], opset: int
 ) -> Function:
     if _is_defined_here(schema):
-        from armnn_parser_onnx.definitions import definition_of
-
         return definition_of(node, schema)
     if schema.body == "context":
-        from armnn_parser_onnx.context import context_function
-
         return context_function(node, schema, types(), opset)
     found = table.functions(schema.name)
     return max((each for each in found if each[0] <= opset), key=lambda each: each[0])[1]

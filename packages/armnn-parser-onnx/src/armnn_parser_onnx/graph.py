@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError
+from armnn.graph import Network, Survey, Value
 from armnn.parsing.conversion import ValueTable
+from armnn.tensor import Shape
 from armnn.types import DataType
+from armnn_parser_onnx.body import Bodies
+from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.tensors import to_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network, Survey, Value
-    from armnn.tensor import Shape
-    from armnn_parser_onnx.body import Bodies
-    from armnn_parser_onnx.external_data import ExternalData
-    from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.wire import messages
 
 Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
 """Type, scales and zero points."""

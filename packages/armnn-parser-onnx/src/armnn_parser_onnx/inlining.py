@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
 from armnn_parser_onnx.functions import called
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.wire.messages import Function, Graph, Model, Node
+from armnn_parser_onnx.wire.messages import Function, Graph, Model, Node
 
 _MOST_NODES = 2**18
 """How many nodes the functions of a model may become in all."""

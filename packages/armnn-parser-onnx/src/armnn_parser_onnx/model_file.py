@@ -6,18 +6,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import check_model_file, unreadable
 from armnn_parser_onnx._registry import NEWEST_OPSET
 from armnn_parser_onnx.domains import DEFAULT_DOMAINS
 from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.wire import messages
 from armnn_parser_onnx.wire.messages import Model
 from armnn_parser_onnx.wire.source import SourceFile, Span
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.wire import messages
 
 _MAX_BYTES = 2**31 - 1
 """The largest message of Protocol Buffers."""

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 from armnn.errors import ParseError
+from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.wire import messages
 from armnn_parser_onnx.wire.kinds import FIELDS, KIND_NAMES
 from armnn_parser_onnx.wire.messages import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire import messages
 
 
 class Node:

@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from armnn.graph import Value
 from armnn.parsing.conversion import Operation as ConvertedOperation
-from armnn.tensor import MAX_RANK, format_shape
+from armnn.tensor import MAX_RANK, Shape, format_shape
+from armnn.types import DataType
+from armnn_parser_onnx.body import Body
+from armnn_parser_onnx.graph import Graph
 from armnn_parser_onnx.node import Node
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn.tensor import Shape
-    from armnn.types import DataType
-    from armnn_parser_onnx.body import Body
-    from armnn_parser_onnx.graph import Graph
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.wire import messages
 
 
 class Operation(Node, ConvertedOperation):

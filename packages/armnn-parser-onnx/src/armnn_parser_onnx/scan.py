@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.control_flow import Scope, check_count, check_limits, check_outputs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 
 @operator("Scan", since=9, moves_data=True)

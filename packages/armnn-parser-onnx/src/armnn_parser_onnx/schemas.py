@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.parsing.conversion import RefusedError
 from armnn_parser_onnx.domains import DEFAULT_DOMAINS, MICROSOFT, PREVIEW
+from armnn_parser_onnx.functions import has_body
+from armnn_parser_onnx.microsoft_schemas import microsoft_schema
 from armnn_parser_onnx.operators import find_converter
 from armnn_parser_onnx.standard import table
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.standard.schema import Schema
-    from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.wire import messages
 
 _OF_MICROSOFT_WITHOUT_DOMAIN = ("SimplifiedLayerNormalization",)
 """Operators of onnxruntime that it writes without the domain."""
@@ -33,8 +31,6 @@ def find_schema(node: messages.Node, opset: int) -> Schema:
         return found
     default = node.domain in DEFAULT_DOMAINS
     if node.domain == MICROSOFT or (default and node.op_type in _OF_MICROSOFT_WITHOUT_DOMAIN):
-        from armnn_parser_onnx.microsoft_schemas import microsoft_schema
-
         schema = microsoft_schema(node.op_type)
         if schema is None:
             raise RefusedError(f"of the operators of {MICROSOFT} this one is not supported")
@@ -46,11 +42,8 @@ def find_schema(node: messages.Node, opset: int) -> Schema:
         raise RefusedError(f"ONNX has no such operator at opset {opset}")
     if found.deprecated:
         raise RefusedError(f"ONNX has withdrawn it at opset {found.since}")
-    if find_converter(node.op_type, opset) is None:
-        from armnn_parser_onnx.functions import has_body  # late: few models have such nodes
-
-        if not has_body(found):
-            raise RefusedError(_why_not(found))
+    if find_converter(node.op_type, opset) is None and not has_body(found):
+        raise RefusedError(_why_not(found))
     return found
 
 

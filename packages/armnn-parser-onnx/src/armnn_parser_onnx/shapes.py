@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from armnn.graph import Value
 from armnn.parsing.conversion import add_layer, reshape, reshape_target, shape_vector
+from armnn.tensor import Dimension
 from armnn.types import ReduceOperation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn.tensor import Dimension
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 
 def reshape_like(operation: Operation, value: Value, like: Value, part: str = "") -> Value:

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from armnn.types import DataType
+from armnn_parser_onnx.node import Node
 from armnn_parser_onnx.tensors import onnx_type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from armnn.types import DataType
-    from armnn_parser_onnx.node import Node
 
 
 def check_input_types(node: Node, types: Mapping[str, DataType]) -> None:

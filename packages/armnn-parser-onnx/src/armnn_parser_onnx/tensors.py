@@ -9,20 +9,17 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import type_of_number
 from armnn.types import DataType
+from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.wire.messages import Tensor
 from armnn_parser_onnx.wire.source import Span
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn_parser_onnx.external_data import ExternalData
-    from armnn_parser_onnx.wire.messages import Tensor
 
 # The numbers of TensorProto.DataType. Literals, as older releases of onnx lack the newer names.
 _DATA_TYPES = {

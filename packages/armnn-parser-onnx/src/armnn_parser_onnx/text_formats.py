@@ -10,15 +10,13 @@ from __future__ import annotations
 import os
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn.errors import ModelFileError, ParseError
+from armnn.graph import Network, Survey
 from armnn.parsing.conversion import model_content
 from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import network_of
-
-if TYPE_CHECKING:
-    from armnn.graph import Network, Survey
 
 
 def parse_text(

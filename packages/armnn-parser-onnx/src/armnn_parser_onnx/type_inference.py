@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from armnn.errors import ParseError
 from armnn.types import DataType
+from armnn_parser_onnx.standard.schema import Parameter, Schema
 from armnn_parser_onnx.tensors import data_type_of, onnx_type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from armnn_parser_onnx.standard.schema import Parameter, Schema
-    from armnn_parser_onnx.wire.messages import Node
+from armnn_parser_onnx.wire.messages import Node
 
 _BY_ATTRIBUTE = {
     "Bernoulli": "dtype",

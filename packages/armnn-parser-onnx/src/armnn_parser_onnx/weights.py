@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from armnn.graph import Value
 from armnn.parsing.conversion import static_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 
 def changed(

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from armnn.parsing.conversion import same_padding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.tensor import Dimension
-    from armnn_parser_onnx.operation import Operation
+from armnn.tensor import Dimension
+from armnn_parser_onnx.operation import Operation
 
 AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _LARGEST = 2**31 - 1

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias, TypeVar
 
-if TYPE_CHECKING:
-    from typing import TypeVar
+from armnn.graph import Value
+from armnn_parser_tflite.operation import Operation
 
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
-
-    _C = TypeVar("_C", bound="Convert")
+_C = TypeVar("_C", bound="Convert")
 
 Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
 """Adds the layers of an operator to the network and returns the values of its outputs."""

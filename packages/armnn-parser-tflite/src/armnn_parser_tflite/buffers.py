@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from armnn.errors import ParseError
+from armnn.graph import Network
 from armnn.parsing.conversion import open_beside, path_beside
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from armnn.graph import Network
-    from armnn.parsing.flatbuffers import FlatTable
-    from armnn_parser_tflite.model_file import ModelFile
-    from armnn_parser_tflite.schema import Tensor
+from armnn.parsing.flatbuffers import FlatTable
+from armnn_parser_tflite.model_file import ModelFile
+from armnn_parser_tflite.schema import Tensor
 
 _EXTERNAL_GROUPS_SLOT = 20
 _EXTERNAL_BUFFERS_SLOT = 22

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from armnn.errors import ParseError, UnsupportedOperatorError
-from armnn.graph import DeferredOperator, Operator, Value
+from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
 from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
@@ -14,25 +14,20 @@ from armnn.parsing.conversion import (
     add_stand_in,
     values_of,
 )
+from armnn.parsing.flatbuffers import FlatFile
+from armnn.tensor import TensorInfo
 from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite._registry import Converter
+from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
+from armnn_parser_tflite.model_file import ModelFile
 from armnn_parser_tflite.operation import Operation, operator_type
 from armnn_parser_tflite.operators import find_converter
-from armnn_parser_tflite.schema import ABSENT, OperatorRecord, read_subgraph
+from armnn_parser_tflite.refusals import reason
+from armnn_parser_tflite.schema import ABSENT, OperatorCode, OperatorRecord, Subgraph, read_subgraph
 from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
 from armnn_parser_tflite.variables import Variables
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Network, Survey
-    from armnn.parsing.flatbuffers import FlatFile
-    from armnn.tensor import TensorInfo
-    from armnn_parser_tflite.buffers import Buffers
-    from armnn_parser_tflite.model_file import ModelFile
-    from armnn_parser_tflite.schema import OperatorCode, Subgraph
 
 _DEEPEST_CALL = 8
 _MOST_CALLED_OPERATORS = 2**14
@@ -214,8 +209,6 @@ def _converter_of(record: OperatorRecord) -> Converter:
     name = operator_type(record)
     converter = find_converter(name, custom=custom)
     if converter is None:
-        from armnn_parser_tflite.refusals import reason  # late: for a message only
-
         raise RefusedError(reason(name, custom=custom))
     if record.code.version > converter.newest:
         raise RefusedError(f"it is of version {record.code.version}, newer than {converter.newest}")

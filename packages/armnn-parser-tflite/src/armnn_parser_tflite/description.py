@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.model_file import read_model
 from armnn_parser_tflite.schema import (
+    OperatorRecord,
     Quantization,
     Signature,
     Subgraph,
@@ -21,9 +21,6 @@ from armnn_parser_tflite.schema import (
     read_signatures,
     read_subgraph,
 )
-
-if TYPE_CHECKING:
-    from armnn_parser_tflite.schema import OperatorRecord
 
 _MAIN = 0
 

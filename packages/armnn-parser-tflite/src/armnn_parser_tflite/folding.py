@@ -7,15 +7,13 @@ They are counters of loops and the conditions made of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn.graph import Value
+from armnn_parser_tflite.operation import Operation
 
 _MOST_ELEMENTS = 64
 

@@ -4,22 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError
+from armnn.graph import Network, Survey, Value
 from armnn.parsing.conversion import ValueTable
+from armnn.tensor import TensorInfo
+from armnn_parser_tflite.buffers import Buffers
+from armnn_parser_tflite.schema import Subgraph, Tensor
 from armnn_parser_tflite.tensors import info_of, to_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network, Survey, Value
-    from armnn.tensor import TensorInfo
-    from armnn_parser_tflite.buffers import Buffers
-    from armnn_parser_tflite.schema import Subgraph, Tensor
-    from armnn_parser_tflite.variables import Variables
+from armnn_parser_tflite.variables import Variables
 
 
 class Graph(ValueTable[int]):

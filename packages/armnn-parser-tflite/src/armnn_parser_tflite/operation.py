@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from armnn.graph import Value
 from armnn.parsing.conversion import Operation as ConvertedOperation
-from armnn.parsing.flatbuffers import FlatTable
+from armnn.parsing.flatbuffers import FlatFile, FlatTable
+from armnn.tensor import Shape, TensorInfo
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
-from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
+from armnn_parser_tflite.graph import Graph
+from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, OperatorRecord, builtin_name
 from armnn_parser_tflite.tensors import is_complex, is_half, unshaped_info_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn.parsing.flatbuffers import FlatFile
-    from armnn.tensor import Shape, TensorInfo
-    from armnn_parser_tflite.graph import Graph
-    from armnn_parser_tflite.schema import OperatorRecord
 
 
 class Operation(ConvertedOperation):

@@ -4,22 +4,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from armnn.errors import InvalidArgumentError, ParseError
-from armnn.graph import Aliases, Network
+from armnn.graph import Aliases, Network, Survey
 from armnn.types import QuantizedArithmetic
 from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import convert_operators, main_graph
+from armnn_parser_tflite.graph import Graph
 from armnn_parser_tflite.model_file import ModelFile, read_model
 from armnn_parser_tflite.schema import find_signature, read_subgraph
 from armnn_parser_tflite.tensors import has_type, info_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from armnn.graph import Survey
-    from armnn_parser_tflite.graph import Graph
 
 _RUNTIME_VERSION = "min_runtime_version"
 

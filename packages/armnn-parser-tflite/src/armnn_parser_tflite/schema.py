@@ -7,14 +7,11 @@ Every reference is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
+from armnn.parsing.flatbuffers import FlatFile, FlatTable
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions, BuiltinOptions2
-
-if TYPE_CHECKING:
-    from armnn.parsing.flatbuffers import FlatFile, FlatTable
-    from armnn_parser_tflite.model_file import ModelFile
+from armnn_parser_tflite.model_file import ModelFile
 
 ABSENT = -1
 """The index of an optional input that is absent."""

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
+from armnn.graph import Value
 from armnn.parsing.conversion import reshape, reshape_target, shape_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from armnn.graph import Value
-    from armnn.tensor import Dimension
-    from armnn_parser_tflite.operation import Operation
+from armnn.tensor import Dimension
+from armnn_parser_tflite.operation import Operation
 
 
 def without_axes(

@@ -9,19 +9,15 @@ node which of its children there are (compressed sparse rows).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError
+from armnn.parsing.flatbuffers import FlatTable
 from armnn_parser_tflite._bindings import DimensionType, SparseIndexVector
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.parsing.flatbuffers import FlatTable
 
 _ZEROS_PER_BYTE = 64
 """A few bytes may claim a tensor of any size, so its zeros count as read, if not in full."""

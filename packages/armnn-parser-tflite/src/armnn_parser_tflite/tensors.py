@@ -9,21 +9,18 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ArmnnError, ParseError
 from armnn.parsing.conversion import type_of_number
-from armnn.tensor import TensorInfo
+from armnn.tensor import Dimension, TensorInfo
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.tensor import Dimension
-    from armnn_parser_tflite.buffers import Buffers
-    from armnn_parser_tflite.schema import Quantization, Tensor
+from armnn_parser_tflite.buffers import Buffers
+from armnn_parser_tflite.schema import Quantization, Tensor
+from armnn_parser_tflite.sparsity import Sparsity, dense
 
 # The numbers of TensorType. Literals, as the bindings lack the newer names.
 _DATA_TYPES = {
@@ -180,8 +177,6 @@ def to_array(tensor: Tensor, buffers: Buffers) -> NDArray[Any] | None:
     plain = stored_type(tensor.type)
     count = element_count(tensor)
     if tensor.sparsity is not None:
-        from armnn_parser_tflite.sparsity import Sparsity, dense  # late: few tensors are sparse
-
         positions = Sparsity(tensor.sparsity).positions(tensor.shape, tensor.name)
         stored = _elements(tensor, plain, len(positions[0]) if positions else 1, buffers)
         return None if stored is None else dense(stored, positions, tensor.shape)

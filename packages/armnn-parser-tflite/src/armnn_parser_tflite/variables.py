@@ -10,20 +10,16 @@ passed to other subgraphs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from armnn.graph import Network, Value
 from armnn.parsing.conversion import RefusedError
+from armnn.parsing.flatbuffers import FlatTable
+from armnn.tensor import TensorInfo
 from armnn_parser_tflite._bindings import BuiltinOperator
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from armnn.graph import Network, Value
-    from armnn.parsing.flatbuffers import FlatTable
-    from armnn.tensor import TensorInfo
-    from armnn_parser_tflite.model_file import ModelFile
+from armnn_parser_tflite.model_file import ModelFile
 
 
 class Variables:

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, static_shape
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 
 def real_like(operation: Operation, value: Value, like: Value, part: str) -> Value:

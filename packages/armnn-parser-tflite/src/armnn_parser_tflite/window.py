@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.parsing.conversion import same_padding
+from armnn.parsing.flatbuffers import FlatTable
+from armnn.tensor import Dimension
 from armnn_parser_tflite._bindings import Padding
-
-if TYPE_CHECKING:
-    from armnn.parsing.flatbuffers import FlatTable
-    from armnn.tensor import Dimension
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 LARGEST = 2**24
 

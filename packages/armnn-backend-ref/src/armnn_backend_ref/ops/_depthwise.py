@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn_backend_ref.ops._registry import Array
 from armnn_backend_ref.ops._windows import Window, overlap
-
-if TYPE_CHECKING:
-    from armnn_backend_ref.ops._registry import Array
 
 BLOCK_BYTES = 2 << 20
 """How much memory a block of the work may take."""

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from armnn_backend_ref.ops._registry import Array
+from armnn_backend_ref.ops._registry import Array
 
 _CHUNK = 8192  # elements whose intermediate results stay in the processor's cache
 

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from armnn.quantization import round_half_away
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
 from armnn_backend_ref.ops._registry import Array
-
-if TYPE_CHECKING:
-    from armnn.tensor import TensorInfo
-    from armnn.types import DataType
 
 Function: TypeAlias = Callable[[Array], Array]
 Parameters: TypeAlias = Mapping[str, Array]

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-if TYPE_CHECKING:  # importing it takes longer than all else here
-    from typing import Any
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[Any]"
 """The values of one tensor."""

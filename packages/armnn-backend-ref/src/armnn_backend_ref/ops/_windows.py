@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from armnn_backend_ref.ops._registry import Array
+from armnn_backend_ref.ops._registry import Array
 
 Index: TypeAlias = tuple[Any, ...]
 """One index or slice per axis."""

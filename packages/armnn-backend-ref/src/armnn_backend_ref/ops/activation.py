@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.types import ActivationFunction
 from armnn_backend_ref.ops._erf import erf
-from armnn_backend_ref.ops._registry import op
-
-if TYPE_CHECKING:
-    from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
-    from armnn_backend_ref.ops._registry import Array
+from armnn_backend_ref.ops._registry import Array, op
 
 
 @op("Activation")

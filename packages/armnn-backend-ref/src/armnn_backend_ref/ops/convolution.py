@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.layers.convolution import (
+    Convolution2dDescriptor,
+    Convolution3dDescriptor,
+    ConvolutionIntegerDescriptor,
+    DepthwiseConvolution2dDescriptor,
+    TransposeConvolution2dDescriptor,
+)
+from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 from armnn_backend_ref.ops._depthwise import sum_across_channels, sum_along_planes
 from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops._windows import Window
-
-if TYPE_CHECKING:
-    from armnn.layers.convolution import (
-        Convolution2dDescriptor,
-        Convolution3dDescriptor,
-        ConvolutionIntegerDescriptor,
-        DepthwiseConvolution2dDescriptor,
-        TransposeConvolution2dDescriptor,
-    )
-    from armnn.tensor import TensorInfo
 
 COLUMN_BYTES = 2 << 20
 """How large the columns of an image may become before it is handled in blocks of rows."""

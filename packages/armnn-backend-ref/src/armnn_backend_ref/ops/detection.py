@@ -7,14 +7,10 @@ Boxes of equal score are taken in their order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
 from armnn_backend_ref.ops._registry import Array, op
-
-if TYPE_CHECKING:
-    from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
 
 
 @op("DetectionPostProcess")

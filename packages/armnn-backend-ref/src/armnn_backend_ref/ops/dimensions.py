@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from armnn.layers.dimensions import range_length
-from armnn_backend_ref.ops._registry import op
+from armnn.layers import Descriptor
+from armnn.layers.dimensions import FillDescriptor, range_length
+from armnn.tensor import TensorInfo
+from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops.quantizing import to_type
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.layers.dimensions import FillDescriptor
-    from armnn.tensor import TensorInfo
-    from armnn_backend_ref.ops._registry import Array
 
 
 @op("Rank")

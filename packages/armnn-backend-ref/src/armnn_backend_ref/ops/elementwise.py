@@ -9,10 +9,19 @@ comparison with NaN is false (NotEqual is true). Integers stay integers and wrap
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.layers import Descriptor
+from armnn.layers.elementwise import (
+    ComparisonDescriptor,
+    ElementwiseBinaryDescriptor,
+    ElementwiseUnaryDescriptor,
+    FusedDescriptor,
+    IsInfDescriptor,
+    LogicalBinaryDescriptor,
+    WhereDescriptor,
+)
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,
@@ -20,21 +29,8 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_backend_ref.ops._erf import erf
-from armnn_backend_ref.ops._registry import op
+from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops.quantizing import to_type
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.layers.elementwise import (
-        ComparisonDescriptor,
-        ElementwiseBinaryDescriptor,
-        ElementwiseUnaryDescriptor,
-        FusedDescriptor,
-        IsInfDescriptor,
-        LogicalBinaryDescriptor,
-        WhereDescriptor,
-    )
-    from armnn_backend_ref.ops._registry import Array
 
 
 @op("ElementwiseBinary")

@@ -6,23 +6,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armnn.errors import ExecutionError
+from armnn.layers import Descriptor
+from armnn.layers.indexing import (
+    GatherDescriptor,
+    ScatterNdDescriptor,
+    SliceDescriptor,
+    StridedSliceDescriptor,
+)
 from armnn.types import ScatterNdFunction
-from armnn_backend_ref.ops._registry import op
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.layers.indexing import (
-        GatherDescriptor,
-        ScatterNdDescriptor,
-        SliceDescriptor,
-        StridedSliceDescriptor,
-    )
-    from armnn_backend_ref.ops._registry import Array
+from armnn_backend_ref.ops._registry import Array, op
 
 
 @op("Gather")

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn_backend_ref.ops._registry import op
-
-if TYPE_CHECKING:
-    from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
-    from armnn_backend_ref.ops._registry import Array
+from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
+from armnn_backend_ref.ops._registry import Array, op
 
 
 @op("Concat")

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armnn.layers import Descriptor
+from armnn.layers.matmul import (
+    BatchMatMulDescriptor,
+    DeterminantDescriptor,
+    EinsumDescriptor,
+    FullyConnectedDescriptor,
+)
 from armnn.types import DataLayout
 from armnn_backend_ref.ops._registry import Array, op
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.layers.matmul import (
-        BatchMatMulDescriptor,
-        DeterminantDescriptor,
-        EinsumDescriptor,
-        FullyConnectedDescriptor,
-    )
 
 
 @op("FullyConnected")

@@ -5,26 +5,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from armnn.layers.normalization import (
+    BatchNormalizationDescriptor,
+    GroupNormalizationDescriptor,
+    InstanceNormalizationDescriptor,
+    L2NormalizationDescriptor,
+    LayerNormalizationDescriptor,
+    LogSoftmaxDescriptor,
+    NormalizationDescriptor,
+    RmsNormalizationDescriptor,
+    SoftmaxDescriptor,
+)
 from armnn.types import DataLayout, NormalizationAlgorithmChannel
 from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops._windows import sliding
-
-if TYPE_CHECKING:
-    from armnn.layers.normalization import (
-        BatchNormalizationDescriptor,
-        GroupNormalizationDescriptor,
-        InstanceNormalizationDescriptor,
-        L2NormalizationDescriptor,
-        LayerNormalizationDescriptor,
-        LogSoftmaxDescriptor,
-        NormalizationDescriptor,
-        RmsNormalizationDescriptor,
-        SoftmaxDescriptor,
-    )
 
 _LEAST = 2.0**-100
 """Below, a sum of squares in float32 may have lost all of them to underflow."""

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from armnn.layers.plumbing import DebugDescriptor
 from armnn_backend_ref.ops._registry import Array, op
-
-if TYPE_CHECKING:
-    from armnn.layers.plumbing import DebugDescriptor
 
 _LOG = logging.getLogger(__name__)
 

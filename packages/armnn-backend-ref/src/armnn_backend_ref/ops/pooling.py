@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
+from armnn.tensor import TensorInfo
 from armnn.types import PaddingMethod, PoolingAlgorithm
 from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops._windows import sliding
-
-if TYPE_CHECKING:
-    from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
-    from armnn.tensor import TensorInfo
 
 
 @op("Pooling2d", typed=True)

@@ -7,18 +7,16 @@ these layers have nothing left to do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from armnn.layers import Descriptor
+from armnn.layers.quantizing import CastDescriptor, FakeQuantizationDescriptor
 from armnn.quantization import round_half_away
-from armnn_backend_ref.ops._registry import op
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.layers.quantizing import CastDescriptor, FakeQuantizationDescriptor
-    from armnn.tensor import TensorInfo
-    from armnn_backend_ref.ops._registry import Array
+from armnn.tensor import TensorInfo
+from armnn_backend_ref.ops._registry import Array, op
 
 
 @op("Cast", typed=True)
@@ -29,8 +27,6 @@ def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
     """
     (info,) = outputs
     if d.saturate and info.data_type.is_float and info.data_type.bits == 8:
-        import ml_dtypes  # imported late: most networks never need it
-
         limits = ml_dtypes.finfo(info.data_type.numpy_dtype)  # type: ignore[no-untyped-call]  # has no annotations
         x = np.clip(_computable(x), float(limits.min), float(limits.max))
     return _computable(x) if info.is_quantized else to_type(x, info.data_type.numpy_dtype)
@@ -138,8 +134,6 @@ def _limits(dtype: np.dtype[Any]) -> Any:
     """Return the smallest and the largest number of a type."""
     if dtype.num < _FIRST_FOREIGN_TYPE:
         return np.iinfo(dtype)
-    import ml_dtypes  # as above: it takes 4 ms
-
     return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # has no annotations
 
 

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armnn.layers import LAYERS
-from armnn.layers.recurrent import LstmActivation
+from armnn.layers.recurrent import (
+    LstmActivation,
+    LstmDescriptor,
+    QLstmDescriptor,
+    QuantizedLstmDescriptor,
+    UnidirectionalSequenceLstmDescriptor,
+)
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_backend_ref.ops._lstm_cell import (
@@ -26,14 +31,6 @@ from armnn_backend_ref.ops._lstm_cell import (
     stored,
 )
 from armnn_backend_ref.ops._registry import Array, op
-
-if TYPE_CHECKING:
-    from armnn.layers.recurrent import (
-        LstmDescriptor,
-        QLstmDescriptor,
-        QuantizedLstmDescriptor,
-        UnidirectionalSequenceLstmDescriptor,
-    )
 
 _S16 = DataType.QSYMM_S16
 

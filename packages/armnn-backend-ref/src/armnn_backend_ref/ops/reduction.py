@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from armnn.layers.reduction import (
+    ArgMinMaxDescriptor,
+    CumProdDescriptor,
+    CumSumDescriptor,
+    MeanDescriptor,
+    ReduceDescriptor,
+)
 from armnn.types import ArgMinMaxFunction, ReduceOperation
-from armnn_backend_ref.ops._registry import op
+from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops.elementwise import divide
-
-if TYPE_CHECKING:
-    from armnn.layers.reduction import (
-        ArgMinMaxDescriptor,
-        CumProdDescriptor,
-        CumSumDescriptor,
-        MeanDescriptor,
-        ReduceDescriptor,
-    )
-    from armnn_backend_ref.ops._registry import Array
 
 
 @op("Reduce")

@@ -5,30 +5,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from armnn.layers import Descriptor
+from armnn.layers.reshaping import (
+    BatchToSpaceNdDescriptor,
+    BroadcastToDescriptor,
+    ChannelShuffleDescriptor,
+    DepthToSpaceDescriptor,
+    PadDescriptor,
+    PermuteDescriptor,
+    SpaceToBatchNdDescriptor,
+    SpaceToDepthDescriptor,
+    TileDescriptor,
+    TransposeDescriptor,
+)
+from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, PaddingMode
-from armnn_backend_ref.ops._registry import op
+from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops.quantizing import to_type
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.layers.reshaping import (
-        BatchToSpaceNdDescriptor,
-        BroadcastToDescriptor,
-        ChannelShuffleDescriptor,
-        DepthToSpaceDescriptor,
-        PadDescriptor,
-        PermuteDescriptor,
-        SpaceToBatchNdDescriptor,
-        SpaceToDepthDescriptor,
-        TileDescriptor,
-        TransposeDescriptor,
-    )
-    from armnn.tensor import TensorInfo
-    from armnn_backend_ref.ops._registry import Array
 
 _PAD_MODES: dict[PaddingMode, Literal["reflect", "symmetric"]] = {
     PaddingMode.REFLECT: "reflect",

@@ -7,21 +7,15 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from armnn.errors import ExecutionError
+from armnn.layers.resizing import GridSampleDescriptor, ResizeDescriptor, RoiAlignDescriptor
 from armnn.quantization import round_half_away
 from armnn.types import GridPadding, PoolingAlgorithm, ResizeMethod, ResizeRounding
 from armnn_backend_ref.ops._registry import Array, op
-
-if TYPE_CHECKING:
-    from armnn.layers.resizing import (
-        GridSampleDescriptor,
-        ResizeDescriptor,
-        RoiAlignDescriptor,
-    )
 
 _MOST_SAMPLES = 1 << 20
 """Along one axis of a box that chooses their number by its size."""

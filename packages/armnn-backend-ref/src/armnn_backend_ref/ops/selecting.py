@@ -4,25 +4,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armnn.errors import ExecutionError
+from armnn.layers.selecting import (
+    CompressDescriptor,
+    GatherElementsDescriptor,
+    OneHotDescriptor,
+    ScatterElementsDescriptor,
+    TopKDescriptor,
+    TriluDescriptor,
+    UniqueDescriptor,
+)
 from armnn.types import ScatterNdFunction
-from armnn_backend_ref.ops._registry import op
-
-if TYPE_CHECKING:
-    from armnn.layers.selecting import (
-        CompressDescriptor,
-        GatherElementsDescriptor,
-        OneHotDescriptor,
-        ScatterElementsDescriptor,
-        TopKDescriptor,
-        TriluDescriptor,
-        UniqueDescriptor,
-    )
-    from armnn_backend_ref.ops._registry import Array
+from armnn_backend_ref.ops._registry import Array, op
 
 
 @op("TopK")

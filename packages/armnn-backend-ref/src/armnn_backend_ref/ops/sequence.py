@@ -5,25 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from armnn.errors import ExecutionError
+from armnn.layers.activation import ActivationDescriptor
+from armnn.layers.sequence import (
+    GruDescriptor,
+    ReverseSequenceDescriptor,
+    RnnDescriptor,
+    SequenceLstmDescriptor,
+)
 from armnn.types import SequenceDirection
 from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops.activation import activation
 
-if TYPE_CHECKING:
-    from armnn.layers.activation import ActivationDescriptor
-    from armnn.layers.sequence import (
-        GruDescriptor,
-        ReverseSequenceDescriptor,
-        RnnDescriptor,
-        SequenceLstmDescriptor,
-    )
-
-    RecurrentDescriptor = RnnDescriptor | GruDescriptor | SequenceLstmDescriptor
+RecurrentDescriptor = RnnDescriptor | GruDescriptor | SequenceLstmDescriptor
 
 Function: TypeAlias = Callable[[Array], Array]
 Cell: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]

@@ -7,23 +7,19 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn import parse
 from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
+from armnn.graph import Network
 from armnn.tensor import TensorInfo
 from armnn_compat.litert.delegates import Delegate, combined, load_delegate
 from armnn_compat.litert.model import Model, Tensor
 from armnn_compat.litert.preparation import Preparation
 from armnn_compat.litert.runner import SignatureRunner
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.graph import Network
-
 
 _Item = TypeVar("_Item")
 

@@ -6,17 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import InvalidArgumentError
+from armnn_parser_tflite import description
 from armnn_parser_tflite.description import Description
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn_parser_tflite import description
 
 _TYPES: dict[int, type] = {
     0: np.float32,

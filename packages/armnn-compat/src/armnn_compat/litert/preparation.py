@@ -8,20 +8,15 @@ import logging
 import sys
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from armnn import CreationOptions, OptimizerOptions
+from armnn import CreationOptions, OptimizedNetwork, OptimizerOptions
+from armnn.backends import OptionValue
+from armnn.graph import Network
 from armnn.graph.dot import to_dot
 from armnn.profiling import Recorder, arm_nn_profile
-from armnn.runtime import Runtime, default_runtime
+from armnn.runtime import LoadedNetwork, Runtime, default_runtime
+from armnn_compat.litert.delegates import Delegate
 from armnn_compat.threads import taken_options
-
-if TYPE_CHECKING:
-    from armnn import OptimizedNetwork
-    from armnn.backends import OptionValue
-    from armnn.graph import Network
-    from armnn.runtime import LoadedNetwork
-    from armnn_compat.litert.delegates import Delegate
 
 
 class Preparation:

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
+from armnn_compat.onnxruntime.model import NodeArg
+from armnn_compat.onnxruntime.options import RunOptions
 from armnn_compat.onnxruntime.values import OrtValue, array_at, check_on_processor
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
-
-    from armnn_compat.onnxruntime.model import NodeArg
-    from armnn_compat.onnxruntime.options import RunOptions
 
 
 class BoundSession(Protocol):

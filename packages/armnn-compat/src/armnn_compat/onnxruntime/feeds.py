@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn import TensorInfo
 from armnn.errors import InvalidArgumentError
 from armnn_compat.onnxruntime.errors import InvalidArgument
 from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn_compat.onnxruntime.model import Description, NodeArg
 from armnn_compat.onnxruntime.values import OrtValue, element_number, type_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn import TensorInfo
-    from armnn_compat.onnxruntime.model import Description, NodeArg
 
 
 class Feeds:

@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from armnn_compat.onnxruntime.values import OrtValue
+from armnn_compat.onnxruntime.values import OrtValue
 
 
 class OrtAllocatorType(IntEnum):

@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from armnn import TensorInfo
 from armnn.errors import ModelFileError
+from armnn.graph import Network
 from armnn_compat.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -17,12 +18,13 @@ from armnn_compat.onnxruntime.errors import (
 )
 from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 from armnn_compat.onnxruntime.values import element_number, type_name
-from armnn_parser_onnx.description import read_declarations, whole_model
-
-if TYPE_CHECKING:
-    from armnn import TensorInfo
-    from armnn.graph import Network
-    from armnn_parser_onnx.description import Dimension, Model, ValueInfo
+from armnn_parser_onnx.description import (
+    Dimension,
+    Model,
+    ValueInfo,
+    read_declarations,
+    whole_model,
+)
 
 NO_VERSION = 2**63 - 1
 """What onnxruntime gives as the version of a model that has none."""

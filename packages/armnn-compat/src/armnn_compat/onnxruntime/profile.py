@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn.profiling import Event
 from armnn_compat.onnxruntime.errors import Fail
-
-if TYPE_CHECKING:
-    from armnn.profiling import Event
-    from armnn_compat.onnxruntime.model import Operator
+from armnn_compat.onnxruntime.model import Operator
 
 SESSION = "Session"
 """The category of what a session does as a whole."""

@@ -6,14 +6,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from armnn.backends import Backend, OptionValue
 from armnn.errors import BackendError
 from armnn.runtime import default_runtime
 from armnn_compat.threads import thread_options
-
-if TYPE_CHECKING:
-    from armnn.backends import Backend, OptionValue
 
 CPU = "CPUExecutionProvider"
 """The provider of every backend of an installed package, in the order of the default preference."""

@@ -7,7 +7,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import DTypeLike, NDArray
 
 from armnn import parse
 from armnn.errors import CancelledError
@@ -17,16 +19,12 @@ from armnn_compat.onnxruntime import model
 from armnn_compat.onnxruntime.binding import IOBinding
 from armnn_compat.onnxruntime.errors import Fail, InvalidArgument, translated
 from armnn_compat.onnxruntime.feeds import Feeds
+from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
 from armnn_compat.onnxruntime.options import RunOptions, SessionOptions
 from armnn_compat.onnxruntime.profile import SESSION, write_profile
 from armnn_compat.onnxruntime.providers import Providers, choose
 from armnn_compat.onnxruntime.refused import refusing
 from armnn_compat.onnxruntime.values import OrtValue
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
-
-    from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
 
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 

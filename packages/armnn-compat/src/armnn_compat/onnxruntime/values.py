@@ -7,15 +7,13 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from armnn.types import DataType
 from armnn_compat.onnxruntime.refused import refusing
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 ELEMENTS: dict[int, tuple[str, str]] = {
     1: ("float", "float32"),

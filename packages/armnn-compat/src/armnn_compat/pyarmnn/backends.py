@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from armnn.runtime import Runtime
+from armnn.runtime import Runtime
 
 _REFERENCE = "CpuRef"
 _USABLE = ("known", "loaded")

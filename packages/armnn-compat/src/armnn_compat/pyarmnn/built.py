@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import armnn
 from armnn.errors import GraphError
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_compat.pyarmnn.shapes import TensorInfo
-    from armnn_compat.pyarmnn.slots import IConnectableLayer, IOutputSlot
-    from armnn_compat.pyarmnn.tensors import ConstTensor
+from armnn.graph import Value
+from armnn_compat.pyarmnn.shapes import TensorInfo
+from armnn_compat.pyarmnn.slots import IConnectableLayer, IOutputSlot
+from armnn_compat.pyarmnn.tensors import ConstTensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import armnn
 from armnn.errors import BackendUnavailableError
 from armnn.graph.dot import to_dot
 from armnn_compat.pyarmnn.backends import BackendId, BackendOptions, IDeviceSpec
+from armnn_compat.pyarmnn.built import Built
 from armnn_compat.pyarmnn.constants import CONSTANTS
 from armnn_compat.pyarmnn.errors import arm_nn_errors
-
-if TYPE_CHECKING:
-    from armnn_compat.pyarmnn.built import Built
-    from armnn_compat.pyarmnn.network import INetwork
+from armnn_compat.pyarmnn.network import INetwork
 
 _VALIDATE_ONLY = CONSTANTS["ShapeInferenceMethod_ValidateOnly"]
 _METHOD = "m_shapeInferenceMethod"

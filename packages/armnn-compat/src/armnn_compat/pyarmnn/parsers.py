@@ -6,16 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import armnn
 from armnn_compat.pyarmnn.built import Built
 from armnn_compat.pyarmnn.errors import arm_nn_errors
 from armnn_compat.pyarmnn.network import INetwork
 from armnn_compat.pyarmnn.shapes import TensorInfo
-
-if TYPE_CHECKING:
-    from armnn_compat.pyarmnn.tensors import BindingInfo
+from armnn_compat.pyarmnn.tensors import BindingInfo
 from armnn_parser_tflite.description import Description
 
 

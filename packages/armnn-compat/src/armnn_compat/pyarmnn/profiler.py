@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import armnn
 from armnn.profiling import Recorder, arm_nn_profile
-
-if TYPE_CHECKING:
-    import armnn
 
 _NANOSECONDS = 1e-6
 """In milliseconds."""

@@ -6,23 +6,20 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 import armnn
-from armnn.runtime import NetworkProperties, Runtime
+from armnn.runtime import LoadedNetwork, NetworkProperties, Runtime
 from armnn_compat.pyarmnn.backends import IDeviceSpec
+from armnn_compat.pyarmnn.built import Built
 from armnn_compat.pyarmnn.constants import CONSTANTS
 from armnn_compat.pyarmnn.errors import arm_nn_errors
+from armnn_compat.pyarmnn.optimization import IOptimizedNetwork
 from armnn_compat.pyarmnn.profiler import IProfiler
 from armnn_compat.pyarmnn.shapes import TensorInfo
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.runtime import LoadedNetwork
-    from armnn_compat.pyarmnn.built import Built
-    from armnn_compat.pyarmnn.optimization import IOptimizedNetwork
-    from armnn_compat.pyarmnn.tensors import ConstTensor, Tensor
+from armnn_compat.pyarmnn.tensors import ConstTensor, Tensor
 
 _NO_DETAILS = CONSTANTS["ProfilingDetailsMethod_Undefined"]
 

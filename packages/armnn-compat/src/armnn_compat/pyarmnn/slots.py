@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn.layers import LayerSpec
 from armnn_compat.pyarmnn.shapes import TensorInfo
-
-if TYPE_CHECKING:
-    from armnn.layers import LayerSpec
-    from armnn_compat.pyarmnn.tensors import ConstTensor
+from armnn_compat.pyarmnn.tensors import ConstTensor
 
 _guids = itertools.count()
 

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn_compat.pyarmnn.shapes import TensorInfo, TensorShape, data_type_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BindingInfo = tuple[int, TensorInfo]
 """The id of an input or output, and what it is."""

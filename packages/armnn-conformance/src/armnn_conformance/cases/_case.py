@@ -9,19 +9,16 @@ import itertools
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn.backends import Capability
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_conformance.operands import CaseTensor, fitted
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
 
 NAN, EXTREME = Capability.PROPAGATES_NAN.value, Capability.KEEPS_EXTREMES.value
 """The tags of cases for backends that have these capabilities, true unless stated to be false."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.types import ActivationFunction, DataType
 from armnn_conformance.cases import EXACT, LayerCase, case, cases
 from armnn_conformance.operands import FLOATS, REAL, SIGNED, high_ranks, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 A, B = 1.5, 0.25
 

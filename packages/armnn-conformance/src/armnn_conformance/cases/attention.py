@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import REAL, CaseTensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _COARSE = {
     DataType.FLOAT32: Tolerance("sums, exponentials and a division", rtol=1e-4, atol=1e-5),

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
@@ -18,10 +19,6 @@ from armnn.layers.convolution import (
 from armnn.types import DataLayout, DataType
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import REAL, CaseTensor, bias_tensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 SUMS = {
     DataType.FLOAT32: Tolerance("sums of products in float32", rtol=1e-4, atol=2e-5),

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import FLOATS, REAL, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Rows: TypeAlias = list[list[float]]
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.layers import Descriptor
 from armnn.layers.elementwise import (
     AdditionDescriptor,
     ComparisonDescriptor,
@@ -52,12 +54,6 @@ from armnn_conformance.operands import (
     tensor,
     values,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.layers import Descriptor
-
 
 Pair = Callable[[Any, Any], Any]
 

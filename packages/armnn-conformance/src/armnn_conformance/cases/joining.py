@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
+from armnn.types import DataType
 from armnn_conformance.cases import EXACT, LayerCase, case, cases
 from armnn_conformance.operands import ANY, QUANTIZED, values
-
-if TYPE_CHECKING:
-    from armnn.types import DataType
 
 
 @cases(ConcatDescriptor, types=ANY)

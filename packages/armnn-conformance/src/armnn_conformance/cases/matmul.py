@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.matmul import (
     BatchMatMulDescriptor,
@@ -19,9 +20,6 @@ from armnn.types import DataLayout, DataType
 from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.cases.convolution import SUMS
 from armnn_conformance.operands import FLOATS, NUMBERS, QUANTIZED, REAL, bias_tensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

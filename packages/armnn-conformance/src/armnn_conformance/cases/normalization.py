@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.normalization import (
     BatchNormalizationDescriptor,
@@ -22,9 +23,6 @@ from armnn.layers.normalization import (
 from armnn.types import DataLayout, DataType, NormalizationAlgorithmChannel
 from armnn_conformance.cases import EXTREME, LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import FLOATS, LARGE, REAL, CaseTensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LAYOUTS = (DataLayout.NCHW, DataLayout.NHWC)
 

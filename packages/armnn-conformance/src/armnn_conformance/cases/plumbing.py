@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from armnn.layers.plumbing import DebugDescriptor
+from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import ANY, values
-
-if TYPE_CHECKING:
-    from armnn.types import DataType
 
 
 @cases(DebugDescriptor, types=ANY)

@@ -6,10 +6,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.layers import Descriptor
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
 from armnn.types import (
     DataLayout,
@@ -20,12 +22,6 @@ from armnn.types import (
 )
 from armnn_conformance.cases import EXTREME, LayerCase, case, cases
 from armnn_conformance.operands import FLOATS, INTEGERS, LARGE, REAL, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.layers import Descriptor
-
 
 EXCLUDE, IGNORE_VALUE = PaddingMethod.EXCLUDE, PaddingMethod.IGNORE_VALUE
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.quantizing import (
     BitCastDescriptor,
@@ -36,9 +37,6 @@ from armnn_conformance.operands import (
     tensor,
     values,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SCALE = Tolerance("the scale is one division in float32", rtol=1e-6)
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.recurrent import (
     LstmActivation,
@@ -19,10 +20,6 @@ from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import FLOATS, CaseTensor, bias_tensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _BATCH, _INPUTS, _UNITS, _OUTPUTS, _STEPS = 2, 3, 4, 2, 3
 

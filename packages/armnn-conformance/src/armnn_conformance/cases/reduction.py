@@ -6,9 +6,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.reduction import (
     ArgMinMaxDescriptor,
@@ -30,9 +31,6 @@ from armnn_conformance.operands import (
     tensor,
     values,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def _mean(numbers: Sequence[Any]) -> Any:

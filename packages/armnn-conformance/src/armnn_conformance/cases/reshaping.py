@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.layers import Descriptor
 from armnn.layers.reshaping import (
     BatchToSpaceNdDescriptor,
     BroadcastToDescriptor,
@@ -25,11 +27,6 @@ from armnn.layers.reshaping import (
 from armnn.types import DataLayout, DataType, PaddingMode
 from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import ANY, QUANTIZED, CaseTensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.layers import Descriptor
 
 NHWC, NCHW = DataLayout.NHWC, DataLayout.NCHW
 Source = Callable[..., tuple[int, ...]]

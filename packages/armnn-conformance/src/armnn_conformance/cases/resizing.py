@@ -6,9 +6,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.resizing import GridSampleDescriptor, ResizeDescriptor, RoiAlignDescriptor
 from armnn.types import (
@@ -22,9 +23,6 @@ from armnn.types import (
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.cases.convolution import SUMS
 from armnn_conformance.operands import FLOATS, REAL, CaseTensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _TOLERANCES = {
     **SUMS,

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.layers.selecting import (
     CompressDescriptor,
@@ -31,9 +32,6 @@ from armnn_conformance.operands import (
     tensor,
     values,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _INDEX_TYPES = (DataType.SIGNED64, DataType.SIGNED32)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.layers import Descriptor
 from armnn.layers.sequence import (
     GruDescriptor,
     ReverseSequenceDescriptor,
@@ -18,11 +20,6 @@ from armnn.layers.sequence import (
 from armnn.types import ActivationFunction, DataType, SequenceDirection
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import ANY, FLOATS, CaseTensor, tensor, values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.layers import Descriptor
 
 Vector: TypeAlias = "NDArray[np.float64]"
 Step: TypeAlias = Callable[[int, Vector, Vector, Vector], tuple[Vector, Vector]]

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from armnn.backends import Capability
 from armnn.backends.native import NativeBackend
 from armnn.errors import ArmnnError
+from armnn.graph import Layer
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, cases_of, data_types_of
 from armnn_conformance.checks import contract, stress
 from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
 from armnn_conformance.checks.correctness import CaseResult, Outcome, answer_of, check_case
+from armnn_conformance.graphs import Graph
 from armnn_conformance.graphs.families import (
     ANY_BATCH,
     BEHIND_CASES,
@@ -34,11 +36,7 @@ from armnn_conformance.graphs.families import (
 from armnn_conformance.hostile.host import GraphOfC
 from armnn_conformance.hostile.tricks import FREES_DROPPED, NothingToPlayError, play
 from armnn_conformance.running import NonconformityError, layer_of, works_in_host_memory
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-    from armnn_conformance.graphs import Graph
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 Announce: TypeAlias = Callable[[str], None]
 """Is told the id of a case before it is tried."""

@@ -10,12 +10,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, AsyncExecution, Capability, HostAllocator
 from armnn.backends.native import NativeBackend
+from armnn.graph import Layer
+from armnn.tensor import TensorInfo
 from armnn.types import DataType, MemorySource
 from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of, covered_layers, samples_of
 from armnn_conformance.checks import stress
@@ -24,6 +27,7 @@ from armnn_conformance.checks.correctness import (
     check_workload,
     compare,
 )
+from armnn_conformance.operands import CaseTensor
 from armnn_conformance.running import (
     GARBAGE,
     BoundCase,
@@ -31,14 +35,7 @@ from armnn_conformance.running import (
     layer_of,
     works_in_host_memory,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
-    from armnn_conformance.operands import CaseTensor
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 WITH_WEIGHTS: Final = (
     "FullyConnected",

@@ -13,17 +13,14 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
-from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
+from armnn.types import DataType
+from armnn_backend_api.processes import Bounds, Channel, JsonChild, NoReplyError
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.correctness import CaseResult, Cell, Outcome
 from armnn_conformance.running import MemoryDamageError, NonconformityError
 from armnn_conformance.subject import Subject
-
-if TYPE_CHECKING:
-    from armnn.types import DataType
-    from armnn_backend_api.processes import Channel
 
 CHILD_BOUNDS: Final = Bounds(seconds=900, output=None)
 """One in an emulated machine takes minutes where others compute, too."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from armnn.backends import (
     BACKEND_API_VERSION,
@@ -26,12 +25,10 @@ from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
 from armnn.single_layer import foreign_layer
 from armnn.tensor import TensorInfo
 from armnn_backend_api.names import fault_of_id
+from armnn_conformance.cases import LayerCase
 from armnn_conformance.checks.correctness import answer_of
 from armnn_conformance.running import LAYER, BoundCase, NonconformityError, layer_of
-
-if TYPE_CHECKING:
-    from armnn_conformance.cases import LayerCase
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 _FAR_FUTURE = (999, 0)
 _OPTION_TYPES = (bool, int, float, str)

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn.backends import Support
+from armnn.graph import Layer
 from armnn.single_layer import in_layout
+from armnn.types import DataLayout, DataType
 from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of
 from armnn_conformance.comparison import difference
 from armnn_conformance.running import (
@@ -23,16 +27,7 @@ from armnn_conformance.running import (
     run_by_runtime,
     works_in_host_memory,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer
-    from armnn.types import DataLayout, DataType
-    from armnn_conformance.subject import Subject
-
+from armnn_conformance.subject import Subject
 
 _NEEDS = {NAN: "expects NaN", EXTREME: "is about infinity or the largest numbers"}
 """What cases with the tag of a capability are about."""

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import OptimizationError
-from armnn.runtime import Runtime
+from armnn.runtime import LoadedNetwork, Runtime
 from armnn_conformance.checks.stress import frequent_switches
 from armnn_conformance.graphs._graph import Graph, GraphValue, output_name
 from armnn_conformance.operands import decode, tensor
@@ -27,12 +28,7 @@ from armnn_conformance.running import (
     types_after_rewriting,
     without_advice,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.runtime import LoadedNetwork
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 _IN_C = (
     "A backend in C answers ARMNN_UNSUPPORTED_NODE with the node's id where compile cannot take a "

@@ -14,9 +14,10 @@ import dataclasses
 import faulthandler
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import ModelContext
 from armnn.backends.native import NativeBackend, NativeGraph, NativeLibrary, tensor_of
@@ -28,10 +29,6 @@ from armnn_backend_api.structs import Arena, end_of, struct, text_of
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 from armnn_conformance.checks.child import CHILD_BOUNDS
 from armnn_conformance.running import NonconformityError, layer_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 Outcome: TypeAlias = tuple[list[int], "list[NDArray[Any]] | None"]
 """The levels of the nodes, and what was computed."""

@@ -12,15 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions, HostAllocator
 from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, OptimizationError
 from armnn.layers import LAYERS
-from armnn.runtime import Runtime
+from armnn.runtime import LoadedNetwork, Runtime
 from armnn.types import MemorySource
+from armnn_conformance.cases import LayerCase
 from armnn_conformance.checks.correctness import compare
 from armnn_conformance.comparison import difference
 from armnn_conformance.operands import decode
@@ -32,13 +34,7 @@ from armnn_conformance.running import (
     network_of,
     output_name,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.runtime import LoadedNetwork
-    from armnn_conformance.cases import LayerCase
-    from armnn_conformance.subject import Subject
+from armnn_conformance.subject import Subject
 
 THREADS = 4
 ROUNDS = 12

@@ -8,24 +8,19 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
 from armnn.layers import LAYERS, Descriptor
+from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_conformance.cases import usual
 from armnn_conformance.cases._case import spec_of
 from armnn_conformance.cases.convolution import SUMS
 from armnn_conformance.operands import CaseTensor, bias_tensor, decode, fitted, tensor
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.tensor import TensorInfo
-
 
 Oracle: TypeAlias = Callable[..., Any]
 """From the real values of a layer's operands to its output's, a tuple for several."""

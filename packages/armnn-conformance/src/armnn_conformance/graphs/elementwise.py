@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.layers import Descriptor
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.layers.elementwise import (
     AdditionDescriptor,
@@ -20,15 +23,7 @@ from armnn.layers.elementwise import (
 )
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.types import ActivationFunction, BinaryOperation, DataLayout, UnaryOperation
-from armnn_conformance.graphs._graph import Draw, LayerDraw, candidate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from armnn.layers import Descriptor
-    from armnn_conformance.graphs._graph import GraphValue
+from armnn_conformance.graphs._graph import Draw, GraphValue, LayerDraw, candidate
 
 _ACTIVATIONS: tuple[tuple[ActivationFunction, float, float, Any], ...] = (
     (ActivationFunction.RELU, 0.0, 0.0, lambda x: np.maximum(x, 0)),

@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from armnn.single_layer import prepare
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase
 from armnn_conformance.graphs._graph import (
     Draw,
     Graph,
@@ -25,11 +26,7 @@ from armnn_conformance.graphs._graph import (
 from armnn_conformance.graphs.elementwise import joined
 from armnn_conformance.graphs.reshaping import concatenated
 from armnn_conformance.operands import decode, store
-
-if TYPE_CHECKING:
-    from armnn_conformance.cases import LayerCase
-    from armnn_conformance.subject import Subject
-
+from armnn_conformance.subject import Subject
 
 SHAPES: Final = ((1, 5, 7, 3), (2, 4, 6, 4), (3, 6), (2, 3, 5), (7,))
 """Inputs of graphs: sizes that differ, odd ones among them."""

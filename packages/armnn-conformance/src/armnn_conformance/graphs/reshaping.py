@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from armnn.layers.reshaping import (
 )
 from armnn.layers.resizing import ResizeDescriptor
 from armnn.types import DataLayout, ResizeMethod
-from armnn_conformance.graphs._graph import Draw, LayerDraw, candidate
-
-if TYPE_CHECKING:
-    from armnn_conformance.graphs._graph import GraphValue
+from armnn_conformance.graphs._graph import Draw, GraphValue, LayerDraw, candidate
 
 
 @candidate(ReshapeDescriptor)

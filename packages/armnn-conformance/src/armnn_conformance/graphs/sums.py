@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,7 @@ from armnn.layers.normalization import (
 from armnn.layers.pooling import Pooling2dDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
 from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm, ReduceOperation
-from armnn_conformance.graphs._graph import Draw, LayerDraw, candidate
-
-if TYPE_CHECKING:
-    from armnn_conformance.graphs._graph import GraphValue
+from armnn_conformance.graphs._graph import Draw, GraphValue, LayerDraw, candidate
 
 LAYOUTS = (DataLayout.NCHW, DataLayout.NHWC)
 

@@ -12,24 +12,18 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.backends.native import NativeGraph, tensor_of
+from armnn.backends.native import NativeGraph, NativeLibrary, tensor_of
 from armnn.single_layer import prepare
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.guarded import GuardedTensor, GuardLayout, attempt
 from armnn_backend_api.structs import Arena, struct, text_of
-from armnn_conformance.graphs._graph import Graph
+from armnn_conformance.graphs._graph import Graph, GraphValue
 from armnn_conformance.running import GARBAGE, MemoryDamageError, NonconformityError, garbage
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.native import NativeLibrary
-    from armnn_conformance.graphs._graph import GraphValue
-
 
 POISON: Final = 0xFF
 """NaN for floats, and no address of anything."""

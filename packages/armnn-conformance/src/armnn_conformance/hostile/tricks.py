@@ -17,20 +17,16 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.backends.native import NativeLibrary
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_conformance.hostile.host import CALL, GAP, Answer, GraphOfC, LentGraph, NativeLife
 from armnn_conformance.operands import decode
 from armnn_conformance.running import SHARED, NonconformityError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.native import NativeLibrary
-
 
 _CYCLES: Final = 200
 _LEAK_BYTES: Final = 16

@@ -12,34 +12,32 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends.cache import CachedProgram, ProgramCache
+from armnn.backends.control import ProfilingContext, ProfilingSink
 from armnn.backends.memory import (
     HOST_SOURCES,
     Allocator,
     HostAllocator,
     MemoryManager,
     TensorHandle,
+    TensorHandleFactories,
 )
+from armnn.backends.options import CreationOptions, OptionValue
+from armnn.backends.support import Support
 from armnn.errors import InvalidArgumentError
+from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
+from armnn_backend_api import BackendVersion
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends.cache import CachedProgram, ProgramCache
-    from armnn.backends.control import ProfilingContext, ProfilingSink
-    from armnn.backends.memory import TensorHandleFactories
-    from armnn.backends.options import CreationOptions, OptionValue
-    from armnn.backends.support import Support
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
-    from armnn_backend_api import BackendVersion
 
     _T = TypeVar("_T")
 
@@ -258,7 +256,7 @@ class Backend(ABC):
 
         By default they stay as they are.
         """
-        from armnn.backends.views import OptimizationViews
+        from armnn.backends.views import OptimizationViews  # late: prepared loads do without it
 
         return OptimizationViews(untouched=[view])
 
@@ -283,8 +281,6 @@ class Backend(ABC):
         By default it may if the backend works in host memory, as the runtime allocates that, and
         the host can reach what the allocator gives.
         """
-        from armnn.backends.support import Support  # late: few runtimes have allocators
-
         if self.handle_factory_preferences:
             return Support.no(f"backend {self.id!r} does not support a custom allocator")
         if allocator.memory_source not in HOST_SOURCES:

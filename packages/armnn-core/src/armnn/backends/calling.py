@@ -10,7 +10,7 @@ later. Steps that are bound are called without any of this.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,21 +22,18 @@ from armnn.backends.extensions import KINDS, SharedBuffer, Task
 from armnn.backends.memory import Allocator, MemoryManager, TensorHandle
 from armnn.backends.named_frames import blamed
 from armnn.backends.support import Support
-from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import ArmnnError, BackendError, OptimizationError
 from armnn.tensor import TensorInfo
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    class _Layer(Protocol):
-        """A layer of a network, or what is left of one in a network that is one program."""
+class _Layer(Protocol):
+    """A layer of a network, or what is left of one in a network that is one program."""
 
-        @property
-        def name(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
-        @property
-        def type(self) -> str: ...
+    @property
+    def type(self) -> str: ...
 
 
 About: TypeAlias = "_Layer | str | None"
@@ -157,38 +154,10 @@ def _answers(answer: Any, arguments: Sequence[Any]) -> str | None:
     return None
 
 
-_LISTS: Final[Mapping[str, type[Any]]] = {
-    "substitutions": Substitution,
-    "failed": SubgraphView,
-    "untouched": SubgraphView,
-    "deleted": SubgraphView,
-}
-"""What is in the lists of OptimizationViews."""
-
-
 def _views(views: Any, _: Sequence[Any]) -> str | None:
-    from armnn.graph import Network  # late: a prepared load imports no layer table
+    from armnn.backends.views import wrong_views  # late: prepared loads do without it
 
-    if not isinstance(views, OptimizationViews):
-        return shown(views)
-    for name, kind in _LISTS.items():
-        rows: Any = getattr(views, name)
-        if not isinstance(rows, Sequence) or isinstance(rows, str):
-            return f"OptimizationViews with {shown(rows)} as {name}"
-        for row in rows:
-            if not isinstance(row, kind):
-                return f"OptimizationViews with {shown(row)} in {name}"
-    for each in views.substitutions:
-        pattern: Any = each.pattern
-        replacement: Any = each.replacement
-        if not isinstance(pattern, SubgraphView):
-            return f"a Substitution with {shown(pattern)} as pattern"
-        if not isinstance(replacement, Network):
-            return f"a Substitution with {shown(replacement)} as replacement"
-    reasons: Any = views.reasons
-    if not isinstance(reasons, Mapping):
-        return f"OptimizationViews with {shown(reasons)} as reasons"
-    return None
+    return wrong_views(views)
 
 
 def _names(answer: Any, _: Sequence[Any]) -> str | None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from armnn._arguments import text
 from armnn._spelling import closest
+from armnn.backends.options import OptionValue
 from armnn.errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from armnn.backends.options import OptionValue
 
 
 class Capability(StrEnum):

@@ -8,19 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from typing import Protocol
+from armnn.backends.options import OptionValue
 
-    from armnn.backends.options import OptionValue
 
-    class CancelToken(Protocol):
-        """Anything that can cancel a run; ``threading.Event`` is one."""
+class CancelToken(Protocol):
+    """Anything that can cancel a run; ``threading.Event`` is one."""
 
-        def is_set(self) -> bool:
-            """Return whether to stop the run."""
-            ...
+    def is_set(self) -> bool:
+        """Return whether to stop the run."""
+        ...
 
 
 class ProfilingSink(ABC):

@@ -10,16 +10,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn._companions import CONFORMANCE
 from armnn._files import write_whole
+from armnn.backends.entries import BackendEntry
 from armnn.backends.selection import environment, is_elevated
 from armnn.layers import LAYERS
 from armnn_backend_api.files import who_else_may_write
-
-if TYPE_CHECKING:
-    from armnn.backends.entries import BackendEntry
 
 __all__ = ["Crash", "crash_file", "forget", "remember", "remembered", "remembered_crashes"]
 

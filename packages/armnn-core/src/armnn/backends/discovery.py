@@ -14,6 +14,7 @@ from armnn._installing import reinstall_command
 from armnn._metadata import only
 from armnn.backends.entries import GROUP, UNREMARKABLE_STAGES, BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend, describe_error, incompatibility
+from armnn.backends.options import CreationOptions
 from armnn.backends.ranges import DeclaredRange, declared_range
 from armnn.backends.selection import asked_by
 from armnn.errors import BackendUnavailableError
@@ -23,7 +24,6 @@ from armnn_backend_api.refusal import Refusal, refused
 
 if TYPE_CHECKING:
     from armnn.backends.locking import Lock
-    from armnn.backends.options import CreationOptions
     from armnn.backends.sources import FoundSource, SourceRecord
 
 __all__ = ["CONTRACT", "GROUP", "dynamic_backends", "only", "refresh", "static_backends"]

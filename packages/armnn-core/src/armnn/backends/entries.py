@@ -9,10 +9,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from armnn._installing import BACKENDS, USUAL, install_command
+from armnn._spelling import closest
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
+from armnn_backend_api import BackendVersion
 
 if TYPE_CHECKING:
-    from armnn_backend_api import BackendVersion
     from armnn_backend_api.files import FileState
 
 GROUP = "armnn.backends"
@@ -124,8 +125,6 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
     """
     known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
     listed = f"known here: {', '.join(known)}" if known else "none is installed"
-    from armnn._spelling import closest  # late: for a message only
-
     meant = closest(backend_id, [*known, *BACKENDS])
     if backend_id in BACKENDS:
         remedy = f"; {_bringing(backend_id)}."

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final
+from types import TracebackType
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends.base import Step
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends.base import Step
-
 
 __all__ = ["KINDS", "AsyncExecution", "SharedBuffer", "SharedMemory", "Task"]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import sys
 import threading
@@ -226,8 +227,6 @@ class FoundBackend:
 
 
 def _copied(backend: Backend) -> Backend:
-    import copy  # late: few backends can be copied
-
     return copy.copy(backend)
 
 

@@ -16,18 +16,16 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn import _metadata
 from armnn._files import file_sha256
 from armnn._installing import reinstall_command
 from armnn.backends.entries import GROUP
+from armnn.backends.options import CreationOptions
 from armnn.backends.selection import PATH_VARIABLE, environment, home_folder, is_locked
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.files import who_else_may_write
-
-if TYPE_CHECKING:
-    from armnn.backends.options import CreationOptions
 
 __all__ = ["Lock", "sha256_of"]
 

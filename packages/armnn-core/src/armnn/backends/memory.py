@@ -5,20 +5,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from types import TracebackType
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import shown
 from armnn.errors import BackendError, ExecutionError
+from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
 
 HOST_FACTORY_ID = "armnn.host"
 """The tensor handles of backends that work in host memory; nothing is copied between them."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Frames:

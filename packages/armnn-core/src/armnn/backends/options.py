@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from armnn._arguments import (
     flag,
@@ -21,10 +21,7 @@ from armnn._arguments import (
 )
 from armnn.backends.memory import Allocator
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 OptionValue: TypeAlias = bool | int | float | str
 """What an option or a capability may be."""

@@ -6,19 +6,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from types import TracebackType
+from typing import TypeAlias, TypeVar
 
 from armnn._arguments import flag, refused, shown
+from armnn._spelling import closest
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend
 from armnn.errors import InvalidArgumentError, UnknownNameError
+from armnn_backend_api import BackendVersion
 from armnn_backend_api.names import fault_of_id
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from armnn_backend_api import BackendVersion
 
 BackendFactory: TypeAlias = "type[Backend] | Backend | Callable[[], Backend]"
 """A backend's class, a backend that all runtimes share, or a function called for each runtime."""
@@ -166,8 +164,6 @@ def unregister_backend(id: str) -> None:
     with _lock:
         if _registered.pop(id, None) is None:
             known = [*_registered]
-            from armnn._spelling import closest  # late: for a message only
-
             meant = closest(id, known) if isinstance(id, str) else None
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise UnknownNameError(

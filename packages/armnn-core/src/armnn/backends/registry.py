@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from armnn._arguments import text, texts
 from armnn._installing import REFERENCE
+from armnn.backends.base import Backend
 from armnn.backends.calling import call
 from armnn.backends.discovery import dynamic_backends, static_backends, static_backends_of
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
@@ -29,7 +30,6 @@ from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownB
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:
-    from armnn.backends.base import Backend
     from armnn.backends.locking import Lock
     from armnn.backends.workers import Workers
 

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
-    from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor
-    from armnn.tensor import TensorInfo
+from armnn.graph import Layer, Value
+from armnn.layers import Descriptor
+from armnn.tensor import TensorInfo
 
 
 class Changes:

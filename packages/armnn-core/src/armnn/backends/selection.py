@@ -12,20 +12,17 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from armnn import _metadata
 from armnn._installing import FAST, REFERENCE
+from armnn._spelling import closest
+from armnn.backends.entries import BackendEntry
+from armnn.backends.options import CreationOptions
 from armnn.backends.places import own_id
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api.names import fault_of_id
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from armnn.backends.entries import BackendEntry
-    from armnn.backends.options import CreationOptions
-
 
 OPTIONAL = "?"
 """The mark after the id of a backend that is skipped where it cannot be used."""
@@ -147,8 +144,6 @@ def home_folder() -> Path:
     Where the environment does not count, the user database names it instead of ``HOME``: the one
     of the user whose rights the process has.
     """
-    from pathlib import Path  # late: most processes need none
-
     if is_environment_honoured():
         return Path(os.path.expanduser("~"))
     import pwd  # late: no module of other systems
@@ -252,7 +247,5 @@ class Selection:
 
 def _instead(backend_id: str, written: tuple[str, ...]) -> str:
     """Return the remedy for a probably misspelt id."""
-    from armnn._spelling import closest  # late: for a message only
-
     meant = closest(backend_id, written)
     return f"did you mean it by {meant!r}? Then write {backend_id!r}" if meant else ""

@@ -12,11 +12,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from armnn import _metadata
 from armnn._installing import LOADER, install_command
+from armnn.backends.base import Backend
 from armnn.backends.loading import LOAD_EVENT, describe_error
+from armnn.backends.options import CreationOptions
 from armnn.backends.selection import (
     PATH_VARIABLE,
     PATHS_GROUP,
@@ -26,12 +28,8 @@ from armnn.backends.selection import (
     is_elevated,
 )
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    from armnn.backends.base import Backend
-    from armnn.backends.options import CreationOptions
-    from armnn_backend_api import BackendVersion
-    from armnn_backend_api.files import FileState
+from armnn_backend_api import BackendVersion
+from armnn_backend_api.files import FileState
 
 __all__ = [
     "LOAD_EVENT",
@@ -172,8 +170,6 @@ def declared_folders() -> tuple[SearchedFolder, ...]:
 
 
 def _declared_folder(entry: _metadata.EntryPoint) -> SearchedFolder:
-    from pathlib import Path  # late: most environments declare none
-
     origin = str(entry.distribution)
     folder = Path(entry.distribution.location, *entry.module.split("."))
     if any(folder in path.parents for path in entry.distribution.files()):

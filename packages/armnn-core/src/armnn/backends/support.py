@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from armnn.types import DataLayout
 from armnn_backend_api.memory import printable
-
-if TYPE_CHECKING:
-    from armnn.types import DataLayout
-
 
 LONGEST_REASON: Final = 4096
 """Characters of a reason that are kept."""

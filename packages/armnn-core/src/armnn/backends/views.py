@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
+from armnn._arguments import shown
 from armnn.errors import GraphError
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
+from armnn.graph import Layer, Network, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +65,6 @@ class SubgraphView:
         A backend adds its layers and then one output per output of the view, in the same order;
         :class:`Substitution` takes the result.
         """
-        from armnn.graph import Network  # late: what is compiled already needs no views
-
         fragment = Network(f"replacement in {self.network.name}")
         fragment.is_temporary = True
         for value in self.inputs:
@@ -113,3 +110,33 @@ class OptimizationViews:
     untouched: list[SubgraphView] = field(default_factory=list)
     deleted: list[SubgraphView] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
+
+
+def wrong_views(views: Any) -> str | None:
+    """Return what is wrong with an answer of ``optimize_subgraph``, None if nothing is."""
+    if not isinstance(views, OptimizationViews):
+        return shown(views)
+    kinds = {
+        "substitutions": Substitution,
+        "failed": SubgraphView,
+        "untouched": SubgraphView,
+        "deleted": SubgraphView,
+    }
+    for name, kind in kinds.items():
+        rows: Any = getattr(views, name)
+        if not isinstance(rows, Sequence) or isinstance(rows, str):
+            return f"OptimizationViews with {shown(rows)} as {name}"
+        for row in rows:
+            if not isinstance(row, kind):
+                return f"OptimizationViews with {shown(row)} in {name}"
+    for each in views.substitutions:
+        pattern: Any = each.pattern
+        replacement: Any = each.replacement
+        if not isinstance(pattern, SubgraphView):
+            return f"a Substitution with {shown(pattern)} as pattern"
+        if not isinstance(replacement, Network):
+            return f"a Substitution with {shown(replacement)} as replacement"
+    reasons: Any = views.reasons
+    if not isinstance(reasons, Mapping):
+        return f"OptimizationViews with {shown(reasons)} as reasons"
+    return None

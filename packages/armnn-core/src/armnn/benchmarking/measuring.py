@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import unknown
 from armnn.backends import CreationOptions
@@ -25,10 +26,6 @@ from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
 from armnn.placement.requests import transferable, transferable_optimizer
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 OURS: Final = "armnn"
 """The name of the contender that is this runtime."""

@@ -14,19 +14,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.backends import CreationOptions
 from armnn.errors import ArmnnError, InvalidArgumentError
-from armnn_backend_api.processes import one_line
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.runtime import Runtime
-    from armnn_backend_api.processes import Channel
-
+from armnn.optimizer import OptimizerOptions
+from armnn.parsing import parse
+from armnn.runtime import Runtime
+from armnn_backend_api.processes import Channel, one_line
 
 Arrays: TypeAlias = "Sequence[NDArray[Any]]"
 """One array per input, in the order of the model."""
@@ -140,11 +138,6 @@ def _load(request: Mapping[str, Any], arrays: Arrays) -> MakeCaller:
 
 def _armnn(request: Mapping[str, Any], arrays: Arrays, path: Path, threads: int) -> MakeCaller:
     # Late, as other runtimes are: the time of a load includes what it imports.
-    from armnn.backends import CreationOptions
-    from armnn.optimizer import OptimizerOptions
-    from armnn.parsing import parse
-    from armnn.runtime import Runtime
-
     network = parse(path, parser_options=request["parser_options"])
     names = [layer.name for layer in network.inputs]
     infos = [layer.output.info for layer in network.inputs]

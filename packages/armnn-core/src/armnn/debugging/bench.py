@@ -6,19 +6,23 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.backends import CreationOptions, TensorHandle
 from armnn.debugging.reference import is_real
 from armnn.errors import ExecutionError, GraphError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer import Candidate, Participants, Prepared, ReportRow
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.phases import (
     layers_before_backends,
     prepare_network,
     prepare_specialisation,
 )
+from armnn.optimizer.prepared import Segments
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
@@ -26,18 +30,10 @@ from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.plan import Plan
 from armnn.runtime.request import checked_request
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import CreationOptions, TensorHandle
-    from armnn.graph import Layer, Value
-    from armnn.optimizer import Candidate, Participants, Prepared, ReportRow
-    from armnn.optimizer.prepared import Segments
-    from armnn.tensor import TensorInfo
-    from armnn.types import DataType
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 COLLECTED_BYTES = 2 * 2**20
 """Weights of a closed part from which on its memory is asked for at once."""

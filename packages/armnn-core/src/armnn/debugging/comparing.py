@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import instance, refused
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
-from armnn.debugging.bench import Bench, border_values, disturbed
+from armnn.debugging.bench import Bench, LoadedPart, Place, border_values, disturbed
 from armnn.debugging.examining import Examiner, FusedSearch, digest
 from armnn.debugging.findings import Figures, Findings, LayerVerdict, Unexplained
 from armnn.debugging.judging import (
@@ -27,25 +29,16 @@ from armnn.debugging.judging import (
 from armnn.debugging.reference import NOT_COMPUTED, CleanValues, Reference
 from armnn.debugging.samples import checked_samples
 from armnn.errors import ExecutionError, GraphError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer import ReportRow
 from armnn.optimizer.options import OptimizerOptions
-from armnn.parsing import parse
+from armnn.parsing import ParserOptions, parse
+from armnn.types import DataType
 
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
-    from armnn.debugging.bench import LoadedPart, Place
-    from armnn.graph import Layer, Value
-    from armnn.optimizer import ReportRow
-    from armnn.parsing import ParserOptions
-    from armnn.types import DataType
-
-    Array = NDArray[Any]
-    Arrays = Mapping[str, Array]
-    Reals = NDArray[np.float64]
-    Judge = Callable[[Mapping[str, Array]], Figures]
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+Reals = NDArray[np.float64]
+Judge = Callable[[Mapping[str, Array]], Figures]
 
 
 MOST_SEGMENTS = 200

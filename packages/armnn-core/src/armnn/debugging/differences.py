@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import mapping, real, refused
 from armnn.errors import InvalidArgumentError
-from armnn.tensor import format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo, format_shape
 
 
 @dataclass(frozen=True, slots=True)

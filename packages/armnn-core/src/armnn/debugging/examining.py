@@ -14,12 +14,13 @@ import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.calling import call
-from armnn.debugging.bench import Bench, border_values, disturbed, fragment
+from armnn.debugging.bench import Bench, LoadedPart, border_values, disturbed, fragment
 from armnn.debugging.findings import ErrorKind, Figures, LayerVerdict
 from armnn.debugging.judging import (
     FEWEST_FOR_RMS,
@@ -32,24 +33,18 @@ from armnn.debugging.judging import (
     judge,
     judged_with_ties,
 )
-from armnn.debugging.reference import is_real, real_values
+from armnn.debugging.reference import CleanValues, Reference, Visit, is_real, real_values
 from armnn.errors import ArmnnError, ExecutionError
+from armnn.graph import Layer, Network, Value
 from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.layers import LAYERS
 from armnn.quantization import quantization_arrays
 from armnn.types import DataType
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.bench import LoadedPart
-    from armnn.debugging.reference import CleanValues, Reference, Visit
-    from armnn.graph import Layer, Network, Value
-
-    Array = NDArray[Any]
-    Reals = NDArray[np.float64]
-    RealValues = dict[Value, Reals]
-    Judge = Callable[[Mapping[str, Array]], Figures]
+Array = NDArray[Any]
+Reals = NDArray[np.float64]
+RealValues = dict[Value, Reals]
+Judge = Callable[[Mapping[str, Array]], Figures]
 
 FAST_MATH = "FastMathEnabled"
 """The option that lets a backend round the operands of products to BFloat16."""

@@ -14,27 +14,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.debugging.findings import ErrorKind, Figures
+from armnn.debugging.reference import Reference, Visit
 from armnn.errors import ArmnnError
+from armnn.graph import Layer, Value
 from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.quantization import quantization_arrays
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
 from armnn.types import BinaryOperation, DataType, ResizeMethod, UnaryOperation
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.reference import Reference, Visit
-    from armnn.graph import Layer, Value
-    from armnn.tensor import TensorInfo
-
-    Array = NDArray[Any]
-    Reals = NDArray[np.float64]
+Array = NDArray[Any]
+Reals = NDArray[np.float64]
 
 UNITS = {
     DataType.FLOAT16: 2.0**-10,

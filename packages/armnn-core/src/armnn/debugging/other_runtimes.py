@@ -14,30 +14,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import file_path, instance
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
 from armnn.debugging.bench import Bench
-from armnn.debugging.findings import Findings, LayerVerdict
+from armnn.debugging.findings import Figures, Findings, LayerVerdict
 from armnn.debugging.judging import Opinions, Ties, floor_of, judged_with_ties
 from armnn.debugging.reference import NOT_COMPUTED, Reference, Visit
 from armnn.debugging.samples import checked_samples
 from armnn.errors import ExecutionError, InvalidArgumentError, NotInstalledError, ParseError
+from armnn.graph import Layer, Network, Value
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import checked_file, parse
+from armnn.runtime import LoadedNetwork
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.findings import Figures
-    from armnn.graph import Layer, Network, Value
-    from armnn.runtime import LoadedNetwork
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 Arrays = Mapping[str, "NDArray[Any]"]
 

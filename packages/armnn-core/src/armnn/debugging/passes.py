@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
@@ -20,19 +23,12 @@ from armnn.debugging.judging import Opinions, floor_of, judge
 from armnn.debugging.reference import CleanValues, Reference
 from armnn.debugging.samples import checked_samples
 from armnn.errors import InvalidArgumentError
-from armnn.graph import Network
+from armnn.graph import Network, Value
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.passes import Pass, pass_control
 from armnn.parsing import parse
 
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 _RIGHT = Figures()

@@ -10,27 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.backends import ArrayHandle
+from armnn.backends import ArrayHandle, TensorHandle
 from armnn.backends.memory import ComputedHandle
 from armnn.errors import ArmnnError, BackendError, ExecutionError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer import Candidate
 from armnn.quantization import quantization_arrays
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import DataType
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import TensorHandle
-    from armnn.graph import Layer, Value
-    from armnn.optimizer import Candidate
-
-    Stored = NDArray[Any]
-    Reals = NDArray[np.float64]
+Stored = NDArray[Any]
+Reals = NDArray[np.float64]
 
 _CONVERSIONS = ("Quantize", "Dequantize")
 """Layer types whose outputs are the input's real values."""

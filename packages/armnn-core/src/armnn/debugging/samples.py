@@ -5,22 +5,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import items, mapping, refused
 from armnn.errors import InvalidArgumentError
+from armnn.graph import Network
 from armnn.runtime.calls.inputs import ExpectedInputs
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network
-    from armnn.tensor import TensorInfo
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 def checked_samples(

@@ -6,9 +6,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
 
 from armnn.graph._operands import operands
+from armnn.graph.layer import Layer, Value
+from armnn.layers import Descriptor, LayerType, RequestedLike
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
 from armnn.layers.convolution import (
@@ -152,12 +156,6 @@ from armnn.types import (
     SequenceDirection,
     UnaryOperation,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph.layer import Layer, Value
-    from armnn.layers import Descriptor, LayerType, RequestedLike
 
 Operand: TypeAlias = "Value | NDArray[Any]"
 

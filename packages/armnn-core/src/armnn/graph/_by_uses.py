@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph.layer import Layer
+from armnn.graph.layer import Layer
 
 
 def sorted_by_uses(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn._arguments import instance, integer, items, refused, with_article
+from armnn._spelling import closest
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
 from armnn.graph.layer import Layer, Value
-from armnn.layers import LAYERS, LayerSpec
+from armnn.layers import LAYERS, LayerSpec, LayerType, Requested
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.layers import Requested
 
 Operand: TypeAlias = "Value | NDArray[Any] | None"
 """What may stand in an input slot; an array becomes a Constant layer."""
@@ -166,13 +163,9 @@ def spec_of(layer_type: object) -> LayerSpec:
         known = LAYERS.get(layer_type)
         if known is not None:
             return known
-        from armnn._spelling import closest  # late: for a message only
-
         close = closest(layer_type, LAYERS, 0.6)
         hint = f"did you mean {close!r}?" if close else "armnn.layers.LAYERS lists them all"
         raise InvalidArgumentError(f"there is no layer type {layer_type!r}: {hint}")
-    from armnn.layers import LayerType  # late: layers are mostly added by name
-
     expected = "a LayerType, its name or its number; armnn.layers.LAYERS lists them all"
     if isinstance(layer_type, LayerType):
         return LAYERS[layer_type.name]

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Collection, Sequence
+from types import UnionType
+from typing import Any, Final, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from types import UnionType
+from armnn.graph.layer import Layer
+from armnn.layers import Descriptor
 
-    from armnn.graph.layer import Layer
-    from armnn.layers import Descriptor
-
-    Kinds: TypeAlias = type[Any] | UnionType | tuple[type[Any], ...]
+Kinds: TypeAlias = type[Any] | UnionType | tuple[type[Any], ...]
 
 
 _FUNCTIONS: Final = {

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph.layer import Value
-    from armnn.graph.network import Network
+from armnn.graph.layer import Value
+from armnn.graph.network import Network
 
 
 class DeferredOperator(ABC):

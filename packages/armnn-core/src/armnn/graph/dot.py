@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from armnn.graph.layer import Layer
+from armnn.graph.network import Network
 from armnn.graph.text import changed_parameters, printable
-
-if TYPE_CHECKING:
-    from armnn.graph.layer import Layer
-    from armnn.graph.network import Network
 
 # The "pastel19" scheme of ColorBrewer, which stays readable under black text and in print.
 _COLORS = (

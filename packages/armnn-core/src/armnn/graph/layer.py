@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn._arguments import text
+from armnn.graph.survey import Operator
+from armnn.layers import Descriptor, LayerSpec, Requested
 from armnn.layers._inference import infer_outputs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph.survey import Operator
-    from armnn.layers import Descriptor, LayerSpec, Requested
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo
 
 
 class Value:

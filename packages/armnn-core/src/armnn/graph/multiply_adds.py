@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph.layer import Layer
 from armnn.layers import Inputs
-
-if TYPE_CHECKING:
-    from armnn.graph.layer import Layer
 
 
 def has_multiply_adds(layer: Layer) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import stat_result
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
+
+from numpy.typing import ArrayLike, NDArray
 
 from armnn._aliases import Aliases
 from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
@@ -29,17 +31,11 @@ from armnn.graph._operands import (
 )
 from armnn.graph._order import Order
 from armnn.graph.layer import Layer, Value, default_descriptor, make_outputs
-from armnn.layers import LAYERS
-from armnn.tensor import TensorInfo, info_of
+from armnn.graph.survey import Operator
+from armnn.graph.text import network_text, summary_of
+from armnn.layers import LAYERS, Descriptor, LayerSpec, LayerType, RequestedLike
+from armnn.tensor import Shape, TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.graph.survey import Operator
-    from armnn.layers import Descriptor, LayerSpec, LayerType, RequestedLike
-    from armnn.tensor import Shape
-
 
 UNNAMED: Final = ""
 """Files beside a model of which only that they were read is known, in ``external_files``."""
@@ -120,13 +116,9 @@ class Network(LayerBuilders):
         return isinstance(layer, Layer) and layer in self._layers
 
     def __str__(self) -> str:
-        from armnn.graph.text import network_text  # late, as below: graphs are seldom shown
-
         return network_text(repr(self)[1:-1], self.inputs, self.topological_order(), self.outputs)
 
     def __repr__(self) -> str:
-        from armnn.graph.text import summary_of
-
         return f"<{summary_of(self.name, self.inputs, self._layers, self.outputs)}>"
 
     def find(self, name: str) -> Layer:

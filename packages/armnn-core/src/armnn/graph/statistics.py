@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from armnn.graph.layer import Layer, Value
 from armnn.graph.multiply_adds import multiply_adds_of
-
-if TYPE_CHECKING:
-    from armnn.graph.layer import Layer, Value
-    from armnn.graph.network import Network
+from armnn.graph.network import Network
 
 
 @dataclass(frozen=True, slots=True)

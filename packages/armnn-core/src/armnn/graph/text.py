@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from enum import Enum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from armnn.graph.layer import Layer
-    from armnn.layers import Descriptor
-    from armnn.tensor import TensorInfo
+from armnn.graph.layer import Layer
+from armnn.layers import Descriptor
+from armnn.tensor import TensorInfo
 
 _VALUE_LIMIT = 60
 """Characters of a parameter's value that are shown."""
@@ -81,8 +80,6 @@ def changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:
 
     Each is its name and its value; long values are cut.
     """
-    from dataclasses import MISSING, fields  # late: loading a model imports this module
-
     for field in fields(descriptor):
         value = getattr(descriptor, field.name)
         if field.default_factory is not MISSING:

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn import errors
 from armnn.backends import OptimizationViews, SubgraphView, Substitution, Support
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import ArmnnError, BackendError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
 from armnn.isolation.framing import ProtocolError
+from armnn.storage.descriptions import encoded_info
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
+from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 from armnn_backend_api.memory import printable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.tensor import TensorInfo
 
 Document = dict[str, Any]
 Program = Callable[[object], Any]
@@ -347,8 +344,6 @@ def _named(rows: Iterable[Sequence[Value]]) -> Iterable[tuple[str, Value]]:
 
 
 def _input_row(name: str, info: TensorInfo) -> Document:
-    from armnn.storage.descriptions import encoded_info
-
     return {
         "type": "Input",
         "name": name,

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from armnn.isolation.codec import blob_of
+from armnn.isolation.link import Link
 from armnn.isolation.memory import Block, aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.isolation.link import Link
 
 _SMALL: Final = 4096
 """Bytes of a constant that goes with each request instead."""

@@ -8,26 +8,21 @@ import select
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from armnn.backends.control import current_control
+from armnn.backends import TensorHandle
+from armnn.backends.control import RunControl, current_control
 from armnn.backends.memory import ArrayHandle
-from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
+from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, ExecutionError
 from armnn.isolation import codec, layout
 from armnn.isolation.constants import SharedBytes
 from armnn.isolation.framing import BLOBS_LIMIT, ProtocolError
-from armnn.isolation.memory import SharedHandle, place_together
-
-if TYPE_CHECKING:
-    from armnn.backends import TensorHandle
-    from armnn.backends.control import RunControl
-    from armnn.errors import ArmnnError
-    from armnn.isolation.link import Link
-    from armnn.isolation.memory import Block
-    from armnn.isolation.remote import RemoteWorkload
-    from armnn.isolation.supervisor import Supervisor
+from armnn.isolation.link import Link
+from armnn.isolation.memory import Block, SharedHandle, place_together
+from armnn.isolation.remote import RemoteWorkload
+from armnn.isolation.supervisor import Supervisor
 
 GRACE_SECONDS: Final = 0.25
 """How long after its deadline a run may take to stop; then its worker is ended."""

@@ -14,7 +14,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from armnn.__about__ import __version__
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, is_compatible
@@ -23,10 +23,8 @@ from armnn.isolation import codec
 from armnn.isolation.faults import Fault, frame_in
 from armnn.isolation.framing import BLOBS_LIMIT, PROTOCOL, Frame, Kind, ProtocolError
 from armnn.isolation.transport import GoneError, LateError, Transport
+from armnn_backend_api.files import FileState
 from armnn_backend_api.processes import Bounds, Child, Program, PythonCall, reduced_environment
-
-if TYPE_CHECKING:
-    from armnn_backend_api.files import FileState
 
 START_SECONDS: Final = 180.0
 """How long a worker may take until it has loaded its backend; an emulated one takes 40."""

@@ -12,9 +12,11 @@ import fcntl
 import mmap
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import (
     ALIGNMENT,
@@ -25,14 +27,8 @@ from armnn.backends import (
     TensorHandleFactory,
 )
 from armnn.backends.memory import ComputedHandle
+from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
 
 FACTORY_ID: Final = "armnn.isolated"
 PREFERENCES: Final = (FACTORY_ID, HOST_FACTORY_ID)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from armnn.backends import CreationOptions
-    from armnn.backends.workers import Place
-    from armnn.isolation.faults import Fault
-    from armnn.isolation.proxy import IsolatedBackend
+from armnn.backends import CreationOptions
+from armnn.backends.journal import remember_lost_worker
+from armnn.backends.workers import Place
+from armnn.isolation.faults import Fault
+from armnn.isolation.link import Recipe
+from armnn.isolation.proxy import IsolatedBackend
+from armnn.isolation.supervisor import Supervisor
 
 
 def open_worker(place: Place, options: CreationOptions) -> IsolatedBackend:
@@ -22,11 +22,6 @@ def open_worker(place: Place, options: CreationOptions) -> IsolatedBackend:
     Raises:
         ArmnnError: It cannot be started, or cannot load the backend.
     """
-    from armnn.backends.journal import remember_lost_worker
-    from armnn.isolation.link import Recipe  # late, as the next: few runtimes isolate
-    from armnn.isolation.proxy import IsolatedBackend
-    from armnn.isolation.supervisor import Supervisor
-
     recipe = Recipe(
         place.name,
         place.id,

@@ -6,24 +6,31 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn.backends import (
+    Allocator,
     BackendContext,
     BackendVersion,
+    CreationOptions,
     ModelContext,
     OptimizationViews,
+    OptionValue,
     SubgraphView,
     Support,
+    TensorHandle,
     Workload,
 )
 from armnn.backends.base import NetworkBackend, Step
+from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.workers import WorkerOwner
 from armnn.errors import BackendError, OptimizationError, WorkerLostError
+from armnn.graph import Layer
 from armnn.isolation import codec
 from armnn.isolation.constants import Constants
 from armnn.isolation.framing import ProtocolError
 from armnn.isolation.lanes import FramedStep, Lane
+from armnn.isolation.link import Link
 from armnn.isolation.memory import PREFERENCES, SharedFactory
 from armnn.isolation.remote import (
     Compilation,
@@ -34,15 +41,9 @@ from armnn.isolation.remote import (
     RemoteWorkload,
     view_of,
 )
+from armnn.isolation.supervisor import Supervisor
 from armnn.layers import LAYERS
 from armnn.optimizer.assignment.substitute import check_views
-
-if TYPE_CHECKING:
-    from armnn.backends import Allocator, CreationOptions, OptionValue, TensorHandle
-    from armnn.backends.memory import TensorHandleFactories
-    from armnn.graph import Layer
-    from armnn.isolation.link import Link
-    from armnn.isolation.supervisor import Supervisor
 
 
 class IsolatedModelContext(ModelContext):

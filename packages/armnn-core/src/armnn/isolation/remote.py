@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from armnn.backends import SubgraphView
+from armnn.backends import ModelContext, OptimizationViews, OptionValue, SubgraphView
 from armnn.backends.cache import Footprint
 from armnn.errors import BackendError
+from armnn.graph import Layer
 from armnn.isolation import codec
-from armnn.isolation.constants import given_to
+from armnn.isolation.constants import Constants, Place, given_to
 from armnn.isolation.framing import Frame, ProtocolError
+from armnn.isolation.link import Link
 from armnn.storage.layers import UnstorableError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from armnn.backends import ModelContext, OptimizationViews, OptionValue
-    from armnn.graph import Layer
-    from armnn.isolation.constants import Constants, Place
-    from armnn.isolation.link import Link
 
 
 class RemoteContext:

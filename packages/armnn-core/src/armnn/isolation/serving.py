@@ -6,31 +6,39 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.backends import ArrayHandle, Capability, CreationOptions, ProfilingSink, SubgraphView
+from armnn.backends import (
+    ArrayHandle,
+    Backend,
+    Capability,
+    CreationOptions,
+    ProfilingSink,
+    Step,
+    SubgraphView,
+    Support,
+    TensorHandle,
+    Workload,
+)
 from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
 from armnn.backends.calling import check_answer
 from armnn.backends.control import RunControl, controlled
 from armnn.backends.memory import ComputedHandle
+from armnn.graph import Layer
 from armnn.isolation import codec
 from armnn.isolation.codec import Document, integers, mapping, sequence, text, whole
 from armnn.isolation.framing import ProtocolError
 from armnn.isolation.memory import mapped, tensor_in
 from armnn.isolation.served_lanes import ServedLane
+from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Backend, Step, Support, TensorHandle, Workload
-    from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
 
 PROGRAMS_FROM: Final = 1 << 40
 """The numbers of programs, which the worker gives; the host's are smaller."""
@@ -393,8 +401,6 @@ def _run_within(
     if nanoseconds is None and events is None:
         step()
         return
-    import time
-
     deadline = None if nanoseconds is None else time.perf_counter_ns() + nanoseconds
     with controlled(RunControl(deadline, None, events)):
         step()

@@ -7,13 +7,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from armnn.errors import ArmnnError, WorkerLostError
+from armnn.isolation.faults import Fault
 from armnn.isolation.link import SETTLING_SECONDS, Link, Recipe, Remote
-
-if TYPE_CHECKING:
-    from armnn.isolation.faults import Fault
 
 MOST_FAILURES: Final = 5
 """Workers in succession that end before they have answered a call; then no more are started."""

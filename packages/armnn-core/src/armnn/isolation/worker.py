@@ -8,19 +8,18 @@ import fcntl
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from armnn.__about__ import __version__
 from armnn.backends import BACKEND_API_VERSION, Backend, BackendRegistry
+from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.errors import BackendUnavailableError
 from armnn.isolation import codec
 from armnn.isolation.framing import PROTOCOL, Frame, Kind, ProtocolError
 from armnn.isolation.serving import OUT_OF_THE_WAY, Answer, Served
 from armnn.isolation.transport import GoneError, Transport
 from armnn_backend_api.files import FileState, change_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def serve_socket(descriptor: int) -> None:
@@ -110,8 +109,6 @@ def _loaded(backend_id: str, origin: str) -> Backend:
     if not origin:
         return BackendRegistry().get(backend_id)
     if os.path.isabs(origin):
-        from armnn.backends.native import NativeBackend, NativeLibrary
-
         return NativeBackend(NativeLibrary.open(origin, id=backend_id))
     module, _, attribute = origin.partition(":")
     found: Any = importlib.import_module(module)

@@ -6,15 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform
 
 from armnn.errors import InvalidArgumentError
 from armnn.layers._parameters import Limits, parameters_of
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 Version: TypeAlias = tuple[int, int]
 """Major and minor number of the Backend API."""

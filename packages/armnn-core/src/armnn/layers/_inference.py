@@ -5,18 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
 
 from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._spec import Inputs, LayerSpec, OutputSlot
+from armnn.quantization import dequantize
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
-from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.layers._descriptor import Descriptor
-    from armnn.types import DataTypeLike
+from armnn.types import DataType, DataTypeLike
 
 Requested: TypeAlias = TensorInfo | DataType | None
 """What a caller says of an output: all of it, its data type only, or nothing."""
@@ -99,8 +97,6 @@ def _with_fields(
     types = {field.name: str(field.type) for field in fields(descriptor)}
     for name, field, info, value in given:
         if info.is_quantized:
-            from armnn.quantization import dequantize  # late: few such values matter
-
             value = dequantize(value, info)
         if value.dtype.kind == "f" and "float" not in types[field]:
             raise ShapeError(f"the input {name!r} holds {value.dtype} numbers: expected integers")

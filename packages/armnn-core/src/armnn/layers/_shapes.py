@@ -8,15 +8,12 @@ result is the dimension itself, and gives None for other results that are not kn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn.errors import ShapeError
+from armnn.layers._spec import Inputs
 from armnn.tensor import MAX_RANK, Dimension, Shape, format_shape
 from armnn.types import DataLayout
-
-if TYPE_CHECKING:
-    from armnn.layers._spec import Inputs
-
 
 PICTURES = "those of pictures"
 SEQUENCES = "batch, steps and features"

@@ -16,34 +16,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
+
+from numpy.typing import NDArray
 
 from armnn._arguments import with_article
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
 from armnn.layers._numerics import PLAIN, Numerics
+from armnn.tensor import Shape, TensorInfo
+from armnn.types import DataType
 
-if TYPE_CHECKING:
-    from typing import TypedDict, TypeVar, Unpack
+_D = TypeVar("_D", bound=Descriptor)
 
-    from numpy.typing import NDArray
 
-    from armnn.tensor import Shape, TensorInfo
-    from armnn.types import DataType
+class _Traits(TypedDict, total=False):
+    """Attributes of few layer types; see :class:`LayerSpec`."""
 
-    _D = TypeVar("_D", bound=Descriptor)
-
-    class _Traits(TypedDict, total=False):
-        """Attributes of few layer types; see :class:`LayerSpec`."""
-
-        no_kernel: str
-        data_dependent: bool
-        since: Version
-        count_outputs: Callable[[Any], int]
-        moves_data: bool
-        axes: str
-        multiply_adds: ProductCount
-        numerics: Numerics
+    no_kernel: str
+    data_dependent: bool
+    since: Version
+    count_outputs: Callable[[Any], int]
+    moves_data: bool
+    axes: str
+    multiply_adds: ProductCount
+    numerics: Numerics
 
 
 AxisFunction: TypeAlias = "Callable[[Any, TensorInfo, Shape | None], int | None]"

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from armnn.layers._descriptor import Descriptor, Version
+from armnn.layers._spec import LayerSpec
+from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from armnn.layers._descriptor import Descriptor, Version
-    from armnn.layers._spec import LayerSpec
-    from armnn.tensor import TensorInfo
 
 
 class RequiredApi(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._shapes import merged_shapes
 from armnn.layers._spec import Inputs, Shapes, layer, result, same_axis, slot
 from armnn.tensor import format_shape
 
@@ -40,8 +41,6 @@ class MemImportDescriptor(Descriptor):
 
 
 def _merged(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
-    from armnn.layers._shapes import merged_shapes  # late: a prepared model has no such layer
-
     return [merged_shapes([inputs.shape("input"), inputs.shape("other")])]
 
 

@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import SEQUENCES, require_rank, require_shape
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.tensor import Dimension, TensorInfo
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from armnn.tensor import Dimension, TensorInfo
-
 
 __all__ = [
     "LstmActivation",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
@@ -17,10 +17,8 @@ from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import SEQUENCES, apply, normalized_axis, require_rank, require_shape
 from armnn.layers._spec import Inputs, InputSlot, Shapes, layer, result, slot
 from armnn.layers.activation import ActivationDescriptor
+from armnn.tensor import Shape, TensorInfo
 from armnn.types import ActivationFunction, SequenceDirection
-
-if TYPE_CHECKING:
-    from armnn.tensor import Shape, TensorInfo
 
 _SIGMOID, _TANH = ActivationFunction.SIGMOID, ActivationFunction.TANH
 

@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends import (
+    Backend,
+    ModelContext,
+    OptionValue,
+    Step,
+    TensorHandle,
+    Workload,
+)
 from armnn.backends.base import NetworkBackend
 from armnn.backends.calling import attempt, call, check_answer
+from armnn.backends.support import Support
 from armnn.errors import ArmnnError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends import Backend, ModelContext, OptionValue, Step, TensorHandle, Workload
-    from armnn.backends.support import Support
     from armnn.graph import Layer, Network
     from armnn.layers import RequiredApi
 
@@ -114,13 +120,12 @@ class Candidate:
         """
         if not isinstance(self.backend, NetworkBackend):
             return {}
+        from armnn.backends import SubgraphView  # late, as above
         from armnn.layers import required_api
 
         answers = {layer: self._answer_of_host(layer, required_api) for layer in layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
         if asked:
-            from armnn.backends import SubgraphView  # late: a prepared model asks nothing
-
             view = SubgraphView.of(network, asked)
             about = f"network {network.name!r}"
             try:
@@ -140,8 +145,6 @@ class Candidate:
         version = self.backend.api_version
         if (version.major, version.minor) < need.version:
             major, minor = need.version
-            from armnn.backends.support import Support
-
             return Support.no(
                 f"needs Backend API {major}.{minor} for {need.item}, the backend declares {version}"
             )

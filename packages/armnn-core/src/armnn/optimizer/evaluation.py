@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+from numpy.typing import NDArray
 
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer
+from armnn.graph import Layer
 
 
 class Evaluate(Protocol):

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from armnn.graph import Network
+from armnn.graph import Layer, Network
 from armnn.optimizer.assignment.candidates import NetworkAnswers
-from armnn.optimizer.passes.fold_quantization import Unasked
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-    from armnn.optimizer.candidate import Candidate
-    from armnn.optimizer.passes.fold_quantization import Present
+from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.passes.fold_quantization import Present, Unasked
 
 
 class FoldsRefused(Exception):  # noqa: N818 - it carries a decision, not an error

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from armnn.backends.cache import CachedProgram
+from armnn.graph import Layer, Value
+from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.participants import Participants
+from armnn.optimizer.prepared import Prepared
 from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
-from armnn.optimizer.symbolic.recipes import SymbolicInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from armnn.graph import Layer, Value
-    from armnn.optimizer.candidate import Candidate
-    from armnn.optimizer.participants import Participants
-    from armnn.optimizer.prepared import Prepared
-    from armnn.optimizer.symbolic.recipes import Numbers
-    from armnn.tensor import TensorInfo
+from armnn.optimizer.symbolic.recipes import Numbers, SymbolicInfo
+from armnn.tensor import TensorInfo
 
 
 class ProgramFrame:

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from armnn.graph import Network, Value
+from armnn.graph import Network, Value
 
 
 @dataclass(frozen=True, slots=True)

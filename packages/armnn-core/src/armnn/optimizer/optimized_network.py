@@ -7,37 +7,34 @@ import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn._installing import REFERENCE
+from armnn.backends import ProfilingSink
 from armnn.errors import OptimizationError, ShapeError
 from armnn.graph import Network
+from armnn.graph.text import layer_lines
 from armnn.optimizer.assignment.report import Report, prepared_text
 from armnn.optimizer.assignment.substitute import check_options
+from armnn.optimizer.folds import FoldsRefused, FoldTrial
 from armnn.optimizer.frame import only_program
+from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer.participants import Participants
+from armnn.optimizer.passes.fold_quantization import Accepts
 from armnn.optimizer.phases import assigned_segments, prepare_network, prepare_specialisation
+from armnn.optimizer.prepared import Prepared
 from armnn.optimizer.rewrite import quantises
 from armnn.optimizer.shapes.assumed import assume_shapes
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs
+from armnn.optimizer.single_program import SingleProgram
 from armnn.optimizer.symbolic.recipes import UntraceableError
 from armnn.optimizer.symbolic.trace import Trace
 from armnn.optimizer.template import Template
-from armnn.tensor import TensorInfo, completed_shape, format_shape
+from armnn.tensor import Shape, TensorInfo, completed_shape, format_shape
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import ProfilingSink
-    from armnn.optimizer.folds import FoldTrial
-    from armnn.optimizer.options import OptimizerOptions
-    from armnn.optimizer.participants import Participants
-    from armnn.optimizer.passes.fold_quantization import Accepts
-    from armnn.optimizer.prepared import Prepared
-    from armnn.optimizer.single_program import SingleProgram
-    from armnn.tensor import Shape
-
 
 _log = logging.getLogger(__name__)
 
@@ -95,8 +92,6 @@ class OptimizedNetwork:
             source = again() if again is not None and source.is_folded else source
             self._prepare_source(source, participants.fold_permission(), may_change=may_change)
             return
-        from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
-
         spare = source.clone() if again is None else Network("")
         trial = participants.fold_trial()
         if source.is_folded:
@@ -128,8 +123,6 @@ class OptimizedNetwork:
             source.clear()
         self.value_inputs = value_inputs(self._source)
         if trial is not None and not self.is_static:
-            from armnn.optimizer.folds import FoldsRefused
-
             raise FoldsRefused(None)  # values decide about shapes: there is nothing to ask about
         self.constants.add(self._source)
         if not self.is_static:
@@ -206,8 +199,6 @@ class OptimizedNetwork:
         return replace(known, skipped=participants.skipped, choice=participants.choice)
 
     def __str__(self) -> str:
-        from armnn.graph.text import layer_lines  # late: for a text only
-
         title = repr(self).strip("<>")
         return prepared_text(
             title,

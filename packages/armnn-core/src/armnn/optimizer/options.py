@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
 
 from armnn._arguments import (
     file_path,
@@ -19,15 +22,9 @@ from armnn._arguments import (
     with_known_names,
 )
 from armnn._installing import FAST
+from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from dataclasses import Field
-
-    from numpy.typing import NDArray
-
-    from armnn.backends import OptionValue
 
 DebugCallback: TypeAlias = "Callable[[str, int, NDArray[Any]], object]"
 """Takes a layer's name, the number of its output and a copy of the stored values."""
@@ -279,16 +276,12 @@ def checked_options(
 
 
 def _parameters_of(function: Callable[..., object] | None) -> list[str]:
-    import inspect  # late: for an error only
-
     names = inspect.signature(function).parameters if function else ()
     return [name for name in names if name != "keywords"]
 
 
 def default_of(option: Field[Any]) -> object:
     """Return the default of a field of OptimizerOptions."""
-    from dataclasses import MISSING  # late: for the command only
-
     if option.default_factory is not MISSING:
         return option.default_factory()
     return option.default

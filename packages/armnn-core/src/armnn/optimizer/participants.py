@@ -8,16 +8,16 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from armnn.backends import ProfilingSink, TensorHandleFactories
 from armnn.backends.places import any_placed
+from armnn.backends.selection import SkippedBackend
+from armnn.optimizer.candidate import Candidate
+from armnn.types import MemorySource, QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink, TensorHandleFactories
-    from armnn.backends.selection import SkippedBackend
     from armnn.graph import Layer, Network
-    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.passes.fold_quantization import Asked, Present
-    from armnn.types import MemorySource, QuantizedArithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)

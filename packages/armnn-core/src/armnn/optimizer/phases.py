@@ -10,26 +10,38 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn._load_times import phase
 from armnn._process_memory import trim_memory
 from armnn.backends.cache import footprint_of
 from armnn.errors import GraphError
+from armnn.graph import Layer, Network, Value
 from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
+from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
 from armnn.optimizer.assignment.fuse import fuse_add_mul_add
+from armnn.optimizer.assignment.islands import hand_back_islands
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.assignment.substitute import optimize_subgraphs
+from armnn.optimizer.evaluation import Evaluate
+from armnn.optimizer.folds import FoldsRefused, FoldTrial
 from armnn.optimizer.layouts import choose_layouts, kernels_of
+from armnn.optimizer.observe import insert_debug
+from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer.participants import Participants
+from armnn.optimizer.passes.fold_quantization import Accepts
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.optimizer.rewrite import quantises, rewrite
 from armnn.optimizer.segments import split
 from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
 from armnn.optimizer.shapes.infer import demand_shapes, infer_shapes
+from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import (
     DIRECT_VALUE_LIMIT,
     is_special,
@@ -38,20 +50,8 @@ from armnn.optimizer.shapes.specialise import (
     value_inputs,
 )
 from armnn.optimizer.symbolic.recipes import UntraceableError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.assignment.conversions import Conversions
-    from armnn.optimizer.evaluation import Evaluate
-    from armnn.optimizer.folds import FoldTrial
-    from armnn.optimizer.options import OptimizerOptions
-    from armnn.optimizer.participants import Participants
-    from armnn.optimizer.passes.fold_quantization import Accepts
-    from armnn.optimizer.shapes.sharing import SharedConstants
-    from armnn.optimizer.symbolic.trace import Trace
-    from armnn.tensor import Shape
+from armnn.optimizer.symbolic.trace import Trace
+from armnn.tensor import Shape
 
 
 def prepare_network(
@@ -145,8 +145,6 @@ def prepare_specialisation(
     if trace is not None and segments.rest is not None:
         raise UntraceableError("a part of the network waits for computed data")
     if trial is not None and segments.rest is not None:
-        from armnn.optimizer.folds import FoldsRefused  # late: few networks quantise
-
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and segments.rest is None:
         if head is not network:
@@ -279,12 +277,8 @@ def _assigned(
     assign_backends(layers, assignment, options)
     if options.min_part > 1:
         # Late, as below: few networks are prepared with such an option.
-        from armnn.optimizer.assignment.islands import hand_back_islands
-
         hand_back_islands(network, assignment, options.min_part)
     if options.shows_tensors:
-        from armnn.optimizer.observe import insert_debug
-
         insert_debug(network)
     if options.rewrite:
         fuse_add_mul_add(network, assignment)
@@ -330,8 +324,6 @@ def _rewrite_head(
         trace.settle(segments.head)
     if not (options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16):
         return None
-    from armnn.optimizer.assignment.conversions import Conversions, reduce_floats  # late: an option
-
     conversions = Conversions(segments.head, participants.preferred)
     reduce_floats(conversions, options)
     return conversions

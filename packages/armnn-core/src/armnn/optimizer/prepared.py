@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from armnn.graph import Network, Value
-    from armnn.optimizer.assignment.boundaries import Placement
-    from armnn.optimizer.assignment.report import Report
-    from armnn.optimizer.symbolic.trace import Trace
+from armnn.graph import Network, Value
+from armnn.optimizer.assignment.boundaries import Placement
+from armnn.optimizer.assignment.report import Report
+from armnn.optimizer.symbolic.trace import Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)

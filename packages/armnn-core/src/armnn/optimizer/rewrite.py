@@ -7,18 +7,14 @@ The others know no backends.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from armnn.optimizer.passes import PASSES, run_passes
+from armnn.graph import Network
+from armnn.optimizer.evaluation import Evaluate
+from armnn.optimizer.passes import PASSES, Pass, run_passes
 from armnn.optimizer.passes.fold_constants import fold_constants
+from armnn.optimizer.passes.fold_quantization import Accepts, fold_quantization
 from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from armnn.graph import Network
-    from armnn.optimizer.evaluation import Evaluate
-    from armnn.optimizer.passes import Pass
-    from armnn.optimizer.passes.fold_quantization import Accepts
 
 
 def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
@@ -35,8 +31,6 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
         fold_others = partial(fold_constants, evaluate=evaluate, leaving=("Dequantize",))
         first: tuple[Pass, ...] = (squash_equal_siblings, fold_others)
         if network.quantized_arithmetic is QuantizedArithmetic.REAL:  # else none is folded
-            from armnn.optimizer.passes.fold_quantization import fold_quantization  # late: for few
-
             first = (*first, partial(fold_quantization, accepts=accepts))
         changes = run_passes(network, first)
     passes: tuple[Pass, ...] = (partial(fold_constants, evaluate=evaluate), *PASSES)

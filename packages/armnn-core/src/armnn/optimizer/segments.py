@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.prepared import Segments
 from armnn.optimizer.shapes.branches import CONTROL_FLOW
 from armnn.optimizer.shapes.deferred import deferred_operator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def split(network: Network) -> Segments:

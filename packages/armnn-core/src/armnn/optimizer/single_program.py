@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from armnn.backends.cache import CachedProgram
+from armnn.optimizer.assignment.boundaries import Placement
+from armnn.optimizer.candidate import Candidate
+from armnn.tensor import TensorInfo
 
-    from armnn.backends.cache import CachedProgram
+if TYPE_CHECKING:
     from armnn.graph import Network
-    from armnn.optimizer.assignment.boundaries import Placement
     from armnn.optimizer.assignment.report import Report
-    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.prepared import Prepared
-    from armnn.tensor import TensorInfo
 
 
 class ProgramLayer:

@@ -10,35 +10,33 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import NDArray
 
 from armnn._load_times import phase
 from armnn._symbolic import settled
 from armnn.backends.base import Backend
 from armnn.backends.cache import Replannable, footprint_of
 from armnn.backends.replanning import Changes
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.assignment.boundaries import Placement
 from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
-from armnn.optimizer.frame import program_frame
-from armnn.optimizer.prepared import Segments
-from armnn.optimizer.symbolic.recipes import UntraceableError, settled_descriptor, settled_info
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.optimizer.frame import ProgramFrame
-    from armnn.optimizer.participants import Participants
-    from armnn.optimizer.prepared import Prepared
-    from armnn.optimizer.single_program import SingleProgram
-    from armnn.optimizer.symbolic.recipes import Numbers
-    from armnn.optimizer.symbolic.trace import Trace
-    from armnn.tensor import TensorInfo
-
+from armnn.optimizer.frame import ProgramFrame, program_frame
+from armnn.optimizer.participants import Participants
+from armnn.optimizer.prepared import Prepared, Segments
+from armnn.optimizer.single_program import SingleProgram
+from armnn.optimizer.symbolic.recipes import (
+    Numbers,
+    UntraceableError,
+    settled_descriptor,
+    settled_info,
+)
+from armnn.optimizer.symbolic.trace import Trace
+from armnn.tensor import TensorInfo
 
 _T = TypeVar("_T")
 

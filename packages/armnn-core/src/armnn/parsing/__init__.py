@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn import _metadata
 from armnn._arguments import file_path, mapping, refused, text
 from armnn._installing import PARSERS, USUAL, install_command
+from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from armnn.graph import Network, Survey
 
 __all__ = [
@@ -145,8 +145,6 @@ def checked_file(path: object) -> Path:
     Raises:
         ArmnnError: See :func:`checked_path`.
     """
-    from pathlib import Path  # late: a load from a cache needs none
-
     return Path(checked_path(path))
 
 
@@ -207,8 +205,6 @@ def _check_names(
             p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _NO_OPTIONS
         ]
         if name not in known:
-            from armnn._spelling import closest  # late: for a message only
-
             meant = closest(name, known, 0.6)
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise InvalidArgumentError(
@@ -245,8 +241,6 @@ def _no_parser(subject: str, suffix: str) -> str:
     there_is = f"; readable here: {readable}" if installed else ", none is installed"
     message = f"Cannot parse {subject}: there is no parser for {what}{there_is}"
     here = [entry.name.lower() for entry in installed]
-    from armnn._spelling import closest  # late: for a message only
-
     meant = closest(suffix, dict.fromkeys([*here, *PARSERS])) if suffix else None
     if meant in here:
         return (

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from armnn import _metadata
 from armnn._installing import PARSERS, install_command
 from armnn._spelling import closest
 from armnn.errors import ModelFileError, NotInstalledError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from armnn.graph import Network
+from armnn.graph import Network
 
 __all__ = ["GROUP", "export", "installed_exporters"]
 

@@ -10,18 +10,13 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn.placement.requests import following
+from armnn.verdicts import Trial
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from armnn.verdicts import Trial
-
 
 _MODULE: Final = "armnn.placement.worker"
 

@@ -6,26 +6,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.backends import CreationOptions
 from armnn.debugging.samples import checked_samples
 from armnn.graph import Network
+from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.storage.armnn_files import save
+from armnn.verdicts import Trial
 from armnn.verdicts.auto import merged
 from armnn.verdicts.files import identity_of_file, identity_of_network
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
-    from armnn.backends import CreationOptions
-    from armnn.optimizer import OptimizerOptions
-    from armnn.verdicts import Trial
 
 _CHECK_REPEATS: Final = 3
 _IN_PROCESS_ONLY: Final = ("custom_allocators", "memory_strategies", "backends")

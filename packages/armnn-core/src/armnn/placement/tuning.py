@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from armnn._arguments import instance, real, refused, texts
 from armnn._installing import REFERENCE
@@ -19,6 +22,7 @@ from armnn.backends.entries import BackendState, unknown_backend
 from armnn.backends.registry import BackendRegistry
 from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
+from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.placement.measuring import Contest, asked
 from armnn.placement.requests import (
@@ -30,13 +34,6 @@ from armnn.placement.requests import (
 from armnn.verdicts import Trial, Verdict
 from armnn.verdicts.files import builds_of, this_machine
 from armnn_backend_api.processes import NoReplyError
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network
 
 THREADS: Final = "NumberOfThreads"
 """The option whose values are tried: one thread beside the backend's own choice."""

@@ -12,31 +12,25 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._installing import REFERENCE
 from armnn._recorder import Recorder
 from armnn.backends import CreationOptions
 from armnn.debugging import CompareOptions, compare
-from armnn.optimizer import Candidate, OptimizerOptions
+from armnn.graph import Network
+from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
 from armnn.profiling.layer_times import timed_runs
-from armnn.runtime import Runtime
-from armnn_backend_api.processes import one_line
+from armnn.runtime import LoadedNetwork, Runtime
+from armnn_backend_api.processes import Channel, one_line
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network
-    from armnn.optimizer import OptimizedNetwork
-    from armnn.runtime import LoadedNetwork
-    from armnn_backend_api.processes import Channel
-
-    Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]
 
 _FEWEST_RUNS: Final = 3
 _CARRIERS: Final = ("MemCopy", "MemImport")

@@ -20,18 +20,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn._arguments import file_path, instance, items
 from armnn._recorder import Event
-from armnn.graph import Network
+from armnn.graph import Layer, Network
 from armnn.profiling.layer_times import TimedRun, timed_runs
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
 
 
 def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn._arguments import instance
+from armnn._recorder import Event
 from armnn.optimizer import Report
-
-if TYPE_CHECKING:
-    from armnn._recorder import Event
 
 
 @dataclass(slots=True)

@@ -3,38 +3,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from os.path import splitext
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from armnn.__about__ import __version__
 from armnn._load_times import stage
-from armnn.backends.cache import StaleEntryError
+from armnn.backends import ProfilingSink
+from armnn.backends.cache import Entry, StaleEntryError
 from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.graph import Network
+from armnn.optimizer import (
+    OptimizedNetwork,
+    OptimizerOptions,
+    Participants,
+    Prepared,
+    Report,
+    check_layer_names,
+)
+from armnn.optimizer.single_program import SingleProgram
+from armnn.runtime.backends_in_use import BackendsInUse
+from armnn.runtime.request import OptimizationRequest
 from armnn.storage.container import SUFFIX, pack, unpack
 from armnn.storage.folder import mapped, write_file
+from armnn.storage.layers import UnstorableError
 from armnn.storage.model import ModelFacts, StoredNetwork, facts_in, file_of, network_in
 from armnn.storage.programs import ModelPrograms
 from armnn.tensor import format_shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from armnn.backends import ProfilingSink
-    from armnn.backends.cache import Entry
-    from armnn.graph import Network
-    from armnn.optimizer import (
-        OptimizedNetwork,
-        OptimizerOptions,
-        Participants,
-        Prepared,
-        Report,
-    )
-    from armnn.optimizer.single_program import SingleProgram
-    from armnn.runtime.backends_in_use import BackendsInUse
-    from armnn.runtime.request import OptimizationRequest
 
 _KEY: Final = ["artefact"]
 
@@ -53,9 +51,6 @@ def write_artefact(
             network cannot be stored.
         OSError: The file cannot be written; nothing of it is left.
     """
-    from armnn.optimizer import OptimizedNetwork, check_layer_names
-    from armnn.storage.layers import UnstorableError
-
     if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(
             f"a prepared model cannot be written to {file!r}: expected a name that ends in {SUFFIX}"

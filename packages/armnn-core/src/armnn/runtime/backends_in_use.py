@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
+from armnn._spelling import closest
+from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
 from armnn.backends.base import BackendContext
+from armnn.backends.cache import ProgramCache
 from armnn.backends.calling import call
 from armnn.backends.entries import none_usable, unknown_backend
 from armnn.backends.memory import HOST_FACTORY_ID, TensorHandleFactories
@@ -17,6 +20,7 @@ from armnn.backends.options import ANY_BACKEND
 from armnn.backends.places import is_placed, own_id
 from armnn.backends.registry import BackendRegistry, first_entry
 from armnn.backends.selection import SkippedBackend, preferences
+from armnn.backends.support import Support
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -27,14 +31,11 @@ from armnn.errors import (
 from armnn.optimizer.candidate import Candidate
 from armnn.optimizer.participants import Participants
 from armnn.runtime.plans.closing import Closing
+from armnn.runtime.request import OptimizationRequest
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
-    from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
-    from armnn.backends.cache import ProgramCache
-    from armnn.backends.support import Support
     from armnn.graph import Network
-    from armnn.runtime.request import OptimizationRequest
 
 _log = logging.getLogger(__name__)
 
@@ -248,8 +249,6 @@ class BackendsInUse:
         unused = [each.id for each in skipped]
         for backend_id in backend_options:
             if backend_id not in known and backend_id not in unused:
-                from armnn._spelling import closest  # late: for a message only
-
                 meant = closest(backend_id, known)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(

@@ -6,6 +6,7 @@ An entry that is missing, or does not fit any more, is made anew from the model'
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os.path import splitext
 from typing import TYPE_CHECKING, Any
@@ -13,23 +14,20 @@ from typing import TYPE_CHECKING, Any
 from armnn.__about__ import __version__
 from armnn._files import file_sha256
 from armnn._load_times import phase
+from armnn.backends import ProfilingSink
 from armnn.backends.cache import StaleEntryError
 from armnn.errors import ModelFileError
 from armnn.parsing import parse, parser_version
-from armnn.runtime.request import parsed
+from armnn.runtime.backends_in_use import BackendsInUse
+from armnn.runtime.request import LoadRequest, parsed
+from armnn.storage.folder import CacheFolder
 from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork
 from armnn.storage.programs import ModelPrograms
 from armnn.storage.stamps import stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork
-    from armnn.runtime.backends_in_use import BackendsInUse
-    from armnn.runtime.request import LoadRequest
-    from armnn.storage.folder import CacheFolder
 
 
 def open_model(

@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 
+from armnn.backends import ProfilingSink
 from armnn.backends.options import CreationOptions
-from armnn.runtime.runtime import shared_runtime
+from armnn.parsing import ParserOptions
+from armnn.runtime.calls.inputs import InputShapes
+from armnn.runtime.calls.properties import NetworkProperties
+from armnn.runtime.loaded_network import LoadedNetwork
+from armnn.runtime.request import BackendOptions
+from armnn.runtime.runtime import Runtime, shared_runtime
 
 if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions
-    from armnn.parsing import ParserOptions
-    from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.calls.properties import NetworkProperties
-    from armnn.runtime.loaded_network import LoadedNetwork
-    from armnn.runtime.request import BackendOptions
-    from armnn.runtime.runtime import Runtime
 
 
 def default_runtime() -> Runtime:

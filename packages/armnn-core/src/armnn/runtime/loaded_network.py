@@ -8,33 +8,32 @@ from collections.abc import Collection, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike, NDArray
+
 from armnn._aliases import Aliased, first_names
 from armnn._load_times import FIRST_RUN, REST, more
-from armnn.backends.control import RunControl
+from armnn.backends import CreationOptions, ProfilingSink
+from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError, WorkerLostError
+from armnn.runtime.backends_in_use import BackendEvents
+from armnn.runtime.calls.inputs import InputShapes
 from armnn.runtime.calls.ports import Ports
+from armnn.runtime.calls.properties import NetworkProperties
+from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closable
 from armnn.runtime.plans.facts import NetworkFacts
+from armnn.runtime.plans.outputs import Targets
+from armnn.runtime.request import LoadRequest
 from armnn.runtime.resources import NetworkResources
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.backends import CreationOptions, ProfilingSink
-    from armnn.backends.control import CancelToken
-    from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.calls.awaited_runs import AwaitedRuns
     from armnn.runtime.calls.bound_call import BoundCall
     from armnn.runtime.calls.failover import Failover
     from armnn.runtime.calls.importing_runs import ImportingRuns
     from armnn.runtime.calls.imports import FileMemory, Imports
-    from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.calls.properties import NetworkProperties
     from armnn.runtime.calls.tasks import RunTask
-    from armnn.runtime.plans.cache import NetworkPlans
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.request import LoadRequest
 
 
 _EMPTY: tuple[int, ...] = ()  # the default of an argument, which is tested in nanoseconds

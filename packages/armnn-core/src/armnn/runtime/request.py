@@ -10,28 +10,29 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os.path import splitext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from armnn._arguments import file_path, texts
 from armnn._files import file_sha256
 from armnn._installing import REFERENCE
 from armnn._load_times import phase
+from armnn.backends import CreationOptions, OptionValue, ProfilingSink
 from armnn.backends.cache import StaleEntryError
 from armnn.backends.options import DEFAULT_STRATEGY
+from armnn.backends.registry import BackendRegistry
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.optimizer.options import OptimizerOptions, checked_options
-from armnn.runtime.calls.properties import check_profiler
+from armnn.parsing import ParserOptions, parse, parse_folded
+from armnn.runtime.calls.inputs import InputShapes
+from armnn.runtime.calls.properties import NetworkProperties, check_profiler
+from armnn.storage.folder import CacheFolder
+from armnn.storage.stamps import stamp_of
 
 if TYPE_CHECKING:
-    from armnn.backends import CreationOptions, OptionValue, ProfilingSink
-    from armnn.backends.registry import BackendRegistry
     from armnn.graph import Network
-    from armnn.parsing import ParserOptions
-    from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.calls.properties import NetworkProperties
     from armnn.runtime.memory.strategies import MemoryStrategies
     from armnn.runtime.plans.observed import TensorSink
-    from armnn.storage.folder import CacheFolder
 
 
 AUTO: Final = "auto"
@@ -276,8 +277,6 @@ def with_backends(
         return request
     if isinstance(model, str) and splitext(model)[1] == PREPARED:
         return replace(request, backends=None)  # they were chosen when it was written
-    from pathlib import Path
-
     from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
 
     with phase(profiler, "choose backends"):
@@ -294,12 +293,8 @@ def parsed(
     There is the latter where quantised operators may be layers on stored values already, because
     no decision of the caller is about the layers on floats for which these stand.
     """
-    from armnn.parsing import parse, parse_folded  # late, as below: prepared models need no parser
-
     if not request.options.rewrite or request.options.layer_backends or request.without:
         return parse(file, parser_options=parser_options), None
-    from armnn.storage.stamps import stamp_of
-
     stamp = stamp_of(file)
 
     def again() -> Network:
@@ -325,8 +320,6 @@ def cache_folder(
     """Return the cache of a request, if it has one."""
     if request.cache_dir is None:
         return None
-    from armnn.storage.folder import CacheFolder  # late: few networks have a cache
-
     return CacheFolder(request.cache_dir, profiler)
 
 

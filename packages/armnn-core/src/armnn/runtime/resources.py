@@ -14,21 +14,20 @@ import atexit
 import logging
 import os
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from armnn.backends.base import Backend
 from armnn.errors import ClosingError
+from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.repeated_runs import RepeatedRuns
+from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing, Gate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.calls.bound_call import BoundCall
     from armnn.runtime.calls.importing_runs import ImportingRuns
-    from armnn.runtime.plans.cache import NetworkPlans
 
 _log = logging.getLogger(__name__)
 

@@ -14,10 +14,14 @@ from weakref import WeakKeyDictionary, finalize
 
 from armnn._arguments import file_path, flag, instance, items
 from armnn._load_times import measured, phase
+from armnn.backends import ProfilingSink
 from armnn.backends.options import CreationOptions
+from armnn.backends.registry import BackendRegistry
 from armnn.errors import ClosingError, InvalidArgumentError
-from armnn.parsing import checked_options, checked_path
+from armnn.parsing import ParserOptions, checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
+from armnn.runtime.cached_model import open_model
+from armnn.runtime.calls.inputs import InputShapes
 from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.plans.cache import NetworkPlans
@@ -25,8 +29,10 @@ from armnn.runtime.plans.closing import Closing, Gate
 from armnn.runtime.plans.plan import IdleMemory, Plan
 from armnn.runtime.request import (
     PREPARED,
+    BackendOptions,
     LoadRequest,
     ModelSource,
+    OptimizationRequest,
     cache_folder,
     checked_request,
     memory_strategies,
@@ -36,17 +42,12 @@ from armnn.runtime.request import (
     with_backends,
 )
 from armnn.runtime.resources import NetworkResources, frees_by_call
+from armnn.storage.model import StoredNetwork
 
 if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink
-    from armnn.backends.registry import BackendRegistry
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
-    from armnn.parsing import ParserOptions
     from armnn.runtime.calls.failover import Failover
-    from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.request import BackendOptions, OptimizationRequest
-    from armnn.storage.model import StoredNetwork
 
 _lock = threading.RLock()  # a backend that is opened may load a model itself
 _shared: list[Runtime] = []
@@ -372,8 +373,6 @@ class Runtime(NetworkOwner):
             origin.source.read.update(network.external_files)
             optimized = self._optimized(network, request, profiler, again, may_change=True)
         else:
-            from armnn.runtime.cached_model import open_model  # late: few models have a cache
-
             with self._gate:
                 backends = self._backends
                 optimized = open_model(file, origin, cache, backends, profiler)

@@ -12,13 +12,11 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn.errors import InvalidArgumentError
 from armnn.storage.container import SUFFIX, WRITING
-
-if TYPE_CHECKING:
-    from armnn.storage.stamps import KnownDigests
+from armnn.storage.stamps import KnownDigests
 
 DEFAULT_LIMIT: Final = 4 << 30
 """Bytes of a folder that has no limit of its own."""

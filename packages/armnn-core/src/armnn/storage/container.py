@@ -14,17 +14,13 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zlib import crc32
 
 from armnn._load_times import stage
-from armnn.backends.cache import GrowingBlock, StaleEntryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from armnn.backends.cache import Block, Entry
+from armnn.backends.cache import Block, Entry, GrowingBlock, StaleEntryError
 
 SUFFIX: Final = ".armnn-prepared"
 WRITING: Final = ".writing-"

@@ -6,19 +6,15 @@ The report is checked when a network is loaded, and decoded when it is asked for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from armnn.backends.cache import Footprint, StaleEntryError
 from armnn.tensor import TensorInfo
-from armnn.types import DataType
+from armnn.types import ArmnnEnum, DataType
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from armnn.types import ArmnnEnum
-
     _E = TypeVar("_E", bound=ArmnnEnum)
-    from collections.abc import Sequence
 
     from armnn.optimizer import Part, Report, ReportRow
 

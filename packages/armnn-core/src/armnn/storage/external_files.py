@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from armnn.backends.cache import StaleEntryError
 from armnn.parsing._locations import is_below, resolved_below
 from armnn.storage.stamps import stamp_in, stamp_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class ExternalFiles:

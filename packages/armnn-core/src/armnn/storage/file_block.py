@@ -7,13 +7,11 @@ A program has as many bytes as its weights, which are in memory already.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from armnn.backends.cache import GrowingBlock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PIECE: Final = 1 << 20
 

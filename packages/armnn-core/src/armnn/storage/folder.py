@@ -8,22 +8,19 @@ import logging
 import mmap
 import os
 import stat
+import tempfile
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from armnn._load_times import stage
-from armnn.backends.cache import ProgramCache, StaleEntryError
+from armnn.backends import ProfilingSink
+from armnn.backends.cache import Block, Entry, GrowingBlock, ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
 from armnn.storage.container import SUFFIX, WRITING, digest_of, pack, unpack
 from armnn.storage.stamps import KnownDigests, file_name, stamp_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from armnn.backends import ProfilingSink
-    from armnn.backends.cache import Block, Entry, GrowingBlock
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know
@@ -67,8 +64,6 @@ class CacheFolder(ProgramCache):
     @property
     def folder(self) -> Path:
         """Where it is."""
-        from pathlib import Path  # late: a load from the cache needs none
-
         return Path(self._folder)
 
     def read(self, *key: str) -> Entry | None:
@@ -111,8 +106,6 @@ class CacheFolder(ProgramCache):
         return FileBlock(self._folder)  # other folders may be in memory
 
     def _trim(self, written: str) -> None:
-        from pathlib import Path
-
         from armnn.storage.bounds import trim  # late: a load from the cache writes nothing
 
         for each in trim(self.folder, self.digests, written=Path(written)):
@@ -172,8 +165,6 @@ def write_file(path: str | PathLike[str], pieces: Iterable[bytes | memoryview]) 
     Raises:
         OSError: It cannot be written; nothing of it is left, as of other errors.
     """
-    import tempfile  # imported late: with what it imports it takes longer than a read
-
     descriptor, name = tempfile.mkstemp(prefix=WRITING, dir=os.path.dirname(path) or ".")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.cache import StaleEntryError
-from armnn.layers import LAYERS
+from armnn.graph import Layer, Network, Value
+from armnn.layers import LAYERS, Descriptor
 from armnn.layers._parameters import enumeration_of
 from armnn.storage.descriptions import decoded_info, encoded_info, member_of
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.layers import Descriptor
 
 
 class UnstorableError(Exception):

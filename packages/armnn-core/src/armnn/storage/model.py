@@ -5,33 +5,27 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from os import stat_result
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._aliases import Aliases
-from armnn.backends.cache import StaleEntryError
+from armnn.backends.cache import Block, CachedProgram, Entry, StaleEntryError
+from armnn.optimizer.single_program import SingleProgram
 from armnn.storage.container import VERSION
 from armnn.storage.descriptions import decoded_info, encoded_info, member_of
-from armnn.storage.programs import single_program
-from armnn.tensor import format_shape
+from armnn.storage.folder import CacheFolder
+from armnn.storage.programs import ModelPrograms, single_program
+from armnn.tensor import TensorInfo, format_shape
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from os import stat_result
-    from typing import Protocol
-
-    from numpy.typing import NDArray
-
-    from armnn.backends.cache import Block, CachedProgram, Entry
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
     from armnn.optimizer.shapes.sharing import SharedConstants
-    from armnn.optimizer.single_program import SingleProgram
-    from armnn.storage.folder import CacheFolder
-    from armnn.storage.programs import ModelPrograms
-    from armnn.tensor import TensorInfo
 
     class Store(Protocol):
         """Where a stored model has its prepared networks."""

@@ -6,25 +6,23 @@ Compiled programs have entries of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.errors import ArmnnError
+from armnn.graph import Layer, Value
 from armnn.graph.network import Network
+from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
+from armnn.optimizer.observe import Observation
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.storage.descriptions import check_report, decoded_report
 from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
 from armnn.storage.programs import program_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.optimizer import OptimizerOptions, Participants
 
 
 def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -56,8 +54,6 @@ def _encoded_layer(
     layer: Layer, numbers: dict[Value, list[int]], arrays: list[NDArray[Any]]
 ) -> dict[str, Any]:
     stored = encoded_layer(layer, numbers, arrays)
-    from armnn.optimizer.observe import Observation  # late, as below: few are observed
-
     if isinstance(layer.compiled, Observation):
         stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
     elif layer.compiled is not None:
@@ -109,8 +105,6 @@ def _decoded(
     for row in stored["layers"]:
         layers.append(decoded_layer(row, network, layers, blocks))
         if "observed" in row:
-            from armnn.optimizer.observe import Observation
-
             layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
             layers[-1].compiled = program or program_of(row, participants)

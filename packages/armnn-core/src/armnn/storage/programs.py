@@ -8,23 +8,28 @@ files of their own. A network that is one program is decoded without its graph.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends.base import CachingBackend
-from armnn.backends.cache import ProgramCache, StaleEntryError
+from armnn.backends.cache import (
+    Block,
+    CachedProgram,
+    Entry,
+    GrowingBlock,
+    ProgramCache,
+    StaleEntryError,
+)
 from armnn.backends.calling import call
 from armnn.errors import ArmnnError
+from armnn.optimizer.candidate import Candidate
 from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
 from armnn.storage.descriptions import check_report, decoded_info, decoded_report
+from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from armnn.backends.cache import Block, CachedProgram, Entry, GrowingBlock
     from armnn.optimizer import Participants, Prepared
-    from armnn.optimizer.candidate import Candidate
-    from armnn.tensor import TensorInfo
 
 
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know

@@ -7,11 +7,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn.backends.crashes import is_ours_alone
+from armnn.backends.registry import BackendRegistry
 from armnn.errors import PlacementError
 from armnn.graph import Network
+from armnn.optimizer import OptimizerOptions
 from armnn.verdicts.files import (
     SUFFIX,
     Verdict,
@@ -23,10 +25,6 @@ from armnn.verdicts.files import (
     this_machine,
     user_verdicts,
 )
-
-if TYPE_CHECKING:
-    from armnn.backends.registry import BackendRegistry
-    from armnn.optimizer import OptimizerOptions
 
 _log = logging.getLogger(__name__)
 

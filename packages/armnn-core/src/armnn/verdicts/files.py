@@ -13,16 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn._files import file_sha256, write_whole
 from armnn._processor import described_processor, processor_revision
+from armnn.backends import BackendEntry, OptionValue
 from armnn.backends.crashes import crash_file
 from armnn.errors import PlacementError
-
-if TYPE_CHECKING:
-    from armnn.backends import BackendEntry, OptionValue
-    from armnn.graph import Network, Value
+from armnn.graph import Network, Value
 
 FORMAT: Final = 1
 SUFFIX: Final = ".verdicts.json"

@@ -14,20 +14,16 @@ from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn._recorder import Event
 from armnn.errors import InvalidArgumentError
+from armnn.graph import Layer, Network, Value
 from armnn.graph.statistics import statistics_of
 from armnn.graph.text import changed_parameters, printable
-from armnn.profiling import layer_times
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
-    from armnn.optimizer import Report, ReportRow
-    from armnn.profiling import LayerTime
-    from armnn.tensor import TensorInfo
-
+from armnn.optimizer import Report, ReportRow
+from armnn.profiling import LayerTime, layer_times
+from armnn.tensor import TensorInfo
 
 MOST_TRACE_BYTES: Final = 1 << 20
 """Of a trace inside a page, so that the page stays below twice that without its graph."""

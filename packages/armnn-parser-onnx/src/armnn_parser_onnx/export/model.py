@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.backends import SUPPORTED, SubgraphView, Support
 from armnn.errors import NotExportableError
+from armnn.graph import Layer, Network
 from armnn_parser_onnx.export import layers  # noqa: F401  # importing them registers them
 from armnn_parser_onnx.export.operation import EXPORTERS, Operation
 from armnn_parser_onnx.export.writer import GraphWriter
 from armnn_parser_onnx.wire.writer import encoded
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 _NO_NODES = ("Input", "Output", "Constant")
 

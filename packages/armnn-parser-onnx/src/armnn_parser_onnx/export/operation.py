@@ -7,21 +7,17 @@ It has the inputs by name and adds nodes, constants and refusals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn.errors import NotExportableError
-from armnn.types import DataType
+from armnn.graph import Layer
+from armnn.tensor import TensorInfo
+from armnn.types import DataLayout, DataType
+from armnn_parser_onnx.export.writer import GraphWriter
 from armnn_parser_onnx.tensors import onnx_type_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
-    from armnn.types import DataLayout
-    from armnn_parser_onnx.export.writer import GraphWriter
 
 Exporter: TypeAlias = "Callable[[Operation], str | Sequence[str]]"
 """Writes the nodes of one layer and returns the name of each of its outputs."""

@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
-from armnn.graph import Network
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
+from armnn.graph import Layer, Network
 
 
 def layer_view(layer: Layer) -> SubgraphView:

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from armnn.types import DataType
 from armnn_parser_onnx.node import Node as CheckedNode
 from armnn_parser_onnx.signature import check_input_types
 from armnn_parser_onnx.standard import table
 from armnn_parser_onnx.type_inference import inferred_types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from armnn.types import DataType
-    from armnn_parser_onnx.wire.messages import Node
+from armnn_parser_onnx.wire.messages import Node
 
 
 def check_types(nodes: Iterable[Node], types: dict[str, DataType], opset: int) -> None:

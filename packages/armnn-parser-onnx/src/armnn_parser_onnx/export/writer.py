@@ -4,22 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import NotExportableError, ParseError
+from armnn.graph import Value
+from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_parser_onnx.export.type_check import check_types
 from armnn_parser_onnx.tensors import onnx_type_of
 from armnn_parser_onnx.wire.making import make_attribute, make_value_info
 from armnn_parser_onnx.wire.messages import Graph, Model, Node, Opset, Tensor, ValueInfo
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn.tensor import TensorInfo
 
 OPSET: Final = 20
 """The version of the default operator set that models are written for."""

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import add_layer
 from armnn.types import ActivationFunction, BinaryOperation, DataType
 from armnn_parser_onnx._registry import operator
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 
 def activation(

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
@@ -26,15 +28,9 @@ from armnn.types import (
 )
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.shapes import reshape_to_groups
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
-
 
 _MOST_SCORES = 2**25
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     ConvolutionIntegerDescriptor,
@@ -23,16 +25,11 @@ from armnn.parsing.conversion import (
 )
 from armnn.types import BinaryOperation, DataLayout, GridPadding, ResizeMethod
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
 from armnn_parser_onnx.window import AUTO_PAD, Window, per_axis, read_window
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 
 @operator("Conv")
@@ -50,8 +47,6 @@ def convolution(operation: Operation) -> Value:
     if spatial == 3:
         return _convolution3d(operation, window)
     if spatial == 1:
-        from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes  # late: few
-
         image = with_spatial_axes(operation, value, 2)
         weights = _as_planes(operation, weights, (*shape[:2], 1, shape[2]))
         flat = _convolution2d(operation, image, weights, window.padded_to(2), "image")

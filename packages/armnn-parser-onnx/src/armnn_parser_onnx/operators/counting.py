@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, compare, reshape
 from armnn.types import (
     ActivationFunction,
@@ -16,13 +18,8 @@ from armnn.types import (
     ReduceOperation,
 )
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 _MOST_COMPARISONS = 2**24
 

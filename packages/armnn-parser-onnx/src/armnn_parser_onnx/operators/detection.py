@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armnn.graph import Value
 from armnn_parser_onnx._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 
 @operator("NonMaxSuppression")

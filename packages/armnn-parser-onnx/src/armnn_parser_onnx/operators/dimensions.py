@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, shape_vector
 from armnn.types import DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.tensors import to_array
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 _LONGEST_RANGE = 2**24
 

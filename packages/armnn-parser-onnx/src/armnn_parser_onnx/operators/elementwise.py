@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn.parsing.conversion import add_layer, cast, compare, logical
 from armnn.types import (
     ActivationFunction,
@@ -15,11 +14,8 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 
 def unary(operation: Operation, function: UnaryOperation, value: Value, part: str = "") -> Value:

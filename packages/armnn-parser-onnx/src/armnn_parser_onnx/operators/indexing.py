@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
@@ -17,13 +18,8 @@ from armnn.parsing.conversion import (
 )
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 _LARGEST = 2**31 - 1
 _LONGEST_UPDATE = 2**24

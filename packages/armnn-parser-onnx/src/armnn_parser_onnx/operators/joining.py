@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer
 from armnn_parser_onnx._registry import operator
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 
 @operator("Concat", moves_data=True)

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
+from armnn.layers.matmul import EinsumDescriptor
 from armnn.parsing.conversion import add_layer
 from armnn.types import BinaryOperation
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.shapes import reshape_to_groups
 
 
 @operator("MatMul")
@@ -30,8 +28,6 @@ def matmul(operation: Operation) -> Value:
         return add_layer(operation, "FullyConnected", [first, second])
     if 1 not in ranks:
         return add_layer(operation, "BatchMatMul", [first, second])
-    from armnn_parser_onnx.shapes import reshape_to_groups  # late: vectors are rare
-
     if ranks[0] == 1:
         first = reshape_to_groups(operation, first, [[], [0]], "row")
     if ranks[1] == 1:
@@ -98,8 +94,6 @@ def _scaled(operation: Operation, value: Value, factor: float, part: str) -> Val
 @operator("Einsum")
 def einsum(operation: Operation) -> Value:
     """Add Einsum."""
-    from armnn.layers.matmul import EinsumDescriptor  # late: few models have one
-
     layer = operation.network.add(
         "Einsum",
         operation.values(),

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast
 from armnn.types import ActivationFunction, BinaryOperation, DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.domains import MICROSOFT
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
-
 
 _LONGEST = 2**24
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, cast, compare
 from armnn.types import (
     ActivationFunction,
@@ -21,12 +21,10 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.shapes import reshape_like, reshape_to_groups
 
 _FLOAT32 = 1  # TensorProto.FLOAT, the default of stash_type
 
@@ -262,14 +260,10 @@ def _as_image(operation: Operation, value: Value, rank: int) -> Value:
 def _in_groups(
     operation: Operation, value: Value, groups: Sequence[Sequence[int]], part: str
 ) -> Value:
-    from armnn_parser_onnx.shapes import reshape_to_groups  # late, as below: usual ranks need none
-
     return reshape_to_groups(operation, value, groups, part)
 
 
 def _like(operation: Operation, value: Value, like: Value) -> Value:
-    from armnn_parser_onnx.shapes import reshape_like
-
     return reshape_like(operation, value, like)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, add_layer, reshape, static_shape
 from armnn.types import (
     ActivationFunction,
@@ -24,15 +26,11 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
+from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.window import Window, kernel_shape, per_axis, read_window
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 
 @operator("MaxPool", moves_data=True)
@@ -99,8 +97,6 @@ def _pool(
     if len(size) == 3:
         return _pool3d(operation, value, window, algorithm, method, rounding, part)
     if len(size) == 1:
-        from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes  # late: few
-
         image = with_spatial_axes(operation, value, 2)
         window = window.padded_to(2)
         pooled = _pool2d(operation, image, window, algorithm, method, rounding, "image")

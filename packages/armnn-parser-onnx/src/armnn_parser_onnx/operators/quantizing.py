@@ -7,26 +7,21 @@ type. ONNX rounds halves to even, the Quantize layer, as in Arm NN, away from ze
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, cast, reshape
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.tensors import data_type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
-
 
 _UNSIGNED8 = 2  # TensorProto.UINT8, what is made unless the node says otherwise
 
@@ -141,8 +136,6 @@ def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
         point = cast(operation, point, DataType.FLOAT32, "zero_point")
         point = _for_each(operation, point, "zero_point_of_each")
         quotient = binary(operation, BinaryOperation.ADD, quotient, point, "moved")
-    import ml_dtypes  # late: most models are quantised by layers
-
     limits = ml_dtypes.iinfo(stored.numpy_dtype)  # type: ignore[no-untyped-call]  # has no annotations
     clipped = activation(
         operation,

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armnn.graph import Value
 from armnn.layers.reduction import CumProdDescriptor, CumSumDescriptor
 from armnn.parsing.conversion import RefusedError, add_layer, cast, compare
 from armnn.types import (
@@ -18,13 +17,10 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.shapes import reshape_to_groups
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 
 def reduced(operation: Operation, value: Value, function: ReduceOperation, part: str = "") -> Value:

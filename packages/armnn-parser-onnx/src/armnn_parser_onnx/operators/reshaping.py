@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
@@ -18,14 +19,8 @@ from armnn.parsing.conversion import (
 from armnn.parsing.conversion import transpose as add_transpose
 from armnn.types import DataLayout, DataType, PaddingMode
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.shapes import reshape_to_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
-
 
 _MOST_CHANNELS = 2**20
 

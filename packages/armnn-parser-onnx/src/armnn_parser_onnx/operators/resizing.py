@@ -6,11 +6,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, shape_vector, transpose
+from armnn.tensor import Dimension
 from armnn.types import (
     BinaryOperation,
     DataLayout,
@@ -20,18 +23,9 @@ from armnn.types import (
     ResizeRounding,
 )
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn.tensor import Dimension
-    from armnn_parser_onnx.operation import Operation
-
 
 _MODES = ("nearest", "linear", "cubic")
 

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import cast, reshape
 from armnn.types import ArgMinMaxFunction, DataType
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.indexing import REDUCTIONS
 from armnn_parser_onnx.shapes import reshape_like
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 _DEEPEST_ONE_HOT = 2**20
 

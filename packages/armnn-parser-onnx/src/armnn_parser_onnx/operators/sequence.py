@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn.graph import Value
 from armnn.layers import LAYERS
 from armnn.parsing.conversion import RefusedError
 from armnn.types import ActivationFunction, SequenceDirection
 from armnn_parser_onnx._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.operation import Operation
 
 _DIRECTIONS = {
     "forward": SequenceDirection.FORWARD,

@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, reshape, transpose
 from armnn.tensor import format_shape
 from armnn.types import BinaryOperation, DataLayout
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.shapes import reshape_to_groups
 from armnn_parser_onnx.tensors import data_type_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_onnx.operation import Operation
 
 _MOST_WEIGHTS = 17 * 2**20
 """Enough for the spectrum of 4096 real numbers."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnn_parser_onnx.standard.schema import UNBOUNDED, AttributeRule, Parameter, Schema
 from armnn_parser_onnx.wire.kinds import FLOAT, FLOATS, INT, INTS, KIND_NAMES, STRINGS
-from armnn_parser_onnx.wire.messages import Model
+from armnn_parser_onnx.wire.messages import Function, Model
 from armnn_parser_onnx.wire.source import Span
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.wire.messages import Function
 
 _FOLDER = Path(__file__).parent
 _KINDS = {name: number for number, name in KIND_NAMES.items()}

@@ -8,8 +8,8 @@ two forms in ONNX: alone, where the last one counts, or repeated.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from armnn_parser_onnx.wire.varints import (
     packed_varints,
     signed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 Content: TypeAlias = "Callable[[Any], Any]"
 """Makes the value of a field of what follows its tag: bytes, or an unsigned number."""

@@ -6,7 +6,9 @@ Source: onnx-ml.proto. A test compares the fields with those of the package ``on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn_parser_onnx.wire.fields import (
     array,
@@ -26,11 +28,7 @@ from armnn_parser_onnx.wire.fields import (
     texts,
 )
 from armnn_parser_onnx.wire.message import Message
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn_parser_onnx.wire.source import Span
+from armnn_parser_onnx.wire.source import Span
 
 
 class Entry(Message):

@@ -6,15 +6,13 @@ from __future__ import annotations
 import os
 import stat
 import weakref
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import HugePages, unreadable
 from armnn_parser_onnx.wire.errors import MalformedError
 from armnn_parser_onnx.wire.varints import LENGTH, length_at, skipped, tag_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LARGE: Final = 16384
 """Bytes of a field from which on its content is left where it is."""

@@ -6,14 +6,12 @@ Source: Protocol Buffers, "Encoding". The bounds are those of its C implementati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn_parser_onnx.wire.errors import MalformedError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 VARINT, EIGHT_BYTES, LENGTH, START_GROUP, END_GROUP, FOUR_BYTES = range(6)
 """What follows a tag, by its lowest three bits."""

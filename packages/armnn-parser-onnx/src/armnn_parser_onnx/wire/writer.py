@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn_parser_onnx.wire.fields import Field
 from armnn_parser_onnx.wire.kinds import FIELDS
 from armnn_parser_onnx.wire.message import Message
 from armnn_parser_onnx.wire.messages import Attribute
 from armnn_parser_onnx.wire.source import Span
 from armnn_parser_onnx.wire.varints import EIGHT_BYTES, FOUR_BYTES, LENGTH, VARINT
-
-if TYPE_CHECKING:
-    from armnn_parser_onnx.wire.fields import Field
 
 _BITS = 2**64 - 1
 

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, add_layer
+from armnn.parsing.flatbuffers import FlatTable
 from armnn.types import ActivationFunction, DataType
 from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.weights import real_like
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn.parsing.flatbuffers import FlatTable
-    from armnn_parser_tflite.operation import Operation
 
 FUSED = {
     ActivationFunctionType.RELU: (ActivationFunction.RELU, 0.0, 0.0),

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, reshape
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.tensors import info_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
-
 
 _MOST_TRIPS = 1024
 

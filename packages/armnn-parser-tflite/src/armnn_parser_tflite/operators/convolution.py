@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
+from armnn.graph import Value
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     DepthwiseConvolution2dDescriptor,
@@ -14,13 +15,10 @@ from armnn.layers.convolution import (
 from armnn.parsing.conversion import RefusedError
 from armnn.types import DataLayout
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
 from armnn_parser_tflite.weights import bias, static_weights
 from armnn_parser_tflite.window import LARGEST, padding, positive
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
 
 _BIAS_OPTIONS = struct.Struct("<3i")
 _SAME, _VALID = 1, 2
@@ -135,8 +133,6 @@ def transpose_convolution(operation: Operation) -> Value:
     if images and batch is not None and images != (batch,):
         raise operation.error(f"its output is to have {images[0]} images, but there are {batch}")
     if batch is not None:
-        from dataclasses import replace  # late: other convolutions do without
-
         target = (batch, rows, columns, channels)
         parameters = replace(parameters, output_shape_enabled=True, output_shape=target)
     inputs = [operation.input(2), weights, bias(operation, 3, operation.input(2))]

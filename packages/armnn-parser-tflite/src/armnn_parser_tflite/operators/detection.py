@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, cast, reshape, shape_vector
 from armnn.types import DataType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.flexbuffer import read_numbers
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.shapes import with_axis
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
 
 _MOST_BOXES = 2**16
 _REQUIRED = (

@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, shape_vector
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 _LONGEST_RANGE = 2**24
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
@@ -26,12 +26,9 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
 from armnn_parser_tflite.shapes import with_axis
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
 
 
 def _arithmetic(name: str, layer: str, options: str, newest: int) -> None:
@@ -282,8 +279,6 @@ def bucketize(operation: Operation) -> Value:
     value = operation.input()
     real = cast(operation, value, DataType.FLOAT32, "real")
     limits = operation.network.add_constant(boundaries, name=operation.layer_name("boundaries"))
-    from armnn_parser_tflite.shapes import with_axis  # late: few models have buckets
-
     reached = compare(
         operation,
         ComparisonOperation.GREATER_OR_EQUAL,

@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape, transpose
+from armnn.tensor import Shape
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.elementwise import binary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn.tensor import Shape
-    from armnn_parser_tflite.operation import Operation
 
 
 @operator("GATHER", newest=8)

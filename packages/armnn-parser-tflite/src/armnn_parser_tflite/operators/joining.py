@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from armnn.graph import Value
 from armnn.layers.joining import ConcatDescriptor
 from armnn.parsing.conversion import NotKnownYetError
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.shapes import without_axes
 
 
 @operator("CONCATENATION", newest=7)
@@ -66,8 +63,6 @@ def unpack(operation: Operation) -> Sequence[Value]:
         name=operation.layer_name("parts"),
         outputs=None if same else infos,
     )
-    from armnn_parser_tflite.shapes import without_axes  # late: few models unpack
-
     return [without_axes(operation, part, (axis,), "part") for part in parts]
 
 

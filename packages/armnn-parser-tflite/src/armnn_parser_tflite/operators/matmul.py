@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, reshape
 from armnn_parser_tflite._bindings import FullyConnectedOptionsWeightsFormat
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
+from armnn_parser_tflite.shapes import with_last_axis
 from armnn_parser_tflite.weights import bias, real_like, static_weights
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
 
 
 @operator("FULLY_CONNECTED", newest=14)
@@ -47,8 +44,6 @@ def fully_connected(operation: Operation) -> Value:
     )
     if not options.flag("KeepNumDims") or len(shape) == 2:
         return result
-    from armnn_parser_tflite.shapes import with_last_axis  # late: most models multiply matrices
-
     return with_last_axis(operation, result, value, outputs, "as_input")
 
 

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError
 from armnn.types import DataLayout, NormalizationAlgorithmChannel
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
 
 _L2_EPSILON = 1e-12  # the least sum of squares: TFLite bounds its root by 1e-6
 

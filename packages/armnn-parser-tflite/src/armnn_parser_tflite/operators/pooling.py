@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn.layers.pooling import Pooling2dDescriptor
 from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
 from armnn_parser_tflite.window import padding, positive
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
 
 
 @operator("AVERAGE_POOL_2D", newest=3)

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, add_layer
 from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operators.spectral import part
 
 
 @operator("QUANTIZE", newest=6)
@@ -54,8 +51,6 @@ def cast(operation: Operation) -> Value:
         raise RefusedError("it makes complex numbers")
     value, info = operation.input(), operation.info()
     if operation.is_complex():
-        from armnn_parser_tflite.operators.spectral import part  # late: few are complex
-
         value = part(operation, 0, "real")
     if value.info.is_quantized or info.is_quantized:
         raise RefusedError("it casts the stored numbers of a quantised tensor")

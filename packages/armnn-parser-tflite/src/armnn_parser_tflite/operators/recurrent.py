@@ -6,29 +6,23 @@ States start at zero in every run, also where the file calls them variables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.graph import Value
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
 from armnn.parsing.conversion import RefusedError, reshape
+from armnn.parsing.flatbuffers import FlatTable
 from armnn.types import ActivationFunction, ReduceOperation
 from armnn_parser_tflite._bindings import ActivationFunctionType, LSTMKernelType
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import FUSED, fused
 from armnn_parser_tflite.operators.indexing import static
 from armnn_parser_tflite.shapes import with_axis, without_axes
 from armnn_parser_tflite.weights import real_like
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn.parsing.flatbuffers import FlatTable
-    from armnn_parser_tflite.operation import Operation
-
 
 _WEIGHTS = {
     "input_to_forget_weights": 2,

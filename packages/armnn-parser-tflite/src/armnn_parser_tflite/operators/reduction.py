@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn.types import ArgMinMaxFunction, ReduceOperation
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 
 def _reduce(name: str, function: ReduceOperation, newest: int) -> None:

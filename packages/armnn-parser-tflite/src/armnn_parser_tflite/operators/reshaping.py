@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, add_layer, reshape, transpose
 from armnn.types import DataLayout, PaddingMode
 from armnn_parser_tflite._bindings import MirrorPadMode
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.shapes import with_axis, without_axes
 
 _LARGEST = 2**24
 
@@ -47,8 +44,6 @@ def squeeze(operation: Operation) -> Value:
     axes = [operation.axis(axis, len(shape) - operation.is_complex()) for axis in given]
     if not given:
         axes = [axis for axis, dim in enumerate(shape) if dim == 1]
-    from armnn_parser_tflite.shapes import without_axes  # late, as below: most models only reshape
-
     return without_axes(operation, operation.input(), axes)
 
 
@@ -56,8 +51,6 @@ def squeeze(operation: Operation) -> Value:
 def expand_dims(operation: Operation) -> Value:
     """Add Reshape with one more axis."""
     axis = operation.axis(operation.known_integer(1), len(operation.shape()) + 1)
-    from armnn_parser_tflite.shapes import with_axis
-
     return with_axis(operation, operation.input(), axis)
 
 

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError, reshape
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 
 @operator("ONE_HOT")

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Value
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 
 @operator("REVERSE_SEQUENCE")

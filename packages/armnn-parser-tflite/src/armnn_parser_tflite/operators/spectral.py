@@ -6,19 +6,14 @@ A complex number is two elements along a last axis: the real and the imaginary p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn.types import ReduceOperation, UnaryOperation
 from armnn_parser_tflite._registry import operator
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn_parser_tflite.operation import Operation
+from armnn_parser_tflite.operation import Operation
 
 _LONGEST_TRANSFORM = 2**13
 

@@ -15,19 +15,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from types import CodeType
+from typing import Final, ParamSpec, TypeVar
 
-from armnn.backends.control import current_control
+from armnn.backends.control import RunControl, current_control
 
-if TYPE_CHECKING:
-    from types import CodeType
-    from typing import ParamSpec, TypeVar
-
-    from armnn.backends.control import RunControl
-
-    _P = ParamSpec("_P")
-    _T = TypeVar("_T")
-    _S = TypeVar("_S")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_S = TypeVar("_S")
 
 NOBODY: Final = 0
 """The call_id of a call without a control."""

@@ -12,19 +12,16 @@ import ctypes
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.ffi.calls import guarded
 from armnn.backends.ffi.values import tensor_of
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 RELEASES_CONSTANTS: Final = "ReleasesConstants"
 """The capability by which a backend says that ``compile``, once it has dropped a constant that it

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from armnn.backends.ffi.calls import catch_interrupts, raise_stored, stored
+from armnn.backends.ffi.library import Library
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -21,10 +22,7 @@ from armnn.errors import (
 )
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api import guarded
-
-if TYPE_CHECKING:
-    from armnn.backends.ffi.library import Library
-    from armnn_backend_api.guarded import Failure
+from armnn_backend_api.guarded import Failure
 
 _KINDS: Final[dict[int, tuple[str, type[ArmnnError]]]] = {
     abi.CANCELLED: ("ARMNN_CANCELLED", CancelledError),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn.errors import BackendError, BackendUnavailableError
 from armnn_backend_api import BACKEND_API_VERSION, is_compatible
@@ -24,9 +25,6 @@ from armnn_backend_api.names import (
     REPLANNED_PROGRAMS,
 )
 from armnn_backend_api.table import functions_of, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 _Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
 """Without the types of the arguments: to convert them takes longer than a call."""

@@ -6,24 +6,22 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from armnn.backends.memory import address_of
+from armnn.backends.options import OptionValue
 from armnn.types import DataType
+from armnn_backend_api import BackendVersion
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import word
+from armnn_backend_api.structs import Arena, word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends.options import OptionValue
     from armnn.layers import Descriptor
-    from armnn_backend_api import BackendVersion
-    from armnn_backend_api.structs import Arena
 
 _OLDEST: Final = (1, 0)
 _MOST_DIGITS: Final = 18  # of an integer; of more digits it is a float

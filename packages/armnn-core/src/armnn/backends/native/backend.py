@@ -7,13 +7,21 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from armnn.backends.base import BackendContext, CachingBackend, ModelContext, NetworkBackend
+from armnn.backends.base import (
+    BackendContext,
+    CachingBackend,
+    ModelContext,
+    NetworkBackend,
+    Workload,
+)
+from armnn.backends.cache import CachedProgram
 from armnn.backends.ffi.errors import attempt, call, exception_of
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
-from armnn.backends.memory import HOST_FACTORY_ID
+from armnn.backends.memory import HOST_FACTORY_ID, Allocator, TensorHandleFactories
 from armnn.backends.native.contexts import (
     DEVICE_OPTION,
     EventfulBackendContext,
@@ -25,27 +33,22 @@ from armnn.backends.native.contexts import (
     read_capabilities,
     read_devices,
 )
+from armnn.backends.native.library import NativeLibrary
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.programs.blobs import stored_program
 from armnn.backends.native.programs.program import NativeProgram, check_open
 from armnn.backends.native.workload import NativeWorkload
+from armnn.backends.options import CreationOptions, OptionValue
+from armnn.backends.support import SUPPORTED, Support
 from armnn.errors import BackendError, InvalidArgumentError, NotFoundError
+from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from armnn.backends.base import Workload
-    from armnn.backends.cache import CachedProgram
-    from armnn.backends.memory import Allocator, TensorHandleFactories
-    from armnn.backends.native.library import NativeLibrary
-    from armnn.backends.options import CreationOptions, OptionValue
-    from armnn.backends.support import Support
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
-    from armnn.tensor import TensorInfo
 
 
 def _noted(library: NativeLibrary) -> AbstractContextManager[None]:
@@ -339,16 +342,12 @@ class NativeBackend(NetworkBackend, CachingBackend):
     def _answer_of_host(self, layer: Layer) -> Support | None:
         """Return the host's answer, None if C is queried."""
         if layer.type == "PreCompiled":
-            from armnn.backends.support import SUPPORTED, Support  # late: for few layers
-
             program = layer.compiled
             if isinstance(program, NativeProgram) and program.library is self.library:
                 return SUPPORTED
             return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
         for value in layer.outputs:
             if not value.info.is_static:
-                from armnn.backends.support import Support
-
                 return Support.no(
                     f"the shape of {value.name!r} is known only when it is computed, and the C "
                     "interface takes outputs of known shape"

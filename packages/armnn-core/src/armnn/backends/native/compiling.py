@@ -10,8 +10,9 @@ import contextlib
 import ctypes
 import itertools
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn._load_times import count_packing
 from armnn.backends.cache import Footprint
@@ -25,6 +26,7 @@ from armnn.backends.native.contexts import (
     device_pointer,
     read_capabilities,
 )
+from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.programs.blobs import cached_program
 from armnn.backends.native.programs.graph import NativeGraph
 from armnn.backends.native.programs.packing import packer
@@ -32,21 +34,15 @@ from armnn.backends.native.programs.program import NativeProgram
 from armnn.backends.native.programs.replanning import KeptGraph
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
-from armnn.backends.views import OptimizationViews, Substitution
+from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import BackendError
+from armnn.graph import Layer, Network, Value
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.types import DataLayout
+from armnn_backend_api import BackendVersion
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.guarded import Failure
 from armnn_backend_api.structs import Arena, shown_text, struct
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from armnn.backends.native.lifetimes import NativeObject
-    from armnn.backends.views import SubgraphView
-    from armnn.graph import Layer, Network, Value
-    from armnn_backend_api import BackendVersion
 
 
 def compile_layer(

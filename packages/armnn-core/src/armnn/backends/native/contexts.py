@@ -8,23 +8,21 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from armnn.backends.base import BackendContext, ModelContext
 from armnn.backends.ffi.calls import guarded
 from armnn.backends.ffi.errors import call
+from armnn.backends.ffi.library import Library
 from armnn.backends.ffi.values import option_array, value_of
+from armnn.backends.memory import Allocator
+from armnn.backends.native.lifetimes import NativeObject
+from armnn.backends.options import OptionValue
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, copied, end_of, shown_text, struct
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.ffi.library import Library
-    from armnn.backends.memory import Allocator
-    from armnn.backends.native.lifetimes import NativeObject
-    from armnn.backends.options import OptionValue
 
 
 class NativeAllocator:

@@ -16,6 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.ffi.calls import control_of, guarded, is_profiled, must_stop, note_compiled
+from armnn.backends.options import OptionValue
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import printable
 from armnn_backend_api.names import HOST_PYTHON
@@ -24,7 +25,6 @@ from armnn_backend_api.structs import shown_text, struct, text_of
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from armnn.backends.options import OptionValue
 
 _KINDS: Final = {
     abi.PROFILE_COMPILE: "compile",
@@ -147,8 +147,6 @@ def _flat(value: object) -> OptionValue:
         return str(value)  # which JSON files of profiles cannot hold
     if isinstance(value, (bool, int, float)):
         return value
-    import json
-
     return json.dumps(value)
 
 

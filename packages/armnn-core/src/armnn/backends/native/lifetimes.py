@@ -12,10 +12,9 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from armnn.backends.ffi.library import Library
+from armnn.backends.ffi.library import Library
 
 
 class NativeObject:

@@ -4,24 +4,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import ArrayHandle, address_of
+from armnn.backends.memory import ArrayHandle, TensorHandle, address_of
+from armnn.backends.native.extensions.device_memory import NativeHandle, NativeHandleFactory
+from armnn.backends.native.programs.program import NativeProgram
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, struct
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.memory import TensorHandle
-    from armnn.backends.native.extensions.device_memory import NativeHandle, NativeHandleFactory
-    from armnn.backends.native.programs.program import NativeProgram
-
 
 _NO_REQUIREMENT: Final = struct(abi.IoRequirement)
 _ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
@@ -158,8 +153,6 @@ def _device_only(program: NativeProgram) -> NativeHandleFactory | None:
     table = program.library.device_memory
     if table is None or table.takes_host_memory:
         return None
-    from armnn.backends.native.extensions.device_memory import NativeHandleFactory
-
     return NativeHandleFactory(program.backend, table)
 
 
@@ -167,8 +160,6 @@ def _own_handle(handle: TensorHandle, program: NativeProgram) -> NativeHandle | 
     """Return a tensor on the program's device, None of others."""
     if program.library.device_memory is None:
         return None
-    from armnn.backends.native.extensions.device_memory import NativeHandle  # late: few have it
-
     if isinstance(handle, NativeHandle) and handle.backend is program.backend:
         return handle
     return None

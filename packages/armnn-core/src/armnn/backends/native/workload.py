@@ -16,18 +16,15 @@ from armnn.backends.base import Step, Workload
 from armnn.backends.control import RunControl, controlled_runs, current_control
 from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import PlacedHandle
-from armnn.backends.native.programs.program import check_open
-from armnn.errors import BackendError, ExecutionError
+from armnn.backends.memory import PlacedHandle, TensorHandle
+from armnn.backends.native.programs.program import NativeProgram, check_open
+from armnn.errors import ArmnnError, BackendError, ExecutionError
+from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct
 
 if TYPE_CHECKING:
-    from armnn.backends.memory import TensorHandle
     from armnn.backends.native.ports import DevicePort, Port, Ports
-    from armnn.backends.native.programs.program import NativeProgram
-    from armnn.errors import ArmnnError
-    from armnn.tensor import TensorInfo
 
 
 _info_of: Final = operator.attrgetter("info")

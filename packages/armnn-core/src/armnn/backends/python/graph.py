@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.ffi.values import attribute_type
 from armnn.errors import UnimplementedError
-from armnn.graph import Network
-from armnn.layers import LAYERS
+from armnn.graph import Layer, Network, Value
+from armnn.layers import LAYERS, Descriptor
 from armnn.layers._parameters import enumeration_of
 from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum, DataType
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import copied, elements_of, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor
 
 _E = TypeVar("_E", bound=ArmnnEnum)
 

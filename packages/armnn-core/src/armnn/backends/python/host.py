@@ -14,22 +14,20 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from armnn.backends.base import Backend, ModelContext
 from armnn.backends.calling import check_answer
 from armnn.backends.ffi.calls import guarded
 from armnn.backends.ffi.errors import code_of
 from armnn.backends.ffi.values import value_of
+from armnn.backends.options import OptionValue
 from armnn.backends.python.graph import DecodedGraph
 from armnn.backends.python.program import PythonContext, PythonProgram
 from armnn.backends.support import Support
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, end_of, struct, text_of
-
-if TYPE_CHECKING:
-    from armnn.backends.options import OptionValue
 
 _Function: TypeAlias = Callable[..., int]
 

@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from armnn.backends.base import Backend, ModelContext, Step
 from armnn.backends.calling import check_answer
 from armnn.backends.ffi.constants import constants
 from armnn.backends.memory import ArrayHandle
-from armnn.backends.python.graph import array_at
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.backends.base import Backend, ModelContext, Step
-    from armnn.backends.python.graph import DecodedGraph
-    from armnn.graph import Value
-    from armnn_backend_api import ctypes_mirror as abi
+from armnn.backends.python.graph import DecodedGraph, array_at
+from armnn.graph import Value
+from armnn_backend_api import ctypes_mirror as abi
 
 
 class PythonProgram:

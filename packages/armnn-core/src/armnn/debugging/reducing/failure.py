@@ -8,25 +8,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
 from armnn.debugging.findings import ErrorKind, Figures, LayerVerdict
+from armnn.debugging.reducing.worker import Job
+from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing.exporting import export
 from armnn.storage.armnn_files import save
 from armnn.types import DataType
+from armnn_backend_api.processes import Ending
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.reducing.worker import Job
-    from armnn.graph import Network
-    from armnn_backend_api.processes import Ending
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|[-+]?\d[\d.e+-]*")
 """Names and numbers in a message: they differ from model to model."""

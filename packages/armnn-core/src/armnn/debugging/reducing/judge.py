@@ -8,9 +8,13 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn.debugging.reducing.failure import SUFFIX, Failure, write_arrays, write_model
+from armnn.debugging.reducing.variants import Variant
+from armnn.debugging.reducing.worker import Job
 from armnn.errors import ArmnnError, BackendError, InvalidArgumentError
 from armnn_backend_api.processes import (
     Bounds,
@@ -21,13 +25,7 @@ from armnn_backend_api.processes import (
     run,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.reducing.variants import Variant
-    from armnn.debugging.reducing.worker import Job
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 _SERVE = "armnn.debugging.reducing.worker:serve"
 _START_SECONDS = 60.0

@@ -8,8 +8,11 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from armnn._arguments import instance, real, refused
 from armnn._installing import REFERENCE
@@ -18,6 +21,7 @@ from armnn.debugging.reducing.failure import SUFFIX
 from armnn.debugging.reducing.judge import Judge
 from armnn.debugging.reducing.result import Reduction, Result
 from armnn.debugging.reducing.search import Progress, Recorder, Search
+from armnn.debugging.reducing.variants import Variant
 from armnn.debugging.reducing.worker import Job
 from armnn.debugging.samples import checked_samples
 from armnn.errors import InvalidArgumentError
@@ -25,14 +29,7 @@ from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
 
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
-    from armnn.debugging.reducing.variants import Variant
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 CHECKS: Final = ("compare", "crash")
 """What a model is tried for, besides a command."""

@@ -9,21 +9,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from armnn.debugging.bench import disturbed
 from armnn.debugging.findings import ErrorKind
 from armnn.debugging.reducing.failure import SUFFIX, Failure, Script, write_arrays, write_model
+from armnn.debugging.reducing.search import Search
+from armnn.debugging.reducing.variants import Variant
 from armnn.errors import ArmnnError
 from armnn_backend_api.processes import Bounds, Program, run
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.reducing.search import Search
-    from armnn.debugging.reducing.variants import Variant
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 _CONFIRMED: Final = 3
 """How often a script must show the failure before it is believed."""

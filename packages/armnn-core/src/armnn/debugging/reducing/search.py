@@ -13,24 +13,22 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
+
+from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
 from armnn.debugging.bench import Bench
 from armnn.debugging.comparing import MOST_SEGMENTS
+from armnn.debugging.reducing.failure import Failure
+from armnn.debugging.reducing.judge import Judge
 from armnn.debugging.reducing.variants import Variant, part_of, simplified
 from armnn.debugging.reference import CleanValues, Reference
 from armnn.errors import ArmnnError
+from armnn.graph import Layer, Network, Value
 from armnn.optimizer.options import OptimizerOptions
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.debugging.reducing.failure import Failure
-    from armnn.debugging.reducing.judge import Judge
-    from armnn.graph import Layer, Network, Value
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 T = TypeVar("T")
 

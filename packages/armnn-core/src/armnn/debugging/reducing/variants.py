@@ -13,24 +13,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.debugging.bench import fragment
 from armnn.debugging.reference import NOT_COMPUTED
 from armnn.errors import ArmnnError, GraphError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
+from armnn.layers import Descriptor
 from armnn.tensor import TensorInfo
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor
-
-    Array = NDArray[Any]
-    Stored = tuple[Array, TensorInfo]
+Array = NDArray[Any]
+Stored = tuple[Array, TensorInfo]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,9 @@ import faulthandler
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
 from armnn.debugging.comparing import CompareOptions, compare
@@ -18,13 +20,9 @@ from armnn.errors import BackendUnavailableError, UnknownBackendError
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import parse
 from armnn.runtime import Runtime
+from armnn_backend_api.processes import Channel
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn_backend_api.processes import Channel
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)

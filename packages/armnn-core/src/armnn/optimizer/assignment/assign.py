@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from armnn._installing import BACKENDS, REFERENCE
+from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, OptimizationError
+from armnn.graph import Layer, Network
+from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.assignment.conversions import Conversions, Preferred, probe
 from armnn.optimizer.assignment.report import Refusal
+from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.options import OptimizerOptions
+from armnn.tensor import TensorInfo
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
-    from armnn.optimizer.assignment.candidates import NetworkAnswers
-    from armnn.optimizer.assignment.conversions import Conversions, Preferred
-    from armnn.optimizer.candidate import Candidate
-    from armnn.optimizer.options import OptimizerOptions
-    from armnn.tensor import TensorInfo
 
 HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 """The types that a backend may lack where it has Float32."""
@@ -72,8 +70,6 @@ class Assignment:
             to: The type.
             first: The backend that is asked before the others.
         """
-        from armnn.optimizer.assignment.conversions import probe  # late, as below: few convert
-
         question = probe(self.converting().kind(info, to), info, to)
         order = sorted(self.candidates, key=lambda candidate: candidate.id != first)
         named = [each for each in self.named if each.id == first]
@@ -94,8 +90,6 @@ class Assignment:
     def converting(self) -> Conversions:
         """Return the network's conversions, to which more may come."""
         if self.conversions is None:
-            from armnn.optimizer.assignment.conversions import Conversions
-
             self.conversions = Conversions(self.network, self.preferred)
         return self.conversions
 
@@ -131,8 +125,6 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
     names = [layer.name for layer in network.layers if layer.type not in UNASSIGNED]
     for name in layer_backends:
         if name not in names:
-            from armnn._spelling import closest  # late, as below: for a message only
-
             meant = closest(name, names, 0.6)
             hint = f"did you mean {meant!r}?" if meant else "armnn inspect lists the layers"
             raise InvalidArgumentError(
@@ -198,8 +190,6 @@ def _choose(
         if backend_id in refused:
             continue
         if candidate is None:
-            from armnn._spelling import closest
-
             known = [each.id for each in (*assignment.candidates, *assignment.named)]
             meant = closest(backend_id, known)
             hint = f"; did you mean {meant!r}?" if meant else ""

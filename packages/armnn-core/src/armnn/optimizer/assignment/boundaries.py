@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn.backends import HOST_FACTORY_ID
+from armnn.backends import HOST_FACTORY_ID, TensorHandleFactories
+from armnn.optimizer.options import OptimizerOptions
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
-    from armnn.backends import TensorHandleFactories
     from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.options import OptimizerOptions
 
 HOST: Sequence[str] = (HOST_FACTORY_ID,)
 

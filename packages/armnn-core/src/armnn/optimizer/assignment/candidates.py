@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends import ArrayHandle, Support
 from armnn.errors import BackendError
+from armnn.graph import Layer, Network, Value
+from armnn.layers import Descriptor
+from armnn.optimizer.candidate import Candidate
 from armnn.optimizer.symbolic.arithmetic import plain_outputs
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.layers import Descriptor
-    from armnn.optimizer.candidate import Candidate
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo
 
 
 class NetworkAnswers:

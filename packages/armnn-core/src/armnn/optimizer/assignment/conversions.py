@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import InvalidArgumentError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
+from armnn.layers import Requested
+from armnn.optimizer.assignment.precision import exact_layers
+from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.passes._conversion import (
     FLOATS,
     conversion_between,
@@ -18,13 +22,6 @@ from armnn.optimizer.passes._conversion import (
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.layers import Requested
-    from armnn.optimizer.options import OptimizerOptions
 
 Preferred: TypeAlias = Callable[[Sequence["Layer"]], "Layer | None"]
 """Returns which of some layers the most preferred backend runs, if any."""
@@ -229,8 +226,6 @@ def reduce_floats(conversions: Conversions, options: OptimizerOptions) -> int:
         target = DataType.BFLOAT16
     else:
         return 0
-    from armnn.optimizer.assignment.precision import exact_layers  # late: an option
-
     layers = conversions.network.topological_order()
     exact = exact_layers(layers)
     changed = [

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from armnn.errors import InvalidArgumentError
+from armnn.graph import Layer, Network, Value
+from armnn.layers.elementwise import FusedDescriptor
+from armnn.optimizer.assignment.assign import Assignment
 from armnn.optimizer.passes._pattern import (
     binary_operation,
     discard_unread,
@@ -15,12 +18,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.types import BinaryOperation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.assignment.assign import Assignment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +58,6 @@ def _fuse(network: Network, layer: Layer, assignment: Assignment) -> bool:
     both = found.has_other_readers
     if both and (first.output.info != last.output.info or _needs(found.operands[2:], first)):
         return False
-    from armnn.layers.elementwise import FusedDescriptor  # late: few networks fuse
-
     name = network.unique_name(last.name)
     descriptor = FusedDescriptor(num_output_slots=2 if both else 1)
     try:

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from armnn.graph import Layer, Network
+from armnn.optimizer.assignment.assign import Assignment
 from armnn.optimizer.assignment.partition import partition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Layer, Network
-    from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.candidate import Candidate
 
 
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:

@@ -10,10 +10,9 @@ cycle.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
+from armnn.graph import Layer, Network
 
 Key: TypeAlias = Callable[["Layer"], "Hashable | None"]
 """Says to which group a layer belongs; None for layers that belong to no subgraph."""

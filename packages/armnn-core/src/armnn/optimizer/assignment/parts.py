@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn.graph import Layer, Network, Value
 from armnn.optimizer.assignment.partition import partition
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
 
 CARRIERS = ("MemCopy", "MemImport")
 """Layers that bring a tensor into another kind of memory."""

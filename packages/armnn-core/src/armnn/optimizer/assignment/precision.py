@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from armnn.graph import Layer, Value
 from armnn.optimizer.passes._pattern import binary_operation
 from armnn.types import BinaryOperation, DataType
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Value
 
 _PRODUCTS: Final = ("ConvolutionInteger", "MatMulInteger")
 """The layers whose sums of integers 16 bits do not hold: Float16 ends at 65504."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from armnn.backends.cache import Footprint
-    from armnn.backends.selection import SkippedBackend
-    from armnn.optimizer.assignment.parts import Part
-    from armnn.tensor import TensorInfo
+from armnn.backends.cache import Footprint
+from armnn.backends.selection import SkippedBackend
+from armnn.graph.text import sections_text, tensors_text
+from armnn.optimizer.assignment.parts import Part
+from armnn.tensor import TensorInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,6 @@ def prepared_text(
         outputs: By name.
         layers: The text in place of layers as long as no set of shapes is prepared.
     """
-    from armnn.graph.text import sections_text, tensors_text  # late: reports are seldom shown
-
     sections = report.texts() or {"layers, prepared for each set of shapes": list(layers)}
     if report.choice:
         sections["choice of backends"] = [report.choice]

@@ -3,27 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-from armnn.backends import OptimizationViews, SubgraphView, Substitution
+from armnn.backends import OptimizationViews, OptionValue, SubgraphView, Substitution
 from armnn.backends.calling import call
 from armnn.errors import OptimizationError
-from armnn.optimizer.assignment.assign import assign_backends
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer.assignment.assign import Assignment, assign_backends
 from armnn.optimizer.assignment.partition import partition
+from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.options import OptimizerOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import TypeAlias
-
-    from armnn.backends import OptionValue
-    from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.candidate import Candidate
-    from armnn.optimizer.options import OptimizerOptions
-
-    Options: TypeAlias = Mapping[str, Mapping[str, OptionValue]]
-    """Options of backends for a network, by backend id."""
+Options: TypeAlias = Mapping[str, Mapping[str, OptionValue]]
+"""Options of backends for a network, by backend id."""
 
 
 def optimize_subgraphs(

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from armnn.backends import Support
+from armnn.graph import Layer, Network
 from armnn.graph.multiply_adds import multiply_adds_of
-from armnn.optimizer.assignment.assign import UNASSIGNED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from armnn.backends import Support
-    from armnn.graph import Layer, Network
-    from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.candidate import Candidate
-    from armnn.optimizer.layouts.regions import Region
-    from armnn.optimizer.options import OptimizerOptions
-    from armnn.types import DataLayout
+from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment
+from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.layouts.regions import Region, crossing, values_around
+from armnn.optimizer.layouts.transposed import transposed
+from armnn.optimizer.options import OptimizerOptions
+from armnn.types import DataLayout
 
 
 def choose_layouts(network: Network, assignment: Assignment, options: OptimizerOptions) -> int:
@@ -73,9 +69,6 @@ def _transpose(
     options: OptimizerOptions,
 ) -> int:
     """Transpose the regions of one backend that gain by it."""
-    from armnn.optimizer.layouts.regions import Region  # late: most backends wish no layout
-    from armnn.optimizer.layouts.transposed import transposed
-
     forms = {
         layer: form
         for layer, answer in given.items()
@@ -94,8 +87,6 @@ def _transpose(
 
 
 def _gains(part: Sequence[Layer], region: Region, given: Mapping[Layer, Support]) -> bool:
-    from armnn.optimizer.layouts.regions import crossing, values_around
-
     work = sum(multiply_adds_of(layer) or 0 for layer in part if layer in region.seeds)
     on_backend = {layer for layer, answer in given.items() if answer}
     values = dict.fromkeys(values_around(part))

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from armnn.graph import Network
+from numpy.typing import NDArray
+
+from armnn.backends import Support
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer.assignment.assign import Assignment
 from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.candidate import Candidate
 from armnn.optimizer.layouts.transposed import (
     Order,
     Transposed,
@@ -22,16 +27,8 @@ from armnn.optimizer.layouts.transposed import (
 )
 from armnn.optimizer.passes._pattern import first_input
 from armnn.optimizer.passes._permutation import inverse
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Support
-    from armnn.graph import Layer, Value
-    from armnn.optimizer.assignment.assign import Assignment
-    from armnn.optimizer.candidate import Candidate
-    from armnn.tensor import TensorInfo
-    from armnn.types import DataLayout
+from armnn.tensor import TensorInfo
+from armnn.types import DataLayout
 
 
 class Region:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Layer, Network, Value
+from armnn.layers import Descriptor
 from armnn.layers.joining import ConcatDescriptor
 from armnn.layers.normalization import LogSoftmaxDescriptor, SoftmaxDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
@@ -16,13 +19,7 @@ from armnn.layers.reshaping import PadDescriptor, ReshapeDescriptor, TransposeDe
 from armnn.optimizer.passes._pattern import awaits_parameters, first_input
 from armnn.optimizer.passes._permutation import axis_order, inverse
 from armnn.tensor import TensorInfo
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.layers import Descriptor
-    from armnn.types import DataLayout
+from armnn.types import DataLayout
 
 Order: TypeAlias = tuple[int, ...]
 """The old axis at each new place."""

@@ -14,12 +14,10 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from armnn.graph import Network
 from armnn.optimizer.passes._on_demand import PassOnDemand
-
-if TYPE_CHECKING:
-    from armnn.graph import Network
 
 Pass: TypeAlias = "Callable[[Network], int]"
 """Changes a network in place and returns how many times it changed something."""

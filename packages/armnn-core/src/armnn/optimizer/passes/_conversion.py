@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Layer
 from armnn.layers.quantizing import (
     CastDescriptor,
     ConvertFp16ToFp32Descriptor,
     ConvertFp32ToFp16Descriptor,
 )
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer
 
 FLOATS = {DataType.FLOAT32: "fp32", DataType.FLOAT16: "fp16", DataType.BFLOAT16: "bf16"}
 """The types that are converted into each other, with Arm NN's short names."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from armnn.graph import Layer, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
     first_input,
@@ -15,10 +15,6 @@ from armnn.optimizer.passes._pattern import (
     only_reader,
 )
 from armnn.types import ActivationFunction, BinaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Value
-
 
 LONGEST = 16
 """Layers of arithmetic in a row that are looked at; no pattern has as many."""

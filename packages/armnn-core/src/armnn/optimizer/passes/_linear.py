@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn._huge_pages import HugePages
+from armnn.graph import Layer, Network
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
@@ -18,13 +21,7 @@ from armnn.layers.convolution import (
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn.types import DataType
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn._huge_pages import HugePages
-    from armnn.graph import Layer, Network
-
-    PerChannel: TypeAlias = NDArray[np.float64]
+PerChannel: TypeAlias = NDArray[np.float64]
 
 _BLOCK = 1 << 15
 """How many weights are looked at at a time, of which each takes a byte more."""

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from armnn.graph import Network
+from armnn.graph import Network
 
 
 class PassOnDemand:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from armnn.errors import InvalidArgumentError
-from armnn.layers import infer_outputs
+from armnn.graph import Layer, Network, Value
+from armnn.graph._order import Kinds
+from armnn.layers import Descriptor, LayerType, infer_outputs
 from armnn.layers.elementwise import (
     AdditionDescriptor,
     DivisionDescriptor,
@@ -19,12 +21,6 @@ from armnn.layers.elementwise import (
     SubtractionDescriptor,
 )
 from armnn.types import BinaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
-    from armnn.graph._order import Kinds
-    from armnn.layers import Descriptor, LayerType
-
 
 _BINARY_LAYERS = {
     AdditionDescriptor: BinaryOperation.ADD,

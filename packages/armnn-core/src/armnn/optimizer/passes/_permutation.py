@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer
 from armnn.layers.reshaping import PermuteDescriptor, TransposeDescriptor
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
-
 
 PERMUTATIONS = (PermuteDescriptor, TransposeDescriptor)
 

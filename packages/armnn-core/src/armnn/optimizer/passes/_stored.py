@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Value
 from armnn.optimizer.passes._pattern import first_input
 from armnn.optimizer.passes._permutation import axis_order
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
 
 _ROUNDING = 2.0**-22
 """By how much products of the same numbers may differ, relatively: each is rounded to float32."""

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer, Network
 from armnn.optimizer.passes._conversion import CONVERSIONS, is_conversion
 from armnn.optimizer.passes._pattern import bypass, first_input, may_absorb, walk
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 
 def cancel_inverse_conversions(network: Network) -> int:

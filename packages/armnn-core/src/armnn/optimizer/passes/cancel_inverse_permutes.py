@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer, Network
 from armnn.optimizer.passes._pattern import bypass, first_input, may_absorb, rewire, walk
 from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order, descriptor_of_order
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 
 def cancel_inverse_permutes(network: Network) -> int:

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer, Network
 from armnn.optimizer.passes._conversion import CONVERSIONS, converted_data, is_conversion
 from armnn.optimizer.passes._pattern import bypass, first_input, walk
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 
 def convert_constants(network: Network) -> int:

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer, Network
 from armnn.layers.reshaping import BroadcastToDescriptor
 from armnn.optimizer.passes._pattern import first_input, may_absorb, rewire, walk
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 _BROADCASTING = (
     "Addition",

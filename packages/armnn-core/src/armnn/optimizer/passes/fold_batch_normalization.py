@@ -6,18 +6,14 @@ It becomes part of weights and bias.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from armnn._huge_pages import HugePages
+from armnn.graph import Layer, Network
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
 from armnn.optimizer.passes._pattern import first_input, may_absorb, only_reader, walk
 from armnn.optimizer.passes.fold_channel_arithmetic import fold_with_followers
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 
 def fold_batch_normalization(network: Network) -> int:

@@ -6,11 +6,13 @@ It becomes part of the weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._huge_pages import HugePages
+from armnn.graph import Layer, Network, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._linear import LinearLayer
 from armnn.optimizer.passes._pattern import (
@@ -24,12 +26,7 @@ from armnn.optimizer.passes._pattern import (
 )
 from armnn.types import ActivationFunction, BinaryOperation
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-
-    PerChannel: TypeAlias = NDArray[np.float64]
+PerChannel: TypeAlias = NDArray[np.float64]
 
 
 def fold_channel_arithmetic(network: Network) -> int:

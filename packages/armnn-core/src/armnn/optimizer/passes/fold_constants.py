@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer.evaluation import Evaluate
 from armnn.optimizer.passes._pattern import awaits_parameters, discard_unread, walk
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.optimizer.evaluation import Evaluate
 
 SMALL_RESULT = 1 << 14
 """A result of at most that many elements is kept, however small the inputs are."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from armnn.graph import Layer, Network
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
@@ -23,11 +24,8 @@ from armnn.optimizer.passes._pattern import (
     rewire,
     walk,
 )
+from armnn.tensor import TensorInfo
 from armnn.types import OutputShapeRounding, PaddingMethod, PaddingMode, PoolingAlgorithm
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
-    from armnn.tensor import TensorInfo
 
 _Pooling: TypeAlias = Pooling2dDescriptor | Pooling3dDescriptor
 _Convolution: TypeAlias = Convolution2dDescriptor | Convolution3dDescriptor

@@ -6,12 +6,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from armnn.errors import InvalidArgumentError
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
     awaits_parameters,
@@ -25,11 +25,8 @@ from armnn.optimizer.passes._pattern import (
 )
 from armnn.optimizer.passes._stored import Stored, stored_bias, stored_number, stored_value
 from armnn.quantization import dequantize
+from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, DataType, QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Value
-    from armnn.tensor import TensorInfo
 
 Present: TypeAlias = Callable[["Layer", Network], "Layer"]
 """Adds the layer on floats that a layer on stored values would replace to a network."""

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer, Network
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._pattern import (
     BINARY,
@@ -16,9 +15,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.types import ActivationFunction, BinaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 
 def max_min_into_bounded_relu(network: Network) -> int:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from armnn._symbolic import differ_elsewhere
+from armnn.graph import Layer, Network
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import (
     awaits_parameters,
@@ -16,10 +16,7 @@ from armnn.optimizer.passes._pattern import (
     rewire,
     walk,
 )
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
-    from armnn.tensor import Shape
+from armnn.tensor import Shape
 
 
 def merge_reshapes(network: Network) -> int:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Layer, Network, Value
 from armnn.optimizer.passes._pattern import (
     binary_operation,
     bypass,
@@ -16,11 +18,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order, inverse
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
 
 _ELEMENTWISE = ("Activation", "ElementwiseUnary", "FakeQuantization", "Floor")
 

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from armnn._symbolic import differ_elsewhere
+from armnn.graph import Layer, Network
 from armnn.layers.reshaping import ReshapeDescriptor
 from armnn.optimizer.passes._pattern import first_input, replace_layer, walk
 from armnn.optimizer.passes._permutation import PERMUTATIONS, axis_order
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Layer, Network
-    from armnn.tensor import Shape
+from armnn.tensor import Shape
 
 
 def permute_as_reshape(network: Network) -> int:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from armnn.graph import Layer, Network
 from armnn.layers.reshaping import BatchToSpaceNdDescriptor, DepthToSpaceDescriptor
 from armnn.optimizer.passes._pattern import (
     first_input,
@@ -15,9 +14,6 @@ from armnn.optimizer.passes._pattern import (
 )
 from armnn.optimizer.passes._permutation import axis_order
 from armnn.types import DataLayout
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
 
 _CHANNELS_AND_BATCH_SWAPPED = (3, 1, 2, 0)
 

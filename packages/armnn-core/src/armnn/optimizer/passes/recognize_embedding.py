@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Layer, Network, Value
 from armnn.layers.elementwise import ComparisonDescriptor, ElementwiseBinaryDescriptor
 from armnn.layers.indexing import GatherDescriptor
 from armnn.layers.matmul import BatchMatMulDescriptor
@@ -21,11 +23,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.types import BinaryOperation, ComparisonOperation, DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
 
 
 def recognize_embedding(network: Network) -> int:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from armnn.graph import Layer, Network, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.optimizer.passes._line import Line, are_private, line_of, lines_of
@@ -18,9 +18,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
 
 
 def recognize_gelu(network: Network) -> int:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from armnn.graph import Layer, Network, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer.passes._line import are_private, line_of
 from armnn.optimizer.passes._pattern import (
@@ -17,9 +17,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.types import ActivationFunction, BinaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
 
 
 def recognize_hard_swish(network: Network) -> int:

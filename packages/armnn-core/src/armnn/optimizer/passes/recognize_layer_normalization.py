@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armnn.graph import Layer, Network, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.layers.normalization import LayerNormalizationDescriptor
@@ -23,9 +24,6 @@ from armnn.optimizer.passes._pattern import (
     walk,
 )
 from armnn.types import ActivationFunction, BinaryOperation, ReduceOperation, UnaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
 
 
 def recognize_layer_normalization(network: Network) -> int:

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from armnn.graph import Network
+from armnn.graph import Network
 
 
 def remove_dead_layers(network: Network) -> int:

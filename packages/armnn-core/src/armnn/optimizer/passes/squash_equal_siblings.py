@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn._symbolic import differ_elsewhere
+from armnn.graph import Layer, Network, Value
 from armnn.optimizer.passes._pattern import discard_unread, walk
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
 
 
 def squash_equal_siblings(network: Network) -> int:

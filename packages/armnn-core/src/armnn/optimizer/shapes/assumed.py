@@ -10,13 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from armnn.errors import GraphError, ParseError, ShapeError
-from armnn.tensor import format_shape
-
-if TYPE_CHECKING:
-    from armnn.tensor import Dimension, Shape, TensorInfo
+from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 
 SIZES = (1, 8, 16, 32, 64, 224, 256, 320, 640)
 """Sizes that are tried: those that networks of convolutions are trained for, and one."""

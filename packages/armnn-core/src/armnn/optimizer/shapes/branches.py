@@ -8,12 +8,8 @@ other branch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.errors import GraphError
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
+from armnn.graph import Layer, Network, Value
 
 CONTROL_FLOW = ("Switch", "Merge")
 """Layers that no backend computes; they wait until their condition is known."""

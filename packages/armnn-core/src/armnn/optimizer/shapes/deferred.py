@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn.errors import ParseError
-from armnn.graph import DeferredOperator
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network, Value
+from armnn.graph import DeferredOperator, Layer, Network, Value
 
 
 def deferred_operator(layer: Layer) -> DeferredOperator | None:

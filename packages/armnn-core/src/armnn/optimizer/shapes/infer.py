@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from armnn._symbolic import is_symbolic
 from armnn.errors import ShapeError
+from armnn.graph import Layer, Network
 from armnn.layers import filled_descriptor
-from armnn.tensor import format_shape
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo, format_shape
 
 
 def infer_shapes(network: Network) -> None:

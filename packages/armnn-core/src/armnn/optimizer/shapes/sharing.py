@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import threading
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Network
+from armnn.graph import Network
 
 SMALLEST_SHARED = 1024
 """Bytes of a constant from which on it is worth to be looked for."""

@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.graph import Layer, Network, Value
 from armnn.graph.layer import default_descriptor
-from armnn.layers import LAYERS
+from armnn.layers import LAYERS, Descriptor
+from armnn.optimizer.evaluation import Evaluate
 from armnn.optimizer.shapes.branches import CONTROL_FLOW, resolve_branch
 from armnn.optimizer.shapes.deferred import awaited_values, resolve_deferred
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.symbolic.arithmetic import shape_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.layers import Descriptor
-    from armnn.optimizer.evaluation import Evaluate
-    from armnn.optimizer.symbolic.recipes import Source
-    from armnn.optimizer.symbolic.trace import Trace
-    from armnn.tensor import Shape, TensorInfo
+from armnn.optimizer.symbolic.recipes import Source
+from armnn.optimizer.symbolic.trace import Trace
+from armnn.tensor import Shape, TensorInfo
 
 DIRECT_VALUE_LIMIT = 1 << 16
 """Elements of an input that stands directly in a shape argument; a shape has at most a few."""

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._symbolic import is_symbolic
-from armnn.graph import Network
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer.evaluation import Evaluate
 from armnn.optimizer.symbolic.movement import MOVED, carried, moved_by
+from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, ComparisonOperation, UnaryOperation
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.optimizer.evaluation import Evaluate
-    from armnn.tensor import TensorInfo
 
 MOST_ELEMENTS = 100
 """Of a constant that is computed here; positions in it fit every data type."""

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn._huge_pages import HugePages
+from armnn.quantization import dequantize
+from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
-
-    Array: TypeAlias = NDArray[Any]
+Array: TypeAlias = NDArray[Any]
 
 MOVED = {
     "BroadcastTo": (0, 1),
@@ -118,8 +115,6 @@ def _many(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
     NumPy's own begins and ends with others.
     """
-    from armnn._huge_pages import HugePages  # late: few models have that many
-
     pages = HugePages().empty(math.prod(shape) * dtype.itemsize)
     made: Array = np.frombuffer(pages, dtype)
     return made.reshape(shape)
@@ -144,8 +139,6 @@ def _dequantized(data: Array, info: TensorInfo, made: TensorInfo) -> Array | Non
     """Return the real values of stored ones in float32."""
     if not info.scales or data.dtype.kind not in "iu" or made.data_type is not DataType.FLOAT32:
         return None
-    from armnn.quantization import dequantize  # late: few networks have such constants
-
     with np.errstate(all="ignore"):
         return dequantize(data, info)
 

@@ -8,21 +8,18 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._symbolic import Symbolic, is_symbolic, settled
 from armnn.errors import ArmnnError
 from armnn.graph import Network
+from armnn.layers import Descriptor, LayerSpec
+from armnn.optimizer.evaluation import Evaluate
 from armnn.optimizer.symbolic.movement import carried
 from armnn.tensor import TensorInfo
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.layers import Descriptor, LayerSpec
-    from armnn.optimizer.evaluation import Evaluate
 
 Numbers: TypeAlias = Sequence[Any]
 """The numbers of a tape for some shapes."""

@@ -8,32 +8,30 @@ parameter and each constant that follows from them, and computes these for other
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from armnn._symbolic import Tape, is_symbolic, settled
+from armnn.graph import Layer, Network, Value
 from armnn.graph.multiply_adds import has_multiply_adds, multiply_adds_of
-from armnn.layers import infer_outputs
+from armnn.layers import Descriptor, infer_outputs
+from armnn.optimizer.evaluation import Evaluate
+from armnn.optimizer.passes.fold_quantization import Asked, Present
 from armnn.optimizer.symbolic.arithmetic import computed, decided, moved, plain_outputs
 from armnn.optimizer.symbolic.recipes import (
+    Numbers,
     Recipe,
+    Results,
     ShapeConstants,
+    Source,
     UntraceableError,
     data_of,
     has_symbols,
     settled_descriptor,
     settled_info,
 )
-from armnn.tensor import TensorInfo
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-    from armnn.layers import Descriptor
-    from armnn.optimizer.evaluation import Evaluate
-    from armnn.optimizer.passes.fold_quantization import Asked, Present
-    from armnn.optimizer.symbolic.recipes import Numbers, Results, Source
-    from armnn.tensor import Shape
+from armnn.tensor import Shape, TensorInfo
 
 
 class Trace:

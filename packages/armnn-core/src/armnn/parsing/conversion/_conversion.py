@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from armnn.errors import ArmnnError, UnsupportedOperatorError
-from armnn.graph import Value
+from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.parsing.conversion._operation import NotKnownYetError, Operation, RefusedError
 from armnn.parsing.conversion._values import Key
-
-if TYPE_CHECKING:
-    from armnn.graph import DeferredOperator, Network, Operator, Survey
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo
 
 Record = TypeVar("Record")
 """What a parser reads of one operator from the file."""

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from armnn.graph import Value
 from armnn.layers import LAYERS
-from armnn.parsing.conversion._operation import NotKnownYetError
-from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from armnn.graph import Value
-    from armnn.parsing.conversion._operation import Operation
-    from armnn.tensor import Dimension, TensorInfo
-    from armnn.types import ComparisonOperation, LogicalBinaryOperation
+from armnn.parsing.conversion._operation import NotKnownYetError, Operation
+from armnn.tensor import Dimension, TensorInfo
+from armnn.types import ComparisonOperation, DataType, LogicalBinaryOperation
 
 
 def add_layer(

@@ -4,20 +4,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn.errors import ParseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.graph import Network, Value
-    from armnn.tensor import Shape
-    from armnn.types import DataType
+from armnn.graph import Network, Value
+from armnn.tensor import Shape
+from armnn.types import DataType
 
 
 class RefusedError(Exception):

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Iterable
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from armnn.graph import Network, Survey, Value
-    from armnn.tensor import TensorInfo
+from armnn.graph import Network, Survey, Value
+from armnn.tensor import TensorInfo
 
 Key = TypeVar("Key")
 

@@ -11,17 +11,13 @@ import math
 import struct
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError
-from armnn.parsing.flatbuffers._kinds import INT32, NUMBERS, UINT16, UINT32, UINT32_PAIR
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.parsing.flatbuffers._kinds import Tables
+from armnn.parsing.flatbuffers._kinds import INT32, NUMBERS, UINT16, UINT32, UINT32_PAIR, Tables
 
 _T = TypeVar("_T")
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.parsing.flatbuffers._kinds import INT32, NUMBERS, UINT32, UINT32_PAIR
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.parsing.flatbuffers._kinds import Tables
+from armnn.parsing.flatbuffers._kinds import INT32, NUMBERS, UINT32, UINT32_PAIR, Tables
 
 Piece: TypeAlias = "bytes | bytearray | memoryview"
 

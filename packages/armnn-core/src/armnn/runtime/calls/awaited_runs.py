@@ -9,18 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from armnn.backends.control import CancelToken
 from armnn.runtime.calls.deadlines import deadline_of, seconds_until
+from armnn.runtime.calls.tasks import Outputs
 from armnn.runtime.calls.watched_runs import check_token
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from armnn.backends.control import CancelToken
-    from armnn.runtime.calls.tasks import Outputs
 
 QUICK_NS = 300_000
 """A run that took less once is not worth a thread: the way there and back takes 200 us."""

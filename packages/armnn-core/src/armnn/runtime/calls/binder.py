@@ -5,29 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._aliases import Aliased
 from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.quantization import dequantize
 from armnn.runtime.calls.bound_call import BoundCall, Replay, Survivor, Turn
-from armnn.runtime.calls.inputs import checked_shape
+from armnn.runtime.calls.inputs import ExpectedInputs, checked_shape
 from armnn.runtime.plans.binding import Binding
+from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.context import check_shapes
-from armnn.runtime.plans.outputs import checked_array
+from armnn.runtime.plans.outputs import Targets, checked_array
+from armnn.runtime.plans.plan import Plan
 from armnn.tensor import TensorInfo, format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.runtime.calls.inputs import ExpectedInputs
-    from armnn.runtime.plans.cache import NetworkPlans
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.plan import Plan
-    from armnn.types import MemorySource
+from armnn.types import MemorySource
 
 _WRITTEN_FLAGS = {"False": False, "True": True}
 

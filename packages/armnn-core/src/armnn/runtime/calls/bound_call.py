@@ -9,20 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.backends import Task
 from armnn.errors import ClosedError, ExecutionError, WorkerLostError
 from armnn.runtime.calls.deadlines import deadline_of
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
 from armnn.runtime.plans.closing import Closable, Closing
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Task
-    from armnn.runtime.plans.context import ExecutionContext
+from armnn.runtime.plans.context import ExecutionContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,15 +6,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from armnn.errors import ArmnnError, WorkerLostError
+from armnn.graph import Network
+from armnn.isolation.proxy import IsolatedBackend
+from armnn.isolation.supervisor import Supervisor
+from armnn.optimizer import Participants, Report
 from armnn.optimizer.assignment.report import Refusal
-
-if TYPE_CHECKING:
-    from armnn.graph import Network
-    from armnn.isolation.supervisor import Supervisor
-    from armnn.optimizer import Participants, Report
 
 _Made = TypeVar("_Made")
 
@@ -146,8 +145,6 @@ def failover_for(
     """
     if not participants.may_lose_one:
         return None
-    from armnn.isolation.proxy import IsolatedBackend  # late: a prepared load imports no graph
-
     backends = [each.backend for each in participants.all]
     supervisors = {
         each.id: each.supervisor for each in backends if isinstance(each, IsolatedBackend)

@@ -7,26 +7,22 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binder import aligned, check_usable
+from armnn.runtime.calls.properties import NetworkProperties
 from armnn.runtime.plans.binding import Binding
+from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.context import check_shapes, with_layer_types
+from armnn.runtime.plans.context import ExecutionContext, check_shapes, with_layer_types
+from armnn.runtime.plans.outputs import Targets
+from armnn.runtime.plans.plan import Plan
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.control import RunControl
-    from armnn.runtime.calls.properties import NetworkProperties
-    from armnn.runtime.plans.cache import NetworkPlans
-    from armnn.runtime.plans.context import ExecutionContext
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.plan import Plan
 
 MOST_KEPT: Final = 4
 """Sets of arrays that stay bound for later runs, as a ring of buffers has."""

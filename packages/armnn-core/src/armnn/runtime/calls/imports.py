@@ -7,26 +7,21 @@ import mmap
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn._arguments import integer, items, refused
+from armnn.backends import SharedMemory
 from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
+from armnn.runtime.calls.bound_call import BoundCall
 from armnn.runtime.calls.inputs import checked_shape
-from armnn.runtime.plans.outputs import checked_array
-from armnn.tensor import format_shape
+from armnn.runtime.calls.properties import NetworkProperties
+from armnn.runtime.plans.outputs import Targets, checked_array
+from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.backends import SharedMemory
-    from armnn.runtime.calls.bound_call import BoundCall
-    from armnn.runtime.calls.properties import NetworkProperties
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.tensor import TensorInfo
 
 Side = Literal["input", "output"]
 _BY_FILE = (MemorySource.MEMFD, MemorySource.DMA_BUF)

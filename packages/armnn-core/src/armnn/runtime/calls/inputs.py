@@ -4,22 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn._arguments import array as array_of
 from armnn._arguments import items, refused
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.plans.context import check_shapes
-from armnn.runtime.plans.outputs import wrong_type
-from armnn.tensor import TensorInfo, format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.tensor import Shape
+from armnn.runtime.plans.outputs import Targets, wrong_type
+from armnn.tensor import Shape, TensorInfo, format_shape
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""

@@ -8,20 +8,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._aliases import first_names
 from armnn._arguments import mapping, text
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.calls.inputs import ExpectedInputs, RealValues, checked_shape
+from armnn.runtime.calls.inputs import ExpectedInputs, InputShapes, RealValues, checked_shape
+from armnn.runtime.plans.outputs import ExpectedOutputs, Targets
+from armnn.storage.model import StoredNetwork
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from armnn.optimizer import OptimizedNetwork
-    from armnn.runtime.calls.inputs import InputShapes
-    from armnn.runtime.plans.outputs import ExpectedOutputs, Targets
-    from armnn.storage.model import StoredNetwork
 
 
 class Ports:
@@ -45,8 +43,6 @@ class Ports:
     @cached_property
     def outputs(self) -> ExpectedOutputs:
         """Checks the arrays that outputs are written into."""
-        from armnn.runtime.plans.outputs import ExpectedOutputs  # late: few callers give arrays
-
         names = () if self.real is None else self.real.output_names
         return ExpectedOutputs(self._optimized.name, self._optimized.outputs, names)
 

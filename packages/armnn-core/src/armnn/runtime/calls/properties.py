@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from armnn._arguments import flag, instance, refused, with_known_names
+from armnn.backends import ProfilingSink
 from armnn.errors import InvalidArgumentError
+from armnn.optimizer import OptimizerOptions
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink
-    from armnn.optimizer import OptimizerOptions
 
 
 @with_known_names("property {} of a loaded network")

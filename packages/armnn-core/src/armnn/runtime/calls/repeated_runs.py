@@ -8,20 +8,17 @@ plan and take a context each time.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from numpy.typing import NDArray
+
+from armnn.backends.control import RunControl
+from armnn.runtime.plans.cache import NetworkPlans, Reservation
+from armnn.runtime.plans.closing import Gate
+from armnn.runtime.plans.outputs import Targets
 from armnn.runtime.plans.plan import POOL_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from armnn.backends.control import RunControl
-    from armnn.runtime.plans.cache import NetworkPlans, Reservation
-    from armnn.runtime.plans.closing import Gate
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.steps import Inputs
+from armnn.runtime.plans.steps import Inputs
 
 
 class RepeatedRuns:

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
+from armnn.backends import Task
 from armnn.errors import CancelledError, DeadlineExceededError
 from armnn.runtime.calls.deadlines import seconds_of
 from armnn.runtime.plans.closing import Closable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Task
 
 Outputs = dict[str, "NDArray[Any]"]
 
@@ -100,8 +99,6 @@ class RunTask(Closable):
                 underway.stop()
 
     def __await__(self) -> Generator[Any, None, Outputs]:
-        import asyncio  # late: few programs await
-
         underway = self._underway
         if isinstance(underway, ThreadRun):
             # A thread that waits for another one could leave none to run.

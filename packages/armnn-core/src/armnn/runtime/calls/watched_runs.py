@@ -6,18 +6,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from armnn._arguments import refused
+from armnn.backends import ProfilingSink
 from armnn.backends.calling import call
-from armnn.backends.control import RunControl
+from armnn.backends.control import CancelToken, RunControl
+from armnn.optimizer import Participants
 from armnn.runtime.calls.deadlines import deadline_of
 from armnn.runtime.calls.properties import check_profiler, has_method
-
-if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink
-    from armnn.backends.control import CancelToken
-    from armnn.optimizer import Participants
 
 _Made = TypeVar("_Made")
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends import Allocator, TensorHandle, Workload
 from armnn.backends.calling import call
 from armnn.backends.memory import address_of, handle_at
+from armnn.graph import Layer, Value
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.runtime.memory.planner import Block, Layout
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends import Allocator, TensorHandle, Workload
-    from armnn.graph import Layer, Value
-    from armnn.runtime.memory.strategies import MemoryStrategies
+from armnn.runtime.memory.strategies import MemoryStrategies
 
 
 @dataclass(frozen=True, slots=True, eq=False)

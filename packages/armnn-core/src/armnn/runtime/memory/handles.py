@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.backends import Step
 from armnn.backends.base import Workload
 from armnn.backends.memory import ArrayHandle, TensorHandle
 from armnn.errors import ExecutionError
-
-if TYPE_CHECKING:
-    from armnn.backends import Step
-    from armnn.graph import Value
+from armnn.graph import Value
 
 
 def constant_handle(value: Value) -> ArrayHandle:

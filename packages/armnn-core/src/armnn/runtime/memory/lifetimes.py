@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from armnn.graph import Layer, Value
+from armnn.graph import Layer, Value
 
 
 def lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from armnn.backends import MemoryManager, TensorHandleFactories, TensorHandleFactory
 from armnn.backends.calling import call
 from armnn.backends.memory import (
     HOST_FACTORY_ID,
@@ -14,16 +17,10 @@ from armnn.backends.memory import (
     ComputedHandle,
     TensorHandle,
 )
-from armnn.optimizer.assignment.boundaries import owner
+from armnn.graph import Layer, Value
+from armnn.optimizer.assignment.boundaries import Placement, owner
 from armnn.runtime.memory.handles import CopyWorkload, constant_handle
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import MemoryManager, TensorHandleFactories, TensorHandleFactory
-    from armnn.graph import Layer, Value
-    from armnn.optimizer.assignment.boundaries import Placement
-    from armnn.types import MemorySource
+from armnn.types import MemorySource
 
 Handles = dict["Value", TensorHandle]
 """The handles of one context."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from armnn import _metadata
 from armnn._arguments import refused
+from armnn._spelling import closest
 from armnn.backends.options import ANY_BACKEND, DEFAULT_STRATEGY
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.memory.planner import (
@@ -93,8 +94,6 @@ def find_strategy(strategy: str | Strategy) -> Strategy:
     entries = {entry.name: entry for entry in reversed(_metadata.entry_points(GROUP))}
     if strategy not in entries:
         known = [*STRATEGIES, *sorted(entries)]
-        from armnn._spelling import closest  # late: for a message only
-
         meant = closest(strategy, known)
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise InvalidArgumentError(

@@ -6,18 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.backends import ArrayHandle, TensorHandle
+from armnn.backends import ArrayHandle, Step, TensorHandle
+from armnn.graph import Layer, Network, Value
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Step
-    from armnn.graph import Layer, Network, Value
 
 StandOn = Callable[["Value", "NDArray[Any]", MemorySource], "TensorHandle | None"]
 """Returns the handle of a tensor on an array, None if its backend cannot use the array."""

@@ -8,21 +8,21 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from armnn._load_times import REST, stage
 from armnn._process_memory import trim_memory
+from armnn.backends.control import RunControl
 from armnn.errors import ExecutionError, GraphError
+from armnn.optimizer.single_program import SingleProgram
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types
+from armnn.runtime.plans.outputs import Targets
 from armnn.runtime.plans.plan import Plan
+from armnn.storage.model import StoredNetwork
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.control import RunControl
     from armnn.optimizer import OptimizedNetwork, Prepared, Report
-    from armnn.optimizer.single_program import SingleProgram
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.storage.model import StoredNetwork
 
 TRIMMED_BYTES = 1 << 20
 """Working memory of a plan beyond that of all others, whose memory is then worth returning."""

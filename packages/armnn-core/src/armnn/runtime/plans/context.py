@@ -10,27 +10,42 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import shown
-from armnn.backends import ArrayHandle, Backend, HostAllocator, ProfilingSink
+from armnn.backends import (
+    Allocator,
+    ArrayHandle,
+    Backend,
+    HostAllocator,
+    MemoryManager,
+    OptionValue,
+    ProfilingSink,
+    Step,
+    Task,
+    TensorHandle,
+)
 from armnn.backends.calling import call
-from armnn.backends.control import controlled
+from armnn.backends.control import RunControl, controlled
 from armnn.backends.memory import PlacedHandle
 from armnn.errors import BackendError, InvalidArgumentError
+from armnn.optimizer.single_program import ProgramLayer, SingleProgram
 from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.steps import BoundSteps, filling, repeating, repeating_into
+from armnn.runtime.plans.outputs import Targets
+from armnn.runtime.plans.steps import (
+    BoundSteps,
+    Inputs,
+    Repeat,
+    RepeatInto,
+    filling,
+    repeating,
+    repeating_into,
+)
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Allocator, MemoryManager, OptionValue, Step, Task, TensorHandle
-    from armnn.backends.control import RunControl
     from armnn.graph import Layer
     from armnn.optimizer import Participants, Prepared
-    from armnn.optimizer.single_program import ProgramLayer, SingleProgram
-    from armnn.runtime.plans.outputs import Targets
-    from armnn.runtime.plans.steps import Inputs, Repeat, RepeatInto
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)

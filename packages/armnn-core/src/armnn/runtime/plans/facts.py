@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from armnn._aliases import Aliased
 from armnn._load_times import FIRST_RUN, more
+from armnn.backends import ProfilingSink
+from armnn.runtime.plans.cache import NetworkPlans
+from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
-
-    from armnn.backends import ProfilingSink
     from armnn.optimizer import Report
     from armnn.runtime.calls.failover import Failover
-    from armnn.runtime.plans.cache import NetworkPlans
-    from armnn.tensor import TensorInfo
 
 _LATER: Final = nullcontext()
 """Counts nothing."""

@@ -3,15 +3,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from armnn.backends import ASYNC_EXECUTION, ArrayHandle, HostAllocator
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends import (
+    ASYNC_EXECUTION,
+    Allocator,
+    ArrayHandle,
+    AsyncExecution,
+    HostAllocator,
+    MemoryManager,
+    Step,
+    Task,
+    TensorHandle,
+    Workload,
+)
 from armnn.backends.calling import call, check_answer
 from armnn.backends.memory import allocated
 from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError
+from armnn.graph import Layer, Value
+from armnn.optimizer import Candidate, Participants, Prepared
 from armnn.optimizer.assignment.boundaries import owner
+from armnn.optimizer.observe import Observation
 from armnn.runtime.memory.arenas import plan_arenas
 from armnn.runtime.memory.handles import CopyWorkload
 from armnn.runtime.memory.lifetimes import lifetimes
@@ -19,27 +37,8 @@ from armnn.runtime.memory.placing import TensorHandles
 from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.binding import Binding, DirectTensors, direct_tensors, steps_after
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from armnn.backends import (
-        Allocator,
-        AsyncExecution,
-        MemoryManager,
-        Step,
-        Task,
-        TensorHandle,
-        Workload,
-    )
-    from armnn.graph import Layer, Value
-    from armnn.optimizer import Candidate, Participants, Prepared
-    from armnn.optimizer.observe import Observation
-    from armnn.runtime.plans.observed import TensorSink
-    from armnn.types import MemorySource
+from armnn.runtime.plans.observed import TensorSink
+from armnn.types import MemorySource
 
 Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"
 """Is called with a layer that has run and the tensors that it wrote."""
@@ -284,6 +283,4 @@ def _observation_of(layer: Layer) -> Observation | None:
     """Return what a Debug layer of the optimizer shows."""
     if layer.type != "Debug":
         return None
-    from armnn.optimizer.observe import Observation  # late: few networks are observed
-
     return layer.compiled if isinstance(layer.compiled, Observation) else None

@@ -8,21 +8,17 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armnn.backends import TensorHandle, Workload
+from armnn.backends import Step, TensorHandle, Workload
 from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn.optimizer import OptimizerOptions
+from armnn.optimizer.observe import Observation
 from armnn.optimizer.options import DEBUG_FOLDER
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends import Step
-    from armnn.optimizer import OptimizerOptions
-    from armnn.optimizer.observe import Observation
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo
 
 MOST_PRINTED = 1000
 """Elements of a tensor up to which ``debug=True`` prints them all."""

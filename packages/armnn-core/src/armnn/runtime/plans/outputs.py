@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn._arguments import conversion, refused
+from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Targets: TypeAlias = "Mapping[str, NDArray[Any]]"
 """The caller's arrays by the name of the output that is written into them."""
@@ -58,8 +57,6 @@ class ExpectedOutputs:
         """
         for name in names:
             if name not in self._infos:
-                from armnn._spelling import closest  # late: for a message only
-
                 meant = closest(str(name), self._infos)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(

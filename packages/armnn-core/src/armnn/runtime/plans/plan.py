@@ -9,21 +9,21 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from armnn.backends import Allocator
 from armnn.backends.base import CachingBackend
 from armnn.backends.calling import call
 from armnn.optimizer.single_program import SingleProgram
 from armnn.runtime.plans.closing import Closing
+from armnn.runtime.plans.context import ExecutionContext
 from armnn.runtime.plans.program_contexts import ProgramContexts
+from armnn.types import MemorySource
 
 if TYPE_CHECKING:
-    from armnn.backends import Allocator
     from armnn.optimizer import Participants, Prepared
     from armnn.runtime.memory.strategies import MemoryStrategies
     from armnn.runtime.plans.binding import Binding
-    from armnn.runtime.plans.context import ExecutionContext
     from armnn.runtime.plans.layer_contexts import LayerContexts, Watch
     from armnn.runtime.plans.observed import TensorSink
-    from armnn.types import MemorySource
 
 SLACK_BYTES = 4 << 20
 """What the contexts of all plans may keep beyond the memory of the largest."""

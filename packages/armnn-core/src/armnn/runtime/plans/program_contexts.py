@@ -8,23 +8,22 @@ memory: there is nothing to plan, and no graph is needed to run it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from armnn.backends import Workload
 from armnn.backends.calling import call
 from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
 from armnn.backends.named_frames import blamed
+from armnn.optimizer import Participants
+from armnn.optimizer.single_program import SingleProgram
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
+from armnn.types import MemorySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from armnn.backends import Workload
-    from armnn.optimizer import Participants
-    from armnn.optimizer.single_program import SingleProgram
     from armnn.runtime.plans.binding import Binding
     from armnn.runtime.plans.layer_contexts import LayerContexts
-    from armnn.types import MemorySource
 
 
 class ProgramContexts:

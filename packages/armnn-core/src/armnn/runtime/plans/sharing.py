@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from armnn.backends import SHARED_MEMORY
+from armnn.backends import SHARED_MEMORY, SharedMemory
 from armnn.backends.calling import call
-
-if TYPE_CHECKING:
-    from armnn.backends import SharedMemory
-    from armnn.runtime.plans.cache import NetworkPlans
+from armnn.runtime.plans.cache import NetworkPlans
 
 
 def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:

@@ -15,19 +15,18 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from armnn._aliases import Aliased, empty_aliased
+from armnn.backends import Step
+from armnn.backends.control import RunControl
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.single_program import ProgramLayer
+from armnn.runtime.plans.outputs import Targets
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from armnn.backends import Step
-    from armnn.backends.control import RunControl
     from armnn.graph import Layer, Value
-    from armnn.runtime.plans.outputs import Targets
 
 
 Inputs: TypeAlias = "Mapping[str, ArrayLike]"

@@ -7,10 +7,11 @@ Their schema is ``tools/armnn_files.toml``. Reader and writer are imported when 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from armnn.graph import Network, Survey
+from armnn.graph import Network, Survey
+from armnn.storage.armnn_files.reader import read
+from armnn.storage.armnn_files.writer import write
 
 __all__ = ["VERSIONS", "parse", "save"]
 
@@ -43,8 +44,6 @@ def save(
         InvalidArgumentError: An argument is of another kind, or the file cannot be written.
         GraphError: The network has no output.
     """
-    from armnn.storage.armnn_files.writer import write
-
     write(network, path, for_arm_nn=for_arm_nn, beyond_arm_nn=beyond_arm_nn)
 
 
@@ -64,6 +63,4 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
         UnsupportedOperatorError: It has layers that cannot be converted; all are named.
         ParseError: The file is malformed.
     """
-    from armnn.storage.armnn_files.reader import read
-
     return read(source, survey)

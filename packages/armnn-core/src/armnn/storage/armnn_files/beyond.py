@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from armnn.graph import Layer
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.layers._parameters import enumeration_of
 from armnn.parsing.conversion import RefusedError
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from armnn.graph import Layer
 
 
 class BeyondLayer(NamedTuple):

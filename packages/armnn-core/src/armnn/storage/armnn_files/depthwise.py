@@ -6,12 +6,16 @@ The newer one, that of armnn's layer table, is [1,KH,KW,I*M].
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError
+from armnn.graph import Value
 from armnn.parsing.conversion import RefusedError
+from armnn.parsing.flatbuffers import FlatRecord, FlatTable
+from armnn.storage.armnn_files.operation import StoredOperation
 from armnn.storage.armnn_files.tensors import (
     constant_record,
     read_constant,
@@ -19,13 +23,6 @@ from armnn.storage.armnn_files.tensors import (
     read_plain_info,
 )
 from armnn.tensor import TensorInfo, format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Value
-    from armnn.parsing.flatbuffers import FlatRecord, FlatTable
-    from armnn.storage.armnn_files.operation import StoredOperation
 
 
 def read_member(operation: StoredOperation, member: FlatTable) -> Value:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from armnn.storage.armnn_files._bindings import ENUMERATIONS, LAYERS, OUTDATED, SINCE, VERSIONS
-
-if TYPE_CHECKING:
-    from armnn.types import ArmnnEnum
+from armnn.types import ArmnnEnum
 
 _E = TypeVar("_E", bound="ArmnnEnum")
 

@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from armnn.errors import ParseError, ShapeError
-from armnn.layers import LAYERS
+from armnn.graph import Network, Value
+from armnn.layers import LAYERS, Descriptor
 from armnn.parsing.flatbuffers import FlatTable
 from armnn.storage.armnn_files._bindings import LAYERS as STORED
 from armnn.storage.armnn_files.parameters import read_parameters
+from armnn.storage.armnn_files.records import StoredGraph, StoredLayer
 from armnn.storage.armnn_files.tensors import read_constant, read_info
-
-if TYPE_CHECKING:
-    from armnn.graph import Network, Value
-    from armnn.layers import Descriptor
-    from armnn.storage.armnn_files.records import StoredGraph, StoredLayer
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo
 
 _T = TypeVar("_T")
 

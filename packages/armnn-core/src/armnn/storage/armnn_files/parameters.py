@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from armnn.layers import Descriptor
 from armnn.layers._parameters import enumeration_of
 from armnn.parsing.conversion import RefusedError
-from armnn.parsing.flatbuffers import FlatRecord
+from armnn.parsing.flatbuffers import FlatRecord, FlatTable
 from armnn.storage.armnn_files._bindings import LAYERS, TABLES
 from armnn.storage.armnn_files.names import is_known_to, member_of, number_of
 from armnn.types import ArmnnEnum
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
-    from armnn.parsing.flatbuffers import FlatTable
 
 _LIMITS = {"Uint32": (0, 2**32 - 1), "Int32": (-(2**31), 2**31 - 1)}
 

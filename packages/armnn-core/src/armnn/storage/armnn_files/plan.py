@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from armnn.layers import filled_descriptor, infer_outputs
+from numpy.typing import NDArray
+
+from armnn.graph import Layer, Value
+from armnn.layers import Descriptor, filled_descriptor, infer_outputs
 from armnn.parsing.conversion import RefusedError
+from armnn.parsing.flatbuffers import FlatRecord
 from armnn.storage.armnn_files._bindings import LAYERS, TABLES
 from armnn.storage.armnn_files.names import NEWEST, is_known_to
 from armnn.storage.armnn_files.parameters import extra_parameters, parameter_record
 from armnn.storage.armnn_files.tensors import constant_record, info_fault
-from armnn.tensor import format_shape
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor
-    from armnn.parsing.flatbuffers import FlatRecord
-    from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo, format_shape
 
 
 class Plan:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from armnn.errors import ArmnnError, ParseError
-from armnn.graph import Network, Operator, Value
+from armnn.graph import Network, Operator, Survey, Value
 from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
@@ -18,17 +17,11 @@ from armnn.parsing.conversion import (
 )
 from armnn.storage.armnn_files._bindings import LAYERS
 from armnn.storage.armnn_files.names import NEWEST
-from armnn.storage.armnn_files.operation import StoredOperation
+from armnn.storage.armnn_files.operation import Converter, StoredOperation
 from armnn.storage.armnn_files.reader_layers import CONVERTERS, default_conversion
 from armnn.storage.armnn_files.records import StoredGraph, StoredLayer, read_graph
 from armnn.storage.armnn_files.tensors import read_info
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from armnn.graph import Survey
-    from armnn.storage.armnn_files.operation import Converter
 
 _Key = tuple[int, int]
 """The index of a layer, and which output of it."""

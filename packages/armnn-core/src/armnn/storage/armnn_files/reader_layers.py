@@ -6,27 +6,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from armnn.errors import ParseError
+from armnn.graph import Value
 from armnn.layers import LAYERS
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.parsing.conversion import RefusedError
+from armnn.parsing.flatbuffers import FlatTable
 from armnn.storage.armnn_files import depthwise
 from armnn.storage.armnn_files._bindings import TABLES
 from armnn.storage.armnn_files.beyond import decoded
 from armnn.storage.armnn_files.names import INFERRED
+from armnn.storage.armnn_files.operation import Converter, StoredOperation
 from armnn.storage.armnn_files.parameters import decimal
 from armnn.storage.armnn_files.recurrent import MEMBERS_OF, used_members
 from armnn.storage.armnn_files.tensors import read_constant, read_info
+from armnn.tensor import Dimension, TensorInfo
 from armnn.types import ArmnnEnum, ComparisonOperation, ResizeMethod, UnaryOperation
-
-if TYPE_CHECKING:
-    from armnn.graph import Value
-    from armnn.parsing.flatbuffers import FlatTable
-    from armnn.storage.armnn_files.operation import Converter, StoredOperation
-    from armnn.tensor import Dimension, TensorInfo
 
 
 def default_conversion(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequence[Value]:

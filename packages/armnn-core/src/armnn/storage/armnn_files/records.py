@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from armnn.errors import ParseError
 from armnn.parsing.flatbuffers import FlatFile, FlatTable
 from armnn.storage.armnn_files._bindings import LAYERS, TABLES
 from armnn.storage.armnn_files.names import IDENTIFIER, NAME_OF_MEMBER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LEAST_BYTES: Final = 8
 _PORTS: Final = ("Input", "Output")

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from armnn.layers import LAYERS
-
-if TYPE_CHECKING:
-    from armnn.layers import Descriptor
+from armnn.layers import LAYERS, Descriptor
 
 MEMBERS_OF: Final = {
     "Lstm": "LstmMembers",

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.parsing.conversion import RefusedError
-from armnn.parsing.flatbuffers import FlatRecord
+from armnn.parsing.flatbuffers import FlatRecord, FlatTable
 from armnn.storage.armnn_files.names import (
     BEYOND_TYPE,
     MOST_DIMENSIONS,
@@ -23,11 +24,6 @@ from armnn.storage.armnn_files.names import (
 )
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.parsing.flatbuffers import FlatTable
 
 DATA_TABLES: Final = ("", "Bytes", "Shorts", "Ints", "Longs")
 """The tables of a constant's data by their places in the union."""

@@ -7,24 +7,21 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from armnn._arguments import file_path, flag, instance, refused
 from armnn.errors import InvalidArgumentError, NotStorableError
 from armnn.graph import Layer, Network, Value
 from armnn.parsing.conversion import RefusedError
-from armnn.parsing.flatbuffers import MOST_BYTES, FlatRecord, flat_pieces
+from armnn.parsing.flatbuffers import MOST_BYTES, FlatRecord, Piece, flat_pieces
 from armnn.storage.armnn_files._bindings import LAYERS, TABLES, VERSIONS
 from armnn.storage.armnn_files.beyond import encoded
 from armnn.storage.armnn_files.names import IDENTIFIER, NEWEST
 from armnn.storage.armnn_files.plan import Plan
 from armnn.storage.armnn_files.tensors import constant_record, info_fault, info_record
 from armnn.storage.armnn_files.writer_layers import PLANNERS
+from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from armnn.parsing.flatbuffers import Piece
-    from armnn.tensor import TensorInfo
 
 _PORTS: Final = ("Input", "Output")
 

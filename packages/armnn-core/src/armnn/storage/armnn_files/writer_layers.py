@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from armnn.parsing.conversion import RefusedError
 from armnn.parsing.flatbuffers import FlatRecord
 from armnn.storage.armnn_files.depthwise import older_record
 from armnn.storage.armnn_files.names import INFERRED, NEWEST
+from armnn.storage.armnn_files.plan import Plan
 from armnn.storage.armnn_files.recurrent import MEMBERS_OF, used_members
 from armnn.storage.armnn_files.tensors import constant_record
 from armnn.tensor import TensorInfo, format_shape
@@ -25,9 +26,6 @@ from armnn.types import (
     ResizeMethod,
     UnaryOperation,
 )
-
-if TYPE_CHECKING:
-    from armnn.storage.armnn_files.plan import Plan
 
 _OLDER_BINARY: Final = {
     BinaryOperation.ADD: "Addition",

@@ -4,25 +4,21 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.ffi.errors import attempt, exception_of
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import ArrayHandle, TensorHandle, TensorHandleFactory
+from armnn.backends.memory import ArrayHandle, MemoryManager, TensorHandle, TensorHandleFactory
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import BackendError
+from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
+from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.guarded import Failure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.backends.memory import MemoryManager
-    from armnn.tensor import TensorInfo
-    from armnn_backend_api import ctypes_mirror as abi
-    from armnn_backend_api.structs import Arena
+from armnn_backend_api.structs import Arena
 
 
 def factory_id(backend_id: str) -> str:

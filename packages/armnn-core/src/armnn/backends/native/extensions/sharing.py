@@ -5,21 +5,16 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnn.backends.extensions import SharedBuffer, SharedMemory
 from armnn.backends.ffi.errors import attempt, exception_of
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import BackendError, ClosedError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api import ctypes_mirror as abi
 
 
 class NativeSharedMemory(SharedMemory):

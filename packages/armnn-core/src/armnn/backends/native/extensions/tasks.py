@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import ctypes
 import time
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
+from armnn.backends.base import Step
 from armnn.backends.extensions import AsyncExecution, Task
 from armnn.backends.ffi.calls import NOBODY, raise_stored
+from armnn.backends.ffi.library import Library
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.programs.program import check_open
-from armnn.errors import BackendError, InvalidArgumentError
+from armnn.errors import ArmnnError, BackendError, InvalidArgumentError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import new_error
-
-if TYPE_CHECKING:
-    from armnn.backends.base import Step
-    from armnn.backends.ffi.library import Library
-    from armnn.errors import ArmnnError
 
 NEVER: Final = 0
 """The deadline of what may take as long as it likes."""

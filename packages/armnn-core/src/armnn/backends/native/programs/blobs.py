@@ -9,30 +9,28 @@ it see the bytes.
 from __future__ import annotations
 
 import ctypes
+import json
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from armnn._load_times import stage
-from armnn.backends.cache import Footprint, StaleEntryError
+from armnn.backends.cache import Entry, Footprint, ProgramCache, StaleEntryError
 from armnn.backends.ffi.calls import compile_details, guarded
 from armnn.backends.ffi.errors import attempt
 from armnn.backends.ffi.values import spelling_of
-from armnn.backends.native.contexts import device_pointer, read_devices
+from armnn.backends.native.contexts import NativeModelContext, device_pointer, read_devices
+from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.programs.program import GIVE_BACK, NativeProgram, lend
+from armnn.backends.options import OptionValue
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from armnn.backends.cache import Entry, ProgramCache
-    from armnn.backends.native.contexts import NativeModelContext
-    from armnn.backends.native.lifetimes import NativeObject
     from armnn.backends.native.programs.graph import NativeGraph
-    from armnn.backends.options import OptionValue
 
 _VERDICTS: Final = {
     abi.BLOB_RECOMPILE: "the backend wants to compile it again",
@@ -71,8 +69,6 @@ class Envelope:
 
     def json(self) -> str:
         """Return it as JSON, equal for equal values."""
-        import json  # late: a program that is found is compared field by field
-
         return json.dumps(self.header(), sort_keys=True)
 
     def difference(self, found: Envelope) -> str:

@@ -5,29 +5,25 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import itertools
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import Final
 
 import numpy as np
 
 from armnn._process_memory import trim_memory
 from armnn.backends.ffi.constants import DROP, KEEP, constants
-from armnn.backends.native.programs.packing import RowMemory, word_place
+from armnn.backends.native.programs.packing import Place, RowMemory, word_place
+from armnn.backends.views import SubgraphView
+from armnn.graph import Layer, Value
+from armnn_backend_api import BackendVersion
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, struct
-
-if TYPE_CHECKING:
-    import hashlib
-    from types import TracebackType
-
-    from armnn.backends.native.programs.packing import Place
-    from armnn.backends.views import SubgraphView
-    from armnn.graph import Layer, Value
-    from armnn_backend_api import BackendVersion
 
 ABSENT: Final = -1
 

@@ -10,22 +10,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+from collections.abc import Iterable, Sequence
 from operator import add
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from armnn.backends.ffi.values import flattened, known_fields
+from armnn.layers import Descriptor
+from armnn.tensor import TensorInfo
+from armnn_backend_api import BackendVersion
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from armnn.layers import Descriptor
-    from armnn.tensor import TensorInfo
-    from armnn_backend_api import BackendVersion
-    from armnn_backend_api.structs import Arena
+from armnn_backend_api.structs import Arena, word
 
 _Field: TypeAlias = "tuple[str, tuple[int, ...], list[Any] | None]"
 """The name of a parameter, how its row begins, and the memory of its elements but texts."""

@@ -6,11 +6,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.cache import CachedProgram, Replannable
+from armnn.backends.cache import CachedProgram, Footprint, Replannable
 from armnn.backends.ffi.calls import is_late, raise_stored
 from armnn.backends.ffi.errors import attempt, exception_of
+from armnn.backends.ffi.library import Library
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
@@ -18,10 +20,6 @@ from armnn_backend_api.guarded import Failure
 from armnn_backend_api.structs import reset_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from armnn.backends.cache import Footprint
-    from armnn.backends.ffi.library import Library
     from armnn.backends.native.programs.replanning import KeptGraph
     from armnn.backends.replanning import Changes
     from armnn.graph import Layer, Value

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes
 import operator
 import threading
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -15,20 +16,14 @@ from armnn.backends.cache import Footprint
 from armnn.backends.ffi.calls import compile_details
 from armnn.backends.ffi.constants import constants
 from armnn.backends.ffi.values import elements_of, unfilled_attributes
-from armnn.backends.native.programs.graph import take_back_all
+from armnn.backends.native.programs.graph import NativeGraph, take_back_all
+from armnn.backends.replanning import Changes
+from armnn.graph import Layer, Value
+from armnn.layers import Descriptor
+from armnn.tensor import TensorInfo
+from armnn_backend_api import BackendVersion
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from armnn.backends.native.programs.graph import NativeGraph
-    from armnn.backends.replanning import Changes
-    from armnn.graph import Layer, Value
-    from armnn.layers import Descriptor
-    from armnn.tensor import TensorInfo
-    from armnn_backend_api import BackendVersion
-
 
 _P = TypeVar("_P")
 
