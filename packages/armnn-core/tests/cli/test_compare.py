@@ -15,7 +15,7 @@ import armnn
 from armnn import CreationOptions, Network, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.cli.main import main
-from armnn.optimizer import rewrite
+from armnn.optimizer import passes
 from fakes.faults import FAULTS, FaultyBackend, planted_network
 
 LEAKY = next(fault for fault in FAULTS if fault.name == "alpha x 1.01")
@@ -164,7 +164,7 @@ def test_a_wrong_pass_is_named(
         network.remove(layer)
         return 1
 
-    monkeypatch.setattr(rewrite, "PASSES", (cut,))
+    monkeypatch.setattr(passes, "PASSES", (cut,))
     assert main(["compare", model, "--passes"]) == 1
     assert capsys.readouterr().out == (
         "Wrong: the pass cut, change 1 of 1. It takes out before; it puts in nothing; the output "

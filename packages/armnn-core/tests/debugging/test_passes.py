@@ -10,7 +10,7 @@ from armnn import Network, TensorInfo
 from armnn.debugging import ErrorKind, find_wrong_pass
 from armnn.errors import InvalidArgumentError
 from armnn.layers.activation import ActivationDescriptor
-from armnn.optimizer import rewrite
+from armnn.optimizer import passes
 from armnn.optimizer.passes import PASSES
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_the_passes_as_they_are_make_nothing_wrong() -> None:
 
 
 def test_the_change_of_a_wrong_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewrite, "PASSES", (renaming, *PASSES, steepening("b")))
+    monkeypatch.setattr(passes, "PASSES", (renaming, *PASSES, steepening("b")))
     verdict = find_wrong_pass(activations("a", "b", "c"))
     assert (verdict.name, verdict.number, verdict.changes) == ("steepen", 2, 2)
     assert (verdict.layers, verdict.added) == (("b",), ("b steep",))
@@ -68,7 +68,7 @@ def test_the_change_of_a_wrong_pass_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_first_of_two_wrong_changes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = (steepening("c"), steepening("b"))
-    monkeypatch.setattr(rewrite, "PASSES", (renaming, *wrong, *PASSES))
+    monkeypatch.setattr(passes, "PASSES", (renaming, *wrong, *PASSES))
     verdict = find_wrong_pass(activations("a", "b", "c"))
     assert (verdict.number, verdict.changes, verdict.layers) == (2, 3, ("c",))
 

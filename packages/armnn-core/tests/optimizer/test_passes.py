@@ -11,7 +11,7 @@ import pytest
 
 from armnn.graph import Network
 from armnn.optimizer.passes import MAX_ROUNDS, PASSES, run_passes
-from armnn.optimizer.passes.fold_constants import fold_constants
+from armnn.optimizer.passes.cleanup import fold_constants
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Layer, Network
-from armnn.optimizer.rewrite import rewrite
+from armnn.optimizer.passes import rewrite
 from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
 from armnn.types import DataType

@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from armnn.graph import Layer, Network
 from armnn.optimizer.assignment.candidates import NetworkAnswers
 from armnn.optimizer.candidate import Candidate
-from armnn.optimizer.passes.fold_quantization import Present, Unasked
+from armnn.optimizer.passes.quantization import Present, Unasked
 
 
 class FoldsRefused(Exception):  # noqa: N818 - it carries a decision, not an error

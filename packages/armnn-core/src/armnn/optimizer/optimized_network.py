@@ -22,10 +22,10 @@ from armnn.optimizer.folds import FoldsRefused, FoldTrial
 from armnn.optimizer.frame import only_program
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
-from armnn.optimizer.passes.fold_quantization import Accepts
+from armnn.optimizer.passes import quantises
+from armnn.optimizer.passes.quantization import Accepts
 from armnn.optimizer.phases import assigned_segments, prepare_network, prepare_specialisation
 from armnn.optimizer.prepared import Prepared
-from armnn.optimizer.rewrite import quantises
 from armnn.optimizer.shapes.assumed import assume_shapes
 from armnn.optimizer.shapes.sharing import SharedConstants
 from armnn.optimizer.shapes.specialise import value_inputs

@@ -17,7 +17,7 @@ from armnn.types import MemorySource, QuantizedArithmetic
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.folds import FoldTrial
-    from armnn.optimizer.passes.fold_quantization import Asked, Present
+    from armnn.optimizer.passes.quantization import Asked, Present
 
 
 @dataclass(frozen=True, slots=True, eq=False)

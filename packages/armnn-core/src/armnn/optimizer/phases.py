@@ -29,15 +29,15 @@ from armnn.optimizer.assignment.islands import hand_back_islands
 from armnn.optimizer.assignment.parts import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.assignment.substitute import optimize_subgraphs
-from armnn.optimizer.evaluation import Evaluate
 from armnn.optimizer.folds import FoldsRefused, FoldTrial
 from armnn.optimizer.layouts import choose_layouts, kernels_of
 from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
-from armnn.optimizer.passes.fold_quantization import Accepts
+from armnn.optimizer.passes import quantises, rewrite
+from armnn.optimizer.passes.cleanup import Evaluate
+from armnn.optimizer.passes.quantization import Accepts
 from armnn.optimizer.prepared import Prepared, Segments
-from armnn.optimizer.rewrite import quantises, rewrite
 from armnn.optimizer.segments import split
 from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
 from armnn.optimizer.shapes.infer import demand_shapes, infer_shapes

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn import DataType, Network, TensorInfo
 
-cancel_inverse_conversions = on_demand("cancel_inverse_conversions")
+cancel_inverse_conversions = named_pass("cancel_inverse_conversions")
 
 F16, F32, BF16 = DataType.FLOAT16, DataType.FLOAT32, DataType.BFLOAT16
 

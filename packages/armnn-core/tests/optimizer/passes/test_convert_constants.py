@@ -6,11 +6,11 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn import DataType, Network, TensorInfo
 
-convert_constants = on_demand("convert_constants")
+convert_constants = named_pass("convert_constants")
 
 F16, F32, BF16 = DataType.FLOAT16, DataType.FLOAT32, DataType.BFLOAT16
 NUMBERS = [0.1, -3.0, 65519.0, 65520.0, np.inf, 2.0**-30]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
-delete_broadcast_to = on_demand("delete_broadcast_to")
+delete_broadcast_to = named_pass("delete_broadcast_to")
 
 
 def wide(network: Network, target: tuple[int, ...] = (2, 3), name: str = "x") -> Value:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, DataType
 
-fold_batch_normalization = on_demand("fold_batch_normalization")
+fold_batch_normalization = named_pass("fold_batch_normalization")
 
 CHANNELS = 6
 RANDOM = np.random.default_rng(7)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataLayout, DataType
 
-fold_channel_arithmetic = on_demand("fold_channel_arithmetic")
+fold_channel_arithmetic = named_pass("fold_channel_arithmetic")
 
 CHANNELS = 4
 RANDOM = np.random.default_rng(11)

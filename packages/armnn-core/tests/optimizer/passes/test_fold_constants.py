@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Layer, Network
-from armnn.optimizer.passes.fold_constants import SMALL_RESULT, fold_constants
+from armnn.optimizer.passes.cleanup import SMALL_RESULT, fold_constants
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import DataType

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
@@ -18,7 +18,7 @@ from armnn.types import (
     PoolingAlgorithm,
 )
 
-fold_pad = on_demand("fold_pad")
+fold_pad = named_pass("fold_pad")
 
 RANDOM = np.random.default_rng(13)
 AROUND = {

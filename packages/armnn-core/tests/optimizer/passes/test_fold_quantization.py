@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.passes.fold_quantization import Unasked, fold_quantization
+from armnn.optimizer.passes.quantization import Unasked, fold_quantization
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import (
@@ -23,7 +23,7 @@ from armnn.types import (
 )
 
 if TYPE_CHECKING:
-    from armnn.optimizer.passes.fold_quantization import Present
+    from armnn.optimizer.passes.quantization import Present
 
 RANDOM = np.random.default_rng(31)
 DATA = TensorInfo((1, 4, 6, 5), DataType.QASYMM_U8, 0.25, 120)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from armnn.graph import Network
-from armnn.optimizer.passes._line import LONGEST, line_of, lines_of
+from armnn.optimizer.passes.recognize import LONGEST, line_of, lines_of
 from armnn.tensor import TensorInfo
 
 

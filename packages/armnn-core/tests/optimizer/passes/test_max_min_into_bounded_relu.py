@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType
 
-max_min_into_bounded_relu = on_demand("max_min_into_bounded_relu")
+max_min_into_bounded_relu = named_pass("max_min_into_bounded_relu")
 
 
 def clipped(low: object, high: object, *, max_first: bool = True, dtype=np.float32) -> Network:

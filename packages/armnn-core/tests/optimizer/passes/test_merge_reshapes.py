@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
-merge_reshapes = on_demand("merge_reshapes")
+merge_reshapes = named_pass("merge_reshapes")
 
 TARGETS = [(24,), (2, 12), (2, 3, 4), (4, 3, 2), (1, 24), (2, 1, 12, 1), (6, 4)]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType
 
-cancel_inverse_permutes = on_demand("cancel_inverse_permutes")
-move_permute_down = on_demand("move_permute_down")
+cancel_inverse_permutes = named_pass("cancel_inverse_permutes")
+move_permute_down = named_pass("move_permute_down")
 
 ORDER = (0, 2, 3, 1)
 BACK = (0, 3, 1, 2)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn._symbolic import Tape
 from armnn.graph import Network
 from armnn.tensor import Shape, TensorInfo
 from armnn.types import DataType
 
-permute_as_reshape = on_demand("permute_as_reshape")
+permute_as_reshape = named_pass("permute_as_reshape")
 
 
 def transposed(shape: Shape | None, order: tuple[int, ...], **options) -> Network:

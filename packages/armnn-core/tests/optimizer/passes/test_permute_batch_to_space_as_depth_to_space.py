@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Network
-from armnn.optimizer.passes.permute_batch_to_space_as_depth_to_space import (
+from armnn.optimizer.passes.permutes import (
     permute_batch_to_space_as_depth_to_space,
 )
 from armnn.tensor import TensorInfo

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import ComparisonOperation, DataType
 
-recognize_embedding = on_demand("recognize_embedding")
+recognize_embedding = named_pass("recognize_embedding")
 
 TABLE = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
 NUMBERS = np.arange(5, dtype=np.int32)

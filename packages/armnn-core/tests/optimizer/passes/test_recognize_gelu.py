@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, DataType, UnaryOperation
 
-recognize_gelu = on_demand("recognize_gelu")
+recognize_gelu = named_pass("recognize_gelu")
 
 X = np.array([-9, -2.5, -1, -0.1, 0, 0.3, 1, 2, 8])
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, DataType
 
-recognize_hard_swish = on_demand("recognize_hard_swish")
+recognize_hard_swish = named_pass("recognize_hard_swish")
 
 X = np.array([-np.inf, -4, -3, -1.5, 0, 1, 2.999, 3, 100])
 

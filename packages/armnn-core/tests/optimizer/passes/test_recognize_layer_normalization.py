@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network, Value
 from armnn.tensor import TensorInfo
@@ -20,7 +20,7 @@ from armnn.types import (
     UnaryOperation,
 )
 
-recognize_layer_normalization = on_demand("recognize_layer_normalization")
+recognize_layer_normalization = named_pass("recognize_layer_normalization")
 
 SHAPE = (2, 3, 4)
 X = np.random.default_rng(3).uniform(-3, 3, SHAPE)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import numpy as np
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network
 from armnn.tensor import TensorInfo
 
-remove_dead_layers = on_demand("remove_dead_layers")
+remove_dead_layers = named_pass("remove_dead_layers")
 
 
 def test_what_no_output_depends_on_goes() -> None:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from passes_on_demand import on_demand
+from named_pass import named_pass
 
 from armnn.graph import Network
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
-squash_equal_siblings = on_demand("squash_equal_siblings")
+squash_equal_siblings = named_pass("squash_equal_siblings")
 
 
 def siblings(**second) -> Network:

@@ -14,7 +14,7 @@ from armnn.graph import Layer, Network, Value
 from armnn.layers import Requested
 from armnn.optimizer.assignment.precision import exact_layers
 from armnn.optimizer.options import OptimizerOptions
-from armnn.optimizer.passes._conversion import (
+from armnn.optimizer.passes.conversions import (
     FLOATS,
     conversion_between,
     converted_data,

@@ -10,7 +10,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.graph import Layer, Network, Value
 from armnn.layers.elementwise import FusedDescriptor
 from armnn.optimizer.assignment.assign import Assignment
-from armnn.optimizer.passes._pattern import (
+from armnn.optimizer.passes._edits import (
     binary_operation,
     discard_unread,
     may_absorb,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from armnn.graph import Layer, Value
-from armnn.optimizer.passes._pattern import binary_operation
+from armnn.optimizer.passes._edits import binary_operation
 from armnn.types import BinaryOperation, DataType
 
 _PRODUCTS: Final = ("ConvolutionInteger", "MatMulInteger")

@@ -25,8 +25,8 @@ from armnn.optimizer.layouts.transposed import (
     twin_of,
     undoes,
 )
-from armnn.optimizer.passes._pattern import first_input
-from armnn.optimizer.passes._permutation import inverse
+from armnn.optimizer.passes._edits import first_input
+from armnn.optimizer.passes.permutes import inverse
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 

@@ -16,8 +16,8 @@ from armnn.layers.joining import ConcatDescriptor
 from armnn.layers.normalization import LogSoftmaxDescriptor, SoftmaxDescriptor
 from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
 from armnn.layers.reshaping import PadDescriptor, ReshapeDescriptor, TransposeDescriptor
-from armnn.optimizer.passes._pattern import awaits_parameters, first_input
-from armnn.optimizer.passes._permutation import axis_order, inverse
+from armnn.optimizer.passes._edits import awaits_parameters, first_input
+from armnn.optimizer.passes.permutes import axis_order, inverse
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 

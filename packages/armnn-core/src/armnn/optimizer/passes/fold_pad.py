@@ -17,7 +17,7 @@ from armnn.layers.convolution import (
 )
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
 from armnn.layers.reshaping import PadDescriptor
-from armnn.optimizer.passes._pattern import (
+from armnn.optimizer.passes._edits import (
     awaits_parameters,
     first_input,
     may_absorb,

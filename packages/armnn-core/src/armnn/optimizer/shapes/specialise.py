@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from armnn.graph import Layer, Network, Value
 from armnn.graph.layer import default_descriptor
 from armnn.layers import LAYERS, Descriptor
-from armnn.optimizer.evaluation import Evaluate
+from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.shapes.branches import CONTROL_FLOW, resolve_branch
 from armnn.optimizer.shapes.deferred import awaited_values, resolve_deferred
 from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from armnn._symbolic import is_symbolic
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.evaluation import Evaluate
+from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.symbolic.movement import MOVED, carried, moved_by
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, ComparisonOperation, UnaryOperation

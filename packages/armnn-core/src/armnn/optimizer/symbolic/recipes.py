@@ -17,7 +17,7 @@ from armnn._symbolic import Symbolic, is_symbolic, settled
 from armnn.errors import ArmnnError
 from armnn.graph import Network
 from armnn.layers import Descriptor, LayerSpec
-from armnn.optimizer.evaluation import Evaluate
+from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.symbolic.movement import carried
 from armnn.tensor import TensorInfo
 

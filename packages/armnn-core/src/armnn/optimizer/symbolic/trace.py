@@ -16,8 +16,8 @@ from armnn._symbolic import Tape, is_symbolic, settled
 from armnn.graph import Layer, Network, Value
 from armnn.graph.multiply_adds import has_multiply_adds, multiply_adds_of
 from armnn.layers import Descriptor, infer_outputs
-from armnn.optimizer.evaluation import Evaluate
-from armnn.optimizer.passes.fold_quantization import Asked, Present
+from armnn.optimizer.passes.cleanup import Evaluate
+from armnn.optimizer.passes.quantization import Asked, Present
 from armnn.optimizer.symbolic.arithmetic import computed, decided, moved, plain_outputs
 from armnn.optimizer.symbolic.recipes import (
     Numbers,

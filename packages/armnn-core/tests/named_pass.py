@@ -9,6 +9,6 @@ from __future__ import annotations
 from armnn.optimizer.passes import PASSES, Pass
 
 
-def on_demand(name: str) -> Pass:
+def named_pass(name: str) -> Pass:
     """Return the pass of a name."""
     return next(each for each in PASSES if getattr(each, "__name__", "") == name)

@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""Layers with constant results, computed once."""
+"""Layers with constant results are computed once, equal ones merged, unread ones removed."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from armnn._symbolic import differ_elsewhere
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.evaluation import Evaluate
-from armnn.optimizer.passes._pattern import awaits_parameters, discard_unread, walk
+from armnn.optimizer.passes._edits import awaits_parameters, discard_unread, walk
+
+
+class Evaluate(Protocol):
+    """Computes a layer whose inputs are constant."""
+
+    def __call__(
+        self, layer: Layer, spare: NDArray[Any] | None = None, /
+    ) -> Sequence[NDArray[Any]] | None:
+        """Return the outputs' data, None if nothing here can.
+
+        Args:
+            layer: The layer.
+            spare: The data of an input that nothing else needs; an output may be written there.
+        """
+
 
 SMALL_RESULT = 1 << 14
 """A result of at most that many elements is kept, however small the inputs are."""
@@ -94,3 +109,57 @@ def _is_worth_keeping(layer: Layer) -> bool:
     given = sum(info.num_elements for info in layer.input_infos if info is not None)
     made = sum(info.num_elements for info in layer.output_infos)
     return made <= max(given, SMALL_RESULT)
+
+
+def squash_equal_siblings(network: Network) -> int:
+    """Let readers of a layer read an older, equal one.
+
+    Type, parameters, inputs and hint must be the same. (Arm NN: SquashEqualPermuteSiblings,
+    ...Transpose..., ...Reshape...; here, of any type.)
+
+    Returns:
+        How many layers went.
+    """
+    first: dict[tuple[str, tuple[Value | None, ...]], list[Layer]] = {}
+    changes = 0
+    for layer in walk(network):
+        if layer.type == "Debug":
+            continue
+        key = layer.type, layer.inputs
+        siblings = first.get(key)
+        if siblings is None:
+            first[key] = [layer]  # as of most
+            continue
+        twin = next((each for each in siblings if _are_equal(each, layer)), None)
+        if twin is None:
+            siblings.append(layer)
+            continue
+        for ours, theirs in zip(layer.outputs, twin.outputs, strict=True):
+            network.replace_uses(ours, theirs)
+        discard_unread(network, layer.outputs)
+        changes += 1
+    return changes
+
+
+def _are_equal(one: Layer, other: Layer) -> bool:
+    """Return whether layers of one type and inputs are equal."""
+    shapes = [tuple([info.shape for info in layer.output_infos]) for layer in (one, other)]
+    if differ_elsewhere(*shapes):
+        return False  # they are equal in a batch of 1 only
+    return (
+        one.descriptor == other.descriptor
+        and one.output_infos == other.output_infos
+        and one.requested == other.requested
+        and one.backend_hint == other.backend_hint
+    )
+
+
+def remove_dead_layers(network: Network) -> int:
+    """Remove layers that no output of the network depends on.
+
+    The inputs of the network stay: callers go on passing them.
+
+    Returns:
+        How many layers went.
+    """
+    return network.remove_unused()
