@@ -20,7 +20,7 @@ from armnn.optimizer.passes import PASSES
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENT = REPOSITORY / "docs" / "passes.md"
-PASS = re.compile(r"^def ([a-z]\w*)\(\s*network: Network[^)]*\) -> int:", re.MULTILINE)
+PASS = re.compile(r"(?ms)^def ([a-z]\w*)\(\s*network: Network(?:(?!^def ).)*?\) -> int:$")
 RANDOM = np.random.default_rng(23)
 AROUND = ((0, 0), (1, 2), (2, 1), (0, 0))
 

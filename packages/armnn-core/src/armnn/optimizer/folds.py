@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from armnn.graph import Layer, Network
 from armnn.optimizer.assignment.candidates import NetworkAnswers
 from armnn.optimizer.candidate import Candidate
-from armnn.optimizer.passes.quantization import Present, Unasked
+from armnn.optimizer.passes.quantization import AcceptAll, EmitFloat
 
 
 class FoldsRefused(Exception):  # noqa: N818 - it carries a decision, not an error
@@ -23,7 +23,7 @@ class FoldsRefused(Exception):  # noqa: N818 - it carries a decision, not an err
         self.refused = refused
 
 
-class FoldTrial(Unasked):
+class FoldTrial(AcceptAll):
     """Permission for all folds, confirmed by the backends later.
 
     All layers on stored values come; then the backends are asked about the whole network. One
@@ -90,7 +90,7 @@ class FoldPermission:
         self._refused = set[Hashable]() if refused is None else refused
         self._doubtful = doubtful
 
-    def __call__(self, stored: Network, present: Present) -> Collection[Layer]:
+    def __call__(self, stored: Network, present: EmitFloat) -> Collection[Layer]:
         """Return the layers of ``stored`` that may replace others.
 
         Each backend is asked once about them, and once about those that it would otherwise compute

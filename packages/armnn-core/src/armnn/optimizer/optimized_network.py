@@ -23,7 +23,7 @@ from armnn.optimizer.frame import only_program
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises
-from armnn.optimizer.passes.quantization import Accepts
+from armnn.optimizer.passes.quantization import FoldPolicy
 from armnn.optimizer.phases import assigned_segments, prepare_network, prepare_specialisation
 from armnn.optimizer.prepared import Prepared
 from armnn.optimizer.shapes.assumed import assume_shapes
@@ -108,7 +108,7 @@ class OptimizedNetwork:
     def _prepare_source(
         self,
         source: Network,
-        folds: Accepts,
+        folds: FoldPolicy,
         trial: FoldTrial | None = None,
         *,
         may_change: bool,

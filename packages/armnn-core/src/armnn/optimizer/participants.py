@@ -17,7 +17,7 @@ from armnn.types import MemorySource, QuantizedArithmetic
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.folds import FoldTrial
-    from armnn.optimizer.passes.quantization import Asked, Present
+    from armnn.optimizer.passes.quantization import EmitFloat, SupportQuery
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +62,14 @@ class Participants:
 
         return any(isinstance(each.backend, WorkerOwner) for each in self.all)
 
-    def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> Asked:
+    def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> SupportQuery:
         """Return what decides about layers on stored values.
 
         Args:
             doubtful: What the preferred backend refused in a trial; None if there was none.
         """
 
-        def permission(stored: Network, present: Present) -> Collection[Layer]:
+        def permission(stored: Network, present: EmitFloat) -> Collection[Layer]:
             from armnn.optimizer.folds import FoldPermission  # late: most networks fold nothing
 
             asked = FoldPermission(self.candidates, self.named, self.refused_folds, doubtful)

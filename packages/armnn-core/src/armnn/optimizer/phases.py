@@ -36,7 +36,7 @@ from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises, rewrite
 from armnn.optimizer.passes.cleanup import Evaluate
-from armnn.optimizer.passes.quantization import Accepts
+from armnn.optimizer.passes.quantization import FoldPolicy
 from armnn.optimizer.prepared import Prepared, Segments
 from armnn.optimizer.segments import split
 from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
@@ -58,7 +58,7 @@ def prepare_network(
     network: Network,
     participants: Participants,
     options: OptimizerOptions,
-    folds: Accepts | None = None,
+    folds: FoldPolicy | None = None,
 ) -> Network:
     """Check and rewrite a network for any input shapes.
 
@@ -308,12 +308,12 @@ def _rewrite_head(
     segments: Segments,
     participants: Participants,
     options: OptimizerOptions,
-    folds: Accepts | None = None,
+    folds: FoldPolicy | None = None,
     trace: Trace | None = None,
 ) -> Conversions | None:
     """Rewrite the head; return the conversions that it has got."""
     evaluate: Evaluate = Evaluator(participants.evaluators)
-    accepts: Accepts = folds or participants.fold_permission()
+    accepts: FoldPolicy = folds or participants.fold_permission()
     if trace is not None:
         trace.hide_constants(segments.head)
         evaluate = trace.evaluator(evaluate)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.passes.quantization import Unasked, fold_quantization
+from armnn.optimizer.passes.quantization import AcceptAll, fold_quantization
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import (
@@ -23,7 +23,7 @@ from armnn.types import (
 )
 
 if TYPE_CHECKING:
-    from armnn.optimizer.passes.quantization import Present
+    from armnn.optimizer.passes.quantization import EmitFloat
 
 RANDOM = np.random.default_rng(31)
 DATA = TensorInfo((1, 4, 6, 5), DataType.QASYMM_U8, 0.25, 120)
@@ -31,11 +31,11 @@ MADE = (DataType.QASYMM_U8, 0.5, 100)
 NHWC = DataLayout.NHWC
 
 
-def always(stored: Network, _: Present) -> tuple[Layer, ...]:
+def always(stored: Network, _: EmitFloat) -> tuple[Layer, ...]:
     return stored.layers
 
 
-def never(_: Network, __: Present) -> tuple[Layer, ...]:
+def never(_: Network, __: EmitFloat) -> tuple[Layer, ...]:
     return ()
 
 
@@ -89,7 +89,7 @@ def real_values(network: Network, feeds: dict[str, np.ndarray], meanings) -> np.
     raise AssertionError("the network has no output")
 
 
-class Noting(Unasked):
+class Noting(AcceptAll):
     """Notes which layers came."""
 
     def __init__(self) -> None:
@@ -271,7 +271,7 @@ def test_unknown_dimensions_do_not_matter(meanings) -> None:
     quantized(network, made)
     asked: list[TensorInfo] = []
 
-    def accepts(stored: Network, present: Present) -> tuple[Layer, ...]:
+    def accepts(stored: Network, present: EmitFloat) -> tuple[Layer, ...]:
         (layer,) = [each for each in stored.layers if each.type == "Convolution2d"]
         real = present(layer, Network(""))
         asked.extend([layer.input_infos[0], real.input_infos[0]])
@@ -327,7 +327,7 @@ def test_a_common_hint_stays_with_the_layer() -> None:
     for layer in network.layers:
         layer.backend_hint = "Other"
 
-    def accepts(stored: Network, _: Present) -> list[Layer]:
+    def accepts(stored: Network, _: EmitFloat) -> list[Layer]:
         return [layer for layer in stored.layers if layer.backend_hint == "Other"]
 
     assert fold_quantization(network, accepts) == 1
@@ -381,7 +381,7 @@ def test_all_layers_are_asked_about_at_once(meanings) -> None:
     network, asked = Network(), list[list[str]]()
     chain(network)
 
-    def accepts(stored: Network, _: Present) -> tuple[Layer, ...]:
+    def accepts(stored: Network, _: EmitFloat) -> tuple[Layer, ...]:
         asked.append([each.name for each in stored.layers if not each.spec.no_kernel])
         return stored.layers
 
@@ -397,7 +397,7 @@ def test_only_refused_layers_keep_the_floats(refused, kept, meanings) -> None:
     network = Network()
     chain(network)
 
-    def accepts(stored: Network, _: Present) -> list[Layer]:
+    def accepts(stored: Network, _: EmitFloat) -> list[Layer]:
         return [layer for layer in stored.layers if layer.name != refused]
 
     check(network, meanings, accepts)

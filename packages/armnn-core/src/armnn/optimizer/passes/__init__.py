@@ -32,7 +32,7 @@ from armnn.optimizer.passes.permutes import (
     move_permute_down,
     permute_batch_to_space_as_depth_to_space,
 )
-from armnn.optimizer.passes.quantization import Accepts, fold_quantization
+from armnn.optimizer.passes.quantization import FoldPolicy, fold_quantization
 from armnn.optimizer.passes.recognize import (
     max_min_into_bounded_relu,
     recognize_embedding,
@@ -143,7 +143,7 @@ pass_control: ContextVar[PassControl | None] = ContextVar("pass_control", defaul
 _log = logging.getLogger(__name__)
 
 
-def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
+def rewrite(network: Network, evaluate: Evaluate, accepts: FoldPolicy) -> int:
     """Rewrite a network in place; return the number of changes.
 
     Args:

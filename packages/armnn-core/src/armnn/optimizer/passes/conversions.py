@@ -20,7 +20,7 @@ from armnn.types import DataType
 FLOATS = {DataType.FLOAT32: "fp32", DataType.FLOAT16: "fp16", DataType.BFLOAT16: "bf16"}
 """The types that are converted into each other, with Arm NN's short names."""
 
-CONVERSIONS = (CastDescriptor, ConvertFp16ToFp32Descriptor, ConvertFp32ToFp16Descriptor)
+_CONVERSIONS = (CastDescriptor, ConvertFp16ToFp32Descriptor, ConvertFp32ToFp16Descriptor)
 """The descriptors of layers that may convert between them."""
 
 _KINDS = {
@@ -36,7 +36,7 @@ def conversion_between(source: DataType, target: DataType) -> str:
 
 def is_conversion(layer: Layer) -> bool:
     """Return whether a layer converts between types of FLOATS."""
-    if not isinstance(layer.descriptor, CONVERSIONS):
+    if not isinstance(layer.descriptor, _CONVERSIONS):
         return False
     (info,) = layer.input_infos
     return info is not None and {info.data_type, layer.output.info.data_type} <= FLOATS.keys()
@@ -68,7 +68,7 @@ def cancel_inverse_conversions(network: Network) -> int:
     Returns:
         How many conversions were removed.
     """
-    return sum(_cancel(network, layer) for layer in walk(network, CONVERSIONS))
+    return sum(_cancel(network, layer) for layer in walk(network, _CONVERSIONS))
 
 
 def _cancel(network: Network, layer: Layer) -> bool:
@@ -97,7 +97,7 @@ def convert_constants(network: Network) -> int:
     Returns:
         How many conversions were replaced by constants.
     """
-    return sum(_convert(network, layer) for layer in walk(network, CONVERSIONS))
+    return sum(_convert(network, layer) for layer in walk(network, _CONVERSIONS))
 
 
 def _convert(network: Network, layer: Layer) -> bool:

@@ -33,7 +33,7 @@ from armnn.optimizer.passes._edits import (
 )
 from armnn.types import ActivationFunction, BinaryOperation, DataType
 
-PerChannel: TypeAlias = NDArray[np.float64]
+_PerChannel: TypeAlias = NDArray[np.float64]
 
 _BLOCK = 1 << 15
 """How many weights are looked at at a time, of which each takes a byte more."""
@@ -45,7 +45,7 @@ _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearLayer:
+class _LinearLayer:
     """A convolution or fully connected layer with constant weights.
 
     It is in floating point; the bias is constant as well.
@@ -70,7 +70,7 @@ class LinearLayer:
         return int(self.weights.shape[self.weights_axis])
 
     @classmethod
-    def of(cls, layer: Layer) -> LinearLayer | None:
+    def of(cls, layer: Layer) -> _LinearLayer | None:
         """Return a layer as linear, None if it is not."""
         axes = _axes(layer)
         if axes is None:
@@ -84,7 +84,7 @@ class LinearLayer:
         return cls(layer, weights, bias, *axes)
 
     def scale_and_shift(
-        self, network: Network, factor: PerChannel, offset: PerChannel, pages: HugePages
+        self, network: Network, factor: _PerChannel, offset: _PerChannel, pages: HugePages
     ) -> bool:
         """Make the layer compute ``factor * output + offset``.
 
@@ -114,7 +114,7 @@ class LinearLayer:
         network.replace_inputs(self.layer, [self.layer.inputs[0], *values])
         return True
 
-    def _scaled(self, factor: PerChannel, pages: HugePages) -> NDArray[Any] | None:
+    def _scaled(self, factor: _PerChannel, pages: HugePages) -> NDArray[Any] | None:
         """Return the scaled weights, None if one is not finite.
 
         Each is rounded once, from float64: NumPy converts some thousands at a time, where the
@@ -185,7 +185,7 @@ def _fold_arithmetic(network: Network, layer: Layer, pages: HugePages) -> int:
             continue
         if any(value is None or value.constant is None for value in _others(layer, position)):
             continue
-        linear = LinearLayer.of(source.producer)
+        linear = _LinearLayer.of(source.producer)
         if (
             linear is None
             or source.info != layer.output.info
@@ -209,10 +209,10 @@ def _others(layer: Layer, position: int) -> tuple[Value | None, ...]:
 
 def _fold_with_followers(
     network: Network,
-    linear: LinearLayer,
+    linear: _LinearLayer,
     layer: Layer,
-    factor: PerChannel,
-    offset: PerChannel,
+    factor: _PerChannel,
+    offset: _PerChannel,
     pages: HugePages,
 ) -> int:
     """Fold a layer, and the arithmetic behind it, at once.
@@ -242,7 +242,7 @@ def _fold_with_followers(
     return 1 + len(layers)
 
 
-def _followers(linear: LinearLayer, layer: Layer) -> tuple[list[Layer], PerChannel, PerChannel]:
+def _followers(linear: _LinearLayer, layer: Layer) -> tuple[list[Layer], _PerChannel, _PerChannel]:
     """Return the arithmetic behind a layer, and what it does."""
     found: list[Layer] = []
     factor, offset = np.ones(linear.channels), np.zeros(linear.channels)
@@ -263,8 +263,8 @@ def _followers(linear: LinearLayer, layer: Layer) -> tuple[list[Layer], PerChann
 
 
 def _factor_and_offset(
-    layer: Layer, position: int, linear: LinearLayer
-) -> tuple[PerChannel, PerChannel] | None:
+    layer: Layer, position: int, linear: _LinearLayer
+) -> tuple[_PerChannel, _PerChannel] | None:
     """Return a layer's factor and offset for one input.
 
     ``position`` is the number of the input.
@@ -298,8 +298,8 @@ def _factor_and_offset(
 
 
 def _per_channel(
-    constant: NDArray[np.generic], linear: LinearLayer, rank: int | None
-) -> PerChannel | None:
+    constant: NDArray[np.generic], linear: _LinearLayer, rank: int | None
+) -> _PerChannel | None:
     """Return a constant per channel, None if otherwise shaped.
 
     It must not vary along another axis.
@@ -332,7 +332,7 @@ def _fold_normalization(network: Network, layer: Layer, pages: HugePages) -> int
     if not isinstance(descriptor, BatchNormalizationDescriptor):
         return 0
     source = first_input(layer)
-    linear = LinearLayer.of(source.producer)
+    linear = _LinearLayer.of(source.producer)
     rank = source.info.rank
     if (
         linear is None

@@ -44,7 +44,7 @@ def axis_order(layer: Layer) -> tuple[int, ...] | None:
     return None
 
 
-def descriptor_of_order(
+def _descriptor_of_order(
     layer: Layer, order: tuple[int, ...]
 ) -> PermuteDescriptor | TransposeDescriptor:
     """Return the descriptor of a permutation with that order."""
@@ -93,7 +93,7 @@ def _skip_producer(network: Network, layer: Layer) -> bool:
     ):
         return False
     combined = tuple(earlier[axis] for axis in order)
-    return rewire(network, layer, [source], descriptor_of_order(layer, combined))
+    return rewire(network, layer, [source], _descriptor_of_order(layer, combined))
 
 
 def _remove_identity(network: Network, layer: Layer) -> bool:

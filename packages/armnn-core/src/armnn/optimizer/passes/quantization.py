@@ -35,7 +35,7 @@ _ROUNDING = 2.0**-22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stored:
+class _Stored:
     """What a layer on stored values reads.
 
     Attributes:
@@ -49,7 +49,7 @@ class Stored:
     data: NDArray[Any] | None
 
 
-def stored_value(value: Value) -> Stored | None:
+def _stored_value(value: Value) -> _Stored | None:
     """Return a dequantised value's stored value, None without one.
 
     A permutation of a dequantised constant counts: the constant is permuted as it is stored.
@@ -66,18 +66,18 @@ def stored_value(value: Value) -> Stored | None:
     if not source.info.scales:
         return None
     if order is None:
-        return Stored(source.info, source, source.constant)
+        return _Stored(source.info, source, source.constant)
     return None if source.constant is None else _permuted(source.constant, source.info, order)
 
 
-def _permuted(data: NDArray[Any], info: TensorInfo, order: tuple[int, ...]) -> Stored:
+def _permuted(data: NDArray[Any], info: TensorInfo, order: tuple[int, ...]) -> _Stored:
     data = np.ascontiguousarray(data.transpose(order))
     axis = None if info.axis is None else order.index(info.axis)
     moved = TensorInfo(data.shape, info.data_type, info.scales, info.zero_points, axis)
-    return Stored(moved, None, data)
+    return _Stored(moved, None, data)
 
 
-def stored_number(value: Value, data_type: DataType) -> Stored | None:
+def _stored_number(value: Value, data_type: DataType) -> _Stored | None:
     """Return a constant number as one step of its scale.
 
     None if it is no such number.
@@ -90,10 +90,10 @@ def stored_number(value: Value, data_type: DataType) -> Stored | None:
         return None
     steps, zero_point = (0, 1) if number < 0 else (1 if number else 0, 0)
     info = TensorInfo(value.info.shape, data_type, abs(number) or 1.0, zero_point)
-    return Stored(info, None, np.full(data.shape, steps, data_type.numpy_dtype))
+    return _Stored(info, None, np.full(data.shape, steps, data_type.numpy_dtype))
 
 
-def stored_bias(bias: Value, data: TensorInfo, weights: TensorInfo) -> Stored | None:
+def _stored_bias(bias: Value, data: TensorInfo, weights: TensorInfo) -> _Stored | None:
     """Return a bias in steps of data times weights.
 
     None if it is not a whole number of them: its sum would no longer be the same.
@@ -110,26 +110,26 @@ def stored_bias(bias: Value, data: TensorInfo, weights: TensorInfo) -> Stored | 
     limits = np.iinfo(np.int32)
     if not np.all(whole & (steps >= limits.min) & (steps <= limits.max)):
         return None
-    return Stored(TensorInfo(real.shape, DataType.SIGNED32), None, steps.astype(np.int32))
+    return _Stored(TensorInfo(real.shape, DataType.SIGNED32), None, steps.astype(np.int32))
 
 
-Present: TypeAlias = Callable[["Layer", Network], "Layer"]
+EmitFloat: TypeAlias = Callable[["Layer", Network], "Layer"]
 """Adds the layer on floats that a layer on stored values would replace to a network."""
 
-Asked: TypeAlias = Callable[[Network, Present], Collection["Layer"]]
+SupportQuery: TypeAlias = Callable[[Network, EmitFloat], Collection["Layer"]]
 """Returns which layers of a network may replace those on floats."""
 
 
-class Unasked(ABC):
-    """Lets all layers on stored values come."""
+class AcceptAll(ABC):
+    """Accepts all layers on stored values."""
 
     @abstractmethod
     def note(self, layers: Iterable[Layer]) -> None:
-        """Take note of layers that came."""
+        """Take note of layers that were accepted."""
 
 
-Accepts: TypeAlias = "Asked | Unasked"
-"""Decides which layers on stored values come."""
+FoldPolicy: TypeAlias = "SupportQuery | AcceptAll"
+"""Decides which layers on stored values replace layers on floats."""
 
 _FOLDED = frozenset(
     {
@@ -184,10 +184,10 @@ class _Fold:
     """
 
     quantize: Layer
-    layers: tuple[tuple[Layer, list[Stored | None]], ...]
+    layers: tuple[tuple[Layer, list[_Stored | None]], ...]
 
 
-def fold_quantization(network: Network, accepts: Accepts) -> int:
+def fold_quantization(network: Network, accepts: FoldPolicy) -> int:
     """Let layers between Dequantize and Quantize compute stored values.
 
     (ONNX: models with QuantizeLinear and DequantizeLinear pairs.) A layer on quantised values
@@ -212,8 +212,8 @@ def fold_quantization(network: Network, accepts: Accepts) -> int:
     bypassed = sum(_bypass(network, layer) for layer in quantizers)
     folds = [fold for each in quantizers if each in network and (fold := _fold_of(each))]
     replaced: dict[Value, Value] = {}
-    if isinstance(accepts, Unasked):
-        return bypassed + sum(_come(network, fold, replaced, accepts) for fold in folds)
+    if isinstance(accepts, AcceptAll):
+        return bypassed + sum(_apply(network, fold, replaced, accepts) for fold in folds)
     accepted = _accepted(folds, accepts)
     for fold in accepted:
         _replace(network, fold, replaced)
@@ -242,13 +242,13 @@ def _fold_of(quantize: Layer) -> _Fold | None:
         stored = first_input(maker)
         if not stored.info.scales or not may_absorb(quantize, maker):
             return None
-        return _Fold(quantize, ((quantize, [Stored(stored.info, stored, stored.constant)]),))
+        return _Fold(quantize, ((quantize, [_Stored(stored.info, stored, stored.constant)]),))
     if only_reader(value) is not quantize or not may_absorb(maker, quantize):
         return None
-    between: tuple[tuple[Layer, list[Stored | None]], ...] = ()
-    if _bounds(maker) and stored_value(first_input(maker)) is None:
+    between: tuple[tuple[Layer, list[_Stored | None]], ...] = ()
+    if _bounds(maker) and _stored_value(first_input(maker)) is None:
         # Its input is to be quantised as its output is.
-        between = ((maker, [Stored(info, None, None)]),)
+        between = ((maker, [_Stored(info, None, None)]),)
         value = first_input(maker)
         if only_reader(value) is not maker or not may_absorb(value.producer, maker):
             return None
@@ -262,11 +262,11 @@ def _bounds(layer: Layer) -> bool:
     return isinstance(d, ActivationDescriptor) and d.function in _BOUNDING
 
 
-def _operands(layer: Layer, data_type: DataType) -> list[Stored | None] | None:
+def _operands(layer: Layer, data_type: DataType) -> list[_Stored | None] | None:
     """Return the stored operands, None if some are not stored."""
     if layer.type not in _FOLDED or awaits_parameters(layer):
         return None
-    read: dict[str, Stored | None] = {}
+    read: dict[str, _Stored | None] = {}
     for index, value in enumerate(layer.inputs):
         name = layer.spec.input_slot(index).name
         slot = f"{name}{index}" if layer.spec.is_variadic else name
@@ -283,18 +283,18 @@ def _operands(layer: Layer, data_type: DataType) -> list[Stored | None] | None:
 
 
 def _operand(
-    layer: Layer, value: Value, name: str, read: dict[str, Stored | None], data_type: DataType
-) -> Stored | None:
+    layer: Layer, value: Value, name: str, read: dict[str, _Stored | None], data_type: DataType
+) -> _Stored | None:
     if not (value.info.data_type.is_float or value.info.is_quantized):
-        return Stored(value.info, value, value.constant)  # indices
+        return _Stored(value.info, value, value.constant)  # indices
     if name == "bias":
         data, weights = read["input"], read["weights"]
         if data is None or weights is None:
             return None
-        return stored_bias(value, data.info, weights.info)
-    stored = stored_value(value)
+        return _stored_bias(value, data.info, weights.info)
+    stored = _stored_value(value)
     if stored is None and binary_operation(layer) is not None:
-        stored = stored_number(value, data_type)
+        stored = _stored_number(value, data_type)
     may_have_scales = stored is not None and stored.data is not None  # weights
     if stored is None or not (stored.info.axis is None or may_have_scales):
         return None
@@ -302,7 +302,7 @@ def _operand(
     return stored if maker.type != "Dequantize" or may_absorb(layer, maker) else None
 
 
-def _come(network: Network, fold: _Fold, replaced: dict[Value, Value], unasked: Unasked) -> bool:
+def _apply(network: Network, fold: _Fold, replaced: dict[Value, Value], unasked: AcceptAll) -> bool:
     """Replace layers that take stored values; return whether they do."""
     known = len(network)
     try:
@@ -315,10 +315,10 @@ def _come(network: Network, fold: _Fold, replaced: dict[Value, Value], unasked: 
     return True
 
 
-def _accepted(folds: Sequence[_Fold], accepts: Asked) -> list[_Fold]:
+def _accepted(folds: Sequence[_Fold], accepts: SupportQuery) -> list[_Fold]:
     """Return the folds whose layers are all accepted."""
     stored = Network("")
-    real: dict[Layer, tuple[Layer, Sequence[Stored | None]]] = {}
+    real: dict[Layer, tuple[Layer, Sequence[_Stored | None]]] = {}
     successors: dict[_Fold, list[Layer]] = {}
     for fold in folds:
         try:
@@ -338,7 +338,7 @@ def _accepted(folds: Sequence[_Fold], accepts: Asked) -> list[_Fold]:
 
 
 def _add_alone(
-    network: Network, layer: Layer, read: Sequence[Stored | None], info: TensorInfo
+    network: Network, layer: Layer, read: Sequence[_Stored | None], info: TensorInfo
 ) -> Layer:
     """Add a layer that reads constants and new inputs."""
     inputs: list[Value | None] = []
@@ -362,9 +362,9 @@ def _static(info: TensorInfo) -> TensorInfo:
     return info.with_shape(size if isinstance(size, int) else 1 for size in info.shape)
 
 
-def _real(layer: Layer, read: Sequence[Stored | None]) -> list[Stored | None]:
+def _real(layer: Layer, read: Sequence[_Stored | None]) -> list[_Stored | None]:
     """Return what the layer on floats reads, constants as such."""
-    real: list[Stored | None] = []
+    real: list[_Stored | None] = []
     for value, operand in zip(layer.inputs, read, strict=True):
         if value is None or operand is None:
             real.append(None)
@@ -372,7 +372,7 @@ def _real(layer: Layer, read: Sequence[Stored | None]) -> list[Stored | None]:
         data = value.constant
         if data is None and operand.data is not None:
             data = dequantize(np.asarray(operand.data), operand.info)
-        real.append(Stored(value.info, None, data))
+        real.append(_Stored(value.info, None, data))
     return real
 
 
@@ -414,7 +414,7 @@ def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> Col
 def _entered(
     network: Network,
     layer: Layer,
-    operand: Stored | None,
+    operand: _Stored | None,
     before: Value,
     replaced: Mapping[Value, Value],
 ) -> Value | None:

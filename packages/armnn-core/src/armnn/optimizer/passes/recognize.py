@@ -50,7 +50,7 @@ LONGEST = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class _Line:
     """factor * value + offset, and the layers that compute it."""
 
     value: Value
@@ -59,21 +59,21 @@ class Line:
     layers: tuple[Layer, ...] = ()
 
 
-def line_of(value: Value, until: Value | None = None) -> Line:
+def line_of(value: Value, until: Value | None = None) -> _Line:
     """Follow a value back through additions and multiplications by numbers."""
-    found = Line(value)
+    found = _Line(value)
     for found in lines_of(value):
         if found.value is until:
             break
     return found
 
 
-def lines_of(value: Value) -> Iterator[Line]:
+def lines_of(value: Value) -> Iterator[_Line]:
     """Yield a value's lines, from itself to the arithmetic's start.
 
     It goes back :data:`LONGEST` layers at most: a loop that is written out may have thousands.
     """
-    line = Line(value)
+    line = _Line(value)
     while True:
         yield line
         if len(line.layers) == LONGEST:
@@ -82,7 +82,7 @@ def lines_of(value: Value) -> Iterator[Line]:
         step = _step(layer)
         if step is None:
             return
-        line = Line(
+        line = _Line(
             step.value,
             line.factor * step.factor,
             line.factor * step.offset + line.offset,
@@ -90,30 +90,30 @@ def lines_of(value: Value) -> Iterator[Line]:
         )
 
 
-def _step(layer: Layer) -> Line | None:
+def _step(layer: Layer) -> _Line | None:
     descriptor = layer.descriptor
     if isinstance(descriptor, ActivationDescriptor):
         if descriptor.function is not ActivationFunction.LINEAR:
             return None
-        return Line(first_input(layer), descriptor.a, descriptor.b)
+        return _Line(first_input(layer), descriptor.a, descriptor.b)
     operand = number_operand(layer)
     if operand is None:
         return None
     number = operand.number
     match operand.operation:
         case BinaryOperation.ADD:
-            return Line(operand.value, 1.0, number)
+            return _Line(operand.value, 1.0, number)
         case BinaryOperation.SUB if operand.position == 0:
-            return Line(operand.value, 1.0, -number)
+            return _Line(operand.value, 1.0, -number)
         case BinaryOperation.MUL:
-            return Line(operand.value, number)
+            return _Line(operand.value, number)
         case BinaryOperation.DIV if operand.position == 0 and number != 0:
-            return Line(operand.value, 1 / number)
+            return _Line(operand.value, 1 / number)
         case _:
             return None
 
 
-def are_private(layers: list[Layer], last: Layer) -> bool:
+def _are_private(layers: list[Layer], last: Layer) -> bool:
     """Return whether only these layers read each other.
 
     No hint may keep them apart.
@@ -288,7 +288,7 @@ def _replace_gelu(network: Network, layer: Layer) -> bool:
     return False
 
 
-def _root(operand: Value, gate: Value, outside: Line) -> tuple[Value, list[Layer]] | None:
+def _root(operand: Value, gate: Value, outside: _Line) -> tuple[Value, list[Layer]] | None:
     """Return x and the layers of Gelu's product.
 
     None if the product is no Gelu.
@@ -319,10 +319,10 @@ def _nearness(data_type: DataType) -> float:
 
 
 def _put_gelu(
-    network: Network, layer: Layer, product: Layer, outside: Line, x: Value, passed: list[Layer]
+    network: Network, layer: Layer, product: Layer, outside: _Line, x: Value, passed: list[Layer]
 ) -> bool:
     inside = [*outside.layers, product, *passed]
-    if x.info != layer.output.info or not are_private(inside, layer):
+    if x.info != layer.output.info or not _are_private(inside, layer):
         return False
     descriptor = ActivationDescriptor(function=ActivationFunction.GELU)
     return replace_layer(network, layer, "Activation", [x], descriptor)
@@ -365,7 +365,7 @@ def _replace_hard_swish(network: Network, layer: Layer) -> bool:
         if passed is None:
             continue
         inside = [*outside.layers, product, *passed]
-        if not are_private(inside, layer):
+        if not _are_private(inside, layer):
             continue
         descriptor = ActivationDescriptor(function=ActivationFunction.HARD_SWISH)
         return replace_layer(network, layer, "Activation", [x], descriptor)
@@ -463,7 +463,7 @@ def _put_normalization(
     if axis != _first_axis(variance.producer) or x.info != layer.output.info:
         return False
     inside = [value.producer for value in (centred, square, variance, shifted, root, mean)]
-    if not _are_private(inside, layer):
+    if not _are_private_to(inside, layer):
         return False
     descriptor = LayerNormalizationDescriptor(axis=axis, eps=epsilon.number)
     return replace_layer(network, layer, "LayerNormalization", [x, None, None], descriptor)
@@ -525,7 +525,7 @@ def _first_axis(layer: Layer) -> int | None:
     return axes[0] if axes and axes == list(range(axes[0], rank)) else None
 
 
-def _are_private(inside: Sequence[Layer], last: Layer) -> bool:
+def _are_private_to(inside: Sequence[Layer], last: Layer) -> bool:
     """Return whether only these layers read each other.
 
     No hint may keep them apart.

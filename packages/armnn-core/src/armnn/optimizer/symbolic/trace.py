@@ -17,7 +17,7 @@ from armnn.graph import Layer, Network, Value
 from armnn.graph.multiply_adds import has_multiply_adds, multiply_adds_of
 from armnn.layers import Descriptor, infer_outputs
 from armnn.optimizer.passes.cleanup import Evaluate
-from armnn.optimizer.passes.quantization import Asked, Present
+from armnn.optimizer.passes.quantization import EmitFloat, SupportQuery
 from armnn.optimizer.symbolic.arithmetic import computed, decided, moved, plain_outputs
 from armnn.optimizer.symbolic.recipes import (
     Numbers,
@@ -200,10 +200,10 @@ class Trace:
 
         return compute
 
-    def permission(self, accepts: Asked) -> Asked:
+    def permission(self, accepts: SupportQuery) -> SupportQuery:
         """Return who is asked about layers with plain numbers."""
 
-        def permit(stored: Network, present: Present) -> Collection[Layer]:
+        def permit(stored: Network, present: EmitFloat) -> Collection[Layer]:
             def settled_present(layer: Layer, network: Network) -> Layer:
                 made = present(layer, network)
                 settle_layers(network, self.tape.values)
