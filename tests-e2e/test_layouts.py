@@ -17,7 +17,7 @@ import armnn
 from armnn import CreationOptions, DataLayout, DataType, Network, Runtime, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext
 from armnn.layers import LAYERS
-from armnn.optimizer.layouts.transposed import order_to, transposed
+from armnn.optimizer.layouts import order_to, transposed
 from armnn.single_layer import in_layout
 from armnn_backend_api import get_include
 from armnn_backend_ref.backend import RefBackend

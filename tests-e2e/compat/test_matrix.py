@@ -115,7 +115,7 @@ RULES = {
         of("checkout", "1.3", "native"),
     ),
     "an older backend is not offered what is younger": (
-        "armnn/optimizer/candidate.py",
+        "armnn/optimizer/participants.py",
         r"if \(version\.major, version\.minor\) < need\.version:",
         "if False:",
         of("checkout", "1.0", "python"),

@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 import armnn
 from armnn.backends import SubgraphView
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
+from armnn.optimizer.shapes.specialise import fill_descriptor, update_outputs
 from armnn.types import DataType
 from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of, data_types_of
 from armnn_conformance.comparison import difference

@@ -11,9 +11,8 @@ from armnn.graph import Layer, Network, Value
 from armnn.graph.layer import make_outputs
 from armnn.layers import Descriptor, LayerSpec
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
-from armnn.optimizer.layouts.transposed import order_to, transposed, twin_of
-from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
-from armnn.optimizer.shapes.specialise import state_target_shape
+from armnn.optimizer.layouts import order_to, transposed, twin_of
+from armnn.optimizer.shapes.specialise import fill_descriptor, state_target_shape, update_outputs
 from armnn.types import DataLayout
 
 

@@ -12,7 +12,7 @@ import pytest
 from armnn import DataType, Network, TensorInfo
 from armnn.backends import Support
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.symbolic.recipes import Recipe
+from armnn.optimizer.symbolic.trace import Recipe
 from armnn.optimizer.template import Template
 from armnn.profiling import Recorder
 

@@ -15,7 +15,7 @@ from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.segments import Segments
+from armnn.optimizer.phases import Segments
 from armnn.storage.layers import UnstorableError
 from armnn.storage.prepared import decoded, encoded
 

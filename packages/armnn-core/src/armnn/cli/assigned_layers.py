@@ -21,7 +21,7 @@ from armnn.cli.output import print_table
 from armnn.errors import BackendError
 from armnn.graph import Aliased, Network
 from armnn.optimizer import Candidate, Report
-from armnn.optimizer.assignment.candidates import Evaluator
+from armnn.optimizer.assignment.assign import Evaluator
 from armnn.optimizer.phases import layers_before_backends
 from armnn.optimizer.prepared import Segments
 from armnn.optimizer.shapes.assumed import AssumedShapes, assume_shapes, example_of

@@ -35,10 +35,9 @@ from armnn.graph import Layer, Network, Operator, Survey
 from armnn.graph.dot import to_dot
 from armnn.graph.statistics import LayerStatistics, NetworkStatistics, statistics_of
 from armnn.optimizer import Candidate, Report
-from armnn.optimizer.assignment.candidates import NetworkAnswers
+from armnn.optimizer.assignment.assign import NetworkAnswers
 from armnn.optimizer.shapes.assumed import AssumedShapes, example_of
-from armnn.optimizer.shapes.deferred import deferred_operator
-from armnn.optimizer.shapes.specialise import specialise
+from armnn.optimizer.shapes.specialise import deferred_operator, specialise
 from armnn.parsing import survey
 from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo, completed_shape

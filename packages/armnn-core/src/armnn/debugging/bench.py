@@ -23,8 +23,7 @@ from armnn.optimizer.phases import (
     prepare_specialisation,
 )
 from armnn.optimizer.prepared import Segments
-from armnn.optimizer.shapes.sharing import SharedConstants
-from armnn.optimizer.shapes.specialise import value_inputs
+from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.closing import Closing

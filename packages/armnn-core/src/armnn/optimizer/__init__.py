@@ -9,9 +9,8 @@ from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
     from armnn.optimizer.assignment.assign import check_layer_names
-    from armnn.optimizer.assignment.parts import Border, Part
+    from armnn.optimizer.assignment.partition import Border, Part
     from armnn.optimizer.assignment.report import CompiledPart, Refusal, Report, ReportRow
-    from armnn.optimizer.candidate import Candidate
     from armnn.optimizer.keywords import OptimizerKeywords
     from armnn.optimizer.optimized_network import OptimizedNetwork
     from armnn.optimizer.options import (
@@ -20,19 +19,18 @@ if TYPE_CHECKING:
         ShapeInferenceMethod,
         checked_options,
     )
-    from armnn.optimizer.participants import Participants
+    from armnn.optimizer.participants import Candidate, Participants
     from armnn.optimizer.prepared import Prepared
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
             "assignment.assign": "check_layer_names",
-            "candidate": "Candidate",
             "keywords": "OptimizerKeywords",
             "optimized_network": "OptimizedNetwork",
             "options": "DebugCallback OptimizerOptions ShapeInferenceMethod checked_options",
-            "participants": "Participants",
-            "assignment.parts": "Border Part",
+            "participants": "Candidate Participants",
+            "assignment.partition": "Border Part",
             "prepared": "Prepared",
             "assignment.report": "CompiledPart Refusal Report ReportRow",
         },

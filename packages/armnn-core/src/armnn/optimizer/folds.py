@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from armnn.graph import Layer, Network
-from armnn.optimizer.assignment.candidates import NetworkAnswers
-from armnn.optimizer.candidate import Candidate
-from armnn.optimizer.passes.quantization import AcceptAll, EmitFloat
+from armnn.optimizer.assignment.assign import NetworkAnswers
+from armnn.optimizer.participants import Candidate, Participants
+from armnn.optimizer.passes.quantization import AcceptAll, EmitFloat, SupportQuery
 
 
 class FoldsRefused(Exception):  # noqa: N818 - it carries a decision, not an error
@@ -37,7 +37,7 @@ class FoldTrial(AcceptAll):
             candidates: The backends in the order of preference.
             named: Further backends that hints may name.
         """
-        self._ranks = Ranks(candidates, named)
+        self._ranks = _Ranks(candidates, named)
         self._come: list[Hashable] = []  # hashing thousands of scales is for refusals only
 
     def note(self, layers: Iterable[Layer]) -> None:
@@ -86,7 +86,7 @@ class FoldPermission:
             doubtful: What the preferred backend refused in a trial; it takes all others. None if
                 there was no trial.
         """
-        self._ranks = Ranks(candidates, named)
+        self._ranks = _Ranks(candidates, named)
         self._refused = set[Hashable]() if refused is None else refused
         self._doubtful = doubtful
 
@@ -133,7 +133,21 @@ class FoldPermission:
         return self._doubtful is None or _trait_of(layer) in self._doubtful
 
 
-class Ranks:
+def fold_permission(
+    participants: Participants, doubtful: Collection[Hashable] | None = None
+) -> SupportQuery:
+    """Return what decides about layers on stored values.
+
+    Args:
+        participants: The backends.
+        doubtful: What the preferred backend refused in a trial; None if there was none.
+    """
+    return FoldPermission(
+        participants.candidates, participants.named, participants.refused_folds, doubtful
+    )
+
+
+class _Ranks:
     """The order in which backends may run a layer."""
 
     def __init__(self, candidates: Sequence[Candidate], named: Sequence[Candidate]) -> None:

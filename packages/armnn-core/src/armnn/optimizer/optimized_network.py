@@ -18,21 +18,17 @@ from armnn.graph import Network
 from armnn.graph.text import layer_lines
 from armnn.optimizer.assignment.report import Report, prepared_text
 from armnn.optimizer.assignment.substitute import check_options
-from armnn.optimizer.folds import FoldsRefused, FoldTrial
-from armnn.optimizer.frame import only_program
+from armnn.optimizer.folds import FoldsRefused, FoldTrial, fold_permission
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises
 from armnn.optimizer.passes.quantization import FoldPolicy
 from armnn.optimizer.phases import assigned_segments, prepare_network, prepare_specialisation
-from armnn.optimizer.prepared import Prepared
+from armnn.optimizer.prepared import Prepared, SingleProgram
 from armnn.optimizer.shapes.assumed import assume_shapes
-from armnn.optimizer.shapes.sharing import SharedConstants
-from armnn.optimizer.shapes.specialise import value_inputs
-from armnn.optimizer.single_program import SingleProgram
-from armnn.optimizer.symbolic.recipes import UntraceableError
-from armnn.optimizer.symbolic.trace import Trace
-from armnn.optimizer.template import Template
+from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
+from armnn.optimizer.symbolic.trace import Trace, UntraceableError
+from armnn.optimizer.template import Template, only_program
 from armnn.tensor import Shape, TensorInfo, completed_shape, format_shape
 from armnn.types import QuantizedArithmetic
 
@@ -90,16 +86,16 @@ class OptimizedNetwork:
         source = network if may_change else network.clone()
         if not _may_fold_all(source, options):
             source = again() if again is not None and source.is_folded else source
-            self._prepare_source(source, participants.fold_permission(), may_change=may_change)
+            self._prepare_source(source, fold_permission(participants), may_change=may_change)
             return
         spare = source.clone() if again is None else Network("")
-        trial = participants.fold_trial()
+        trial = FoldTrial(participants.candidates, participants.named)
         if source.is_folded:
             trial.note(source.layers)
         try:
             self._prepare_source(source, trial, trial, may_change=may_change)
         except FoldsRefused as refusal:
-            permission = participants.fold_permission(refusal.refused)
+            permission = fold_permission(participants, refusal.refused)
             source = spare if again is None else again()
             self._prepare_source(source, permission, may_change=may_change)
         else:

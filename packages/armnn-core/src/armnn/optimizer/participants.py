@@ -4,20 +4,157 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn.backends import ProfilingSink, TensorHandleFactories
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends import (
+    Backend,
+    ModelContext,
+    OptionValue,
+    ProfilingSink,
+    Step,
+    TensorHandle,
+    TensorHandleFactories,
+    Workload,
+)
+from armnn.backends.base import NetworkBackend
+from armnn.backends.calling import attempt, call, check_answer
 from armnn.backends.places import any_placed
 from armnn.backends.selection import SkippedBackend
-from armnn.optimizer.candidate import Candidate
+from armnn.backends.support import Support
+from armnn.errors import ArmnnError
 from armnn.types import MemorySource, QuantizedArithmetic
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a prepared load imports neither graph nor layers
     from armnn.graph import Layer, Network
-    from armnn.optimizer.folds import FoldTrial
-    from armnn.optimizer.passes.quantization import EmitFloat, SupportQuery
+    from armnn.layers import RequiredApi
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A backend and what it knows of the network.
+
+    Attributes:
+        backend: The backend.
+        model: Its context for the network, shared by all specialisations.
+    """
+
+    backend: Backend
+    model: ModelContext
+
+    @classmethod
+    def of(cls, backend: Backend, options: Mapping[str, OptionValue]) -> Candidate:
+        """Return a backend with a new context for a network with these options.
+
+        Raises:
+            InvalidArgumentError: The backend does not know an option.
+            BackendError: The backend returned something else than a context.
+        """
+        return cls(backend, call(backend.id, backend, "create_model_context", options))
+
+    @property
+    def id(self) -> str:
+        """The backend's id."""
+        return self.backend.id
+
+    def supports(self, layer: Layer) -> Support:
+        """Return the backend's answer, or the host's for younger layers.
+
+        The host answers on behalf of an older backend. A backend is never offered what is younger
+        than the Backend API that it declares: it could not understand it, and so might compute it
+        wrongly.
+
+        Raises:
+            BackendError: The backend failed instead of answering.
+        """
+        from armnn.layers import required_api  # late: nothing is assigned from a cache
+
+        known = self._answer_of_host(layer, required_api)
+        if known is not None:
+            return known
+        answer: Support = call(self.id, self.backend, "supports", layer, self.model, about=layer)
+        return answer
+
+    def workload(self, layer: Layer) -> Workload:
+        """Return the backend's workload of a layer that it supports.
+
+        Raises:
+            BackendError: The backend failed, or returned something else.
+        """
+        made: Workload = call(
+            self.id, self.backend, "create_workload", layer, self.model, about=layer
+        )
+        return made
+
+    def bind(
+        self,
+        workload: Workload,
+        layer: Layer,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        *scratch: NDArray[np.uint8],
+    ) -> Step:
+        """Return the step that runs a layer's workload on tensors.
+
+        Args:
+            workload: From :meth:`workload`.
+            layer: The layer.
+            inputs: See :meth:`armnn.backends.Workload.bind`.
+            outputs: See there.
+            scratch: The scratch memory, if the workload needs some.
+
+        Raises:
+            BackendError: The workload returned something that cannot be called.
+            Exception: The workload failed; a note names the backend and the layer.
+        """
+        method = "bind_with_scratch" if scratch else "bind"
+        step: Step = call(self.id, workload, method, inputs, outputs, *scratch, about=layer)
+        return step
+
+    def query(self, network: Network, layers: Sequence[Layer]) -> dict[Layer, Support]:
+        """Return the answers about layers of a network.
+
+        They are empty if the backend takes layers one by one, or fails to answer about all of them
+        at once: one by one, the layer that it fails at gets its name into the error.
+
+        Raises:
+            BackendError: The backend answered with something else than one Support per layer.
+        """
+        if not isinstance(self.backend, NetworkBackend):
+            return {}
+        from armnn.backends import SubgraphView  # late, as above
+        from armnn.layers import required_api
+
+        answers = {layer: self._answer_of_host(layer, required_api) for layer in layers}
+        asked = [layer for layer, answer in answers.items() if answer is None]
+        if asked:
+            view = SubgraphView.of(network, asked)
+            about = f"network {network.name!r}"
+            try:
+                found = attempt(self.id, self.backend, "query", view, self.model, about=about)
+            except ArmnnError:
+                return {}
+            check_answer(self.id, "query", found, (view,), about)
+            answers.update(zip(view.layers, found, strict=True))
+        return {layer: answer for layer, answer in answers.items() if answer is not None}
+
+    def _answer_of_host(self, layer: Layer, required: Callable[..., RequiredApi]) -> Support | None:
+        """Return the refusal of a too young layer, else None.
+
+        It is younger than the backend.
+        """
+        need = required(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
+        version = self.backend.api_version
+        if (version.major, version.minor) < need.version:
+            major, minor = need.version
+            return Support.no(
+                f"needs Backend API {major}.{minor} for {need.item}, the backend declares {version}"
+            )
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,27 +198,6 @@ class Participants:
         from armnn.backends.workers import WorkerOwner  # late: few runtimes isolate
 
         return any(isinstance(each.backend, WorkerOwner) for each in self.all)
-
-    def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> SupportQuery:
-        """Return what decides about layers on stored values.
-
-        Args:
-            doubtful: What the preferred backend refused in a trial; None if there was none.
-        """
-
-        def permission(stored: Network, present: EmitFloat) -> Collection[Layer]:
-            from armnn.optimizer.folds import FoldPermission  # late: most networks fold nothing
-
-            asked = FoldPermission(self.candidates, self.named, self.refused_folds, doubtful)
-            return asked(stored, present)
-
-        return permission
-
-    def fold_trial(self) -> FoldTrial:
-        """Return a permission for all folds, to be confirmed."""
-        from armnn.optimizer.folds import FoldTrial
-
-        return FoldTrial(self.candidates, self.named)
 
     @property
     def evaluators(self) -> Sequence[Candidate]:

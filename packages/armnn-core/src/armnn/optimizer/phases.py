@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The phases from a network to its backends, in order.
 
-The first three happen once per network, the others once per set of input shapes.
+The first three happen once per network, the others once per set of input shapes. Two are whole
+here: Debug layers for tensors that the caller wants to see, and the cut of a network behind layers
+whose output shapes depend on computed data.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
 from typing import Any
@@ -20,38 +22,147 @@ from armnn.backends.cache import footprint_of
 from armnn.errors import GraphError
 from armnn.graph import Layer, Network, Value
 from armnn.graph.multiply_adds import multiply_adds_of
-from armnn.optimizer.assignment.assign import UNASSIGNED, Assignment, assign_backends
+from armnn.optimizer.assignment.assign import (
+    UNASSIGNED,
+    Assignment,
+    Evaluator,
+    NetworkAnswers,
+    assign_backends,
+    hand_back_islands,
+)
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
-from armnn.optimizer.assignment.fuse import fuse_add_mul_add
-from armnn.optimizer.assignment.islands import hand_back_islands
-from armnn.optimizer.assignment.parts import parts_of
+from armnn.optimizer.assignment.partition import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
-from armnn.optimizer.assignment.substitute import optimize_subgraphs
-from armnn.optimizer.folds import FoldsRefused, FoldTrial
+from armnn.optimizer.assignment.substitute import fuse_add_mul_add, optimize_subgraphs
+from armnn.optimizer.folds import FoldsRefused, FoldTrial, fold_permission
 from armnn.optimizer.layouts import choose_layouts, kernels_of
-from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises, rewrite
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.passes.quantization import FoldPolicy
-from armnn.optimizer.prepared import Prepared, Segments
-from armnn.optimizer.segments import split
-from armnn.optimizer.shapes.deferred import awaited_values, deferred_operator
-from armnn.optimizer.shapes.infer import demand_shapes, infer_shapes
-from armnn.optimizer.shapes.sharing import SharedConstants
+from armnn.optimizer.prepared import Observation, Prepared, Segments
 from armnn.optimizer.shapes.specialise import (
+    CONTROL_FLOW,
     DIRECT_VALUE_LIMIT,
+    SharedConstants,
+    awaited_values,
+    deferred_operator,
+    demand_shapes,
+    infer_shapes,
     is_special,
     specialise,
     state_target_shapes,
     value_inputs,
 )
-from armnn.optimizer.symbolic.recipes import UntraceableError
-from armnn.optimizer.symbolic.trace import Trace
+from armnn.optimizer.symbolic.trace import Trace, UntraceableError
 from armnn.tensor import Shape
+
+
+def insert_debug(network: Network) -> int:
+    """Insert a Debug layer behind each output that is read.
+
+    (Arm NN: InsertDebugLayer, InsertDebugToFileLayer.) Constants and what no layer reads are not
+    shown. The name of a Debug layer is Arm NN's: "DebugLayerAfter", the layer's name, its output.
+
+    Returns:
+        How many were inserted.
+    """
+    values = [
+        value
+        for layer in network.topological_order()
+        if layer.data is None and layer.type != "Debug"
+        for value in layer.outputs
+        if value.uses and not any(reader.type == "Debug" for reader, _ in value.uses)
+    ]
+    for value in values:
+        _observe(network, value)
+    return len(values)
+
+
+def _observe(network: Network, value: Value) -> None:
+    readers = tuple(value.uses)
+    observation = Observation(value.producer.name, value.index)
+    name = network.unique_name(f"DebugLayerAfter{observation.layer}_{observation.slot}")
+    debug = network.add("Debug", [value], name=name)
+    debug.compiled = observation
+    for layer, index in readers:
+        network.replace_input(layer, index, debug.output)
+
+
+def split(network: Network) -> Segments:
+    """Cut a specialised network behind the layers of known inputs.
+
+    A layer is in the head if the shapes of its inputs are known and so are those of its outputs,
+    or if its outputs are the data-dependent ones that the rest waits for (NonZero). Branches wait
+    for their condition, deferred operators for what they await.
+    """
+    order = network.topological_order()
+    if all(map(_is_settled, order)):
+        return Segments(network, None)
+    inside: dict[Layer, None] = {}
+    for layer in order:
+        if _can_be_prepared(layer) and all(v is None or v.producer in inside for v in layer.inputs):
+            inside[layer] = None
+    head = list(inside)
+    rest = [layer for layer in order if layer not in inside]
+    if not rest:
+        return Segments(network, None)
+    crossing = _crossing(rest, inside)
+    names = {value: f"{value.name} (crossing {i})" for i, value in enumerate(crossing)}
+    return Segments(_head(network, head, names), _rest(network, rest, names), tuple(names.values()))
+
+
+def _is_settled(layer: Layer) -> bool:
+    """Return whether a layer is ready if its producers are."""
+    if layer.type in CONTROL_FLOW or layer.compiled is not None:
+        return False
+    for value in layer.outputs:  # noqa: SIM110  # a generator takes twice the time
+        if not value.info.is_static:
+            return False
+    return True
+
+
+def _can_be_prepared(layer: Layer) -> bool:
+    if layer.type in CONTROL_FLOW or deferred_operator(layer) is not None:
+        return False
+    if not all(info is None or info.is_static for info in layer.input_infos):
+        return False
+    return layer.spec.data_dependent or all(info.is_static for info in layer.output_infos)
+
+
+def _crossing(rest: Iterable[Layer], head: dict[Layer, None]) -> tuple[Value, ...]:
+    return tuple(
+        dict.fromkeys(
+            value
+            for layer in rest
+            for value in layer.inputs
+            if value is not None and value.producer in head and value.constant is None
+        )
+    )
+
+
+def _head(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
+    part = Network(network.name, network.metadata)
+    values = part.insert_copies(layers, {})
+    for value, name in names.items():
+        part.add_output(name, values[value])
+    part.remove_unused()
+    return part
+
+
+def _rest(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
+    part = Network(f"{network.name} (rest)", network.metadata)
+    values = {value: part.add_input(name, value.info) for value, name in names.items()}
+    constants = dict.fromkeys(
+        value.producer
+        for layer in layers
+        for value in layer.inputs
+        if value is not None and value.constant is not None
+    )
+    part.insert_copies([*constants, *layers], values)
+    return part
 
 
 def prepare_network(
@@ -88,7 +199,7 @@ def prepare_network(
             demand_shapes(network, allow_expanded_dims=options.allow_expanded_dims)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
-        accepts = folds or participants.fold_permission()
+        accepts = folds or fold_permission(participants)
         if options.rewrite:
             rewrite(network, evaluate, accepts)
     if all(deferred_operator(layer) is None for layer in network.layers):
@@ -313,11 +424,11 @@ def _rewrite_head(
 ) -> Conversions | None:
     """Rewrite the head; return the conversions that it has got."""
     evaluate: Evaluate = Evaluator(participants.evaluators)
-    accepts: FoldPolicy = folds or participants.fold_permission()
+    accepts: FoldPolicy = folds or fold_permission(participants)
     if trace is not None:
         trace.hide_constants(segments.head)
         evaluate = trace.evaluator(evaluate)
-        accepts = trace.permission(participants.fold_permission())  # no trial is traced
+        accepts = trace.permission(fold_permission(participants))  # no trial is traced
     if options.rewrite and (not segments.is_rewritten or quantises(segments.head)):
         rewrite(segments.head, evaluate, accepts)
     if trace is not None:

@@ -24,7 +24,7 @@ from armnn.optimizer import (
     Report,
     check_layer_names,
 )
-from armnn.optimizer.single_program import SingleProgram
+from armnn.optimizer.prepared import SingleProgram
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.request import OptimizationRequest
 from armnn.storage.container import SUFFIX, pack, unpack

@@ -28,8 +28,7 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
-from armnn.optimizer.candidate import Candidate
-from armnn.optimizer.participants import Participants
+from armnn.optimizer.participants import Candidate, Participants
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.request import OptimizationRequest
 from armnn.types import MemorySource

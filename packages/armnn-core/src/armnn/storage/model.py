@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armnn._aliases import Aliases
 from armnn.backends.cache import Block, CachedProgram, Entry, StaleEntryError
-from armnn.optimizer.single_program import SingleProgram
+from armnn.optimizer.prepared import SingleProgram
 from armnn.storage.container import VERSION
 from armnn.storage.descriptions import decoded_info, encoded_info, member_of
 from armnn.storage.folder import CacheFolder
@@ -25,7 +25,7 @@ from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
-    from armnn.optimizer.shapes.sharing import SharedConstants
+    from armnn.optimizer.shapes.specialise import SharedConstants
 
     class Store(Protocol):
         """Where a stored model has its prepared networks."""

@@ -23,8 +23,8 @@ from armnn.backends.cache import (
 )
 from armnn.backends.calling import call
 from armnn.errors import ArmnnError
-from armnn.optimizer.candidate import Candidate
-from armnn.optimizer.single_program import ProgramLayer, ProgramPorts, SingleProgram
+from armnn.optimizer.participants import Candidate
+from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
 from armnn.storage.descriptions import check_report, decoded_info, decoded_report
 from armnn.tensor import TensorInfo
 

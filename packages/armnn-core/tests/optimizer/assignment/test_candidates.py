@@ -24,8 +24,8 @@ from armnn.graph import Layer, Network
 from armnn.layers import _versions
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.assignment.candidates import Evaluator, NetworkAnswers
-from armnn.optimizer.candidate import Candidate
+from armnn.optimizer.assignment.assign import Evaluator, NetworkAnswers
+from armnn.optimizer.participants import Candidate
 
 INFO = TensorInfo((2,))
 

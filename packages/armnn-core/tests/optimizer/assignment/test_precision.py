@@ -6,7 +6,7 @@ import pytest
 
 import armnn
 from armnn import DataType, Network, TensorInfo
-from armnn.optimizer.assignment.precision import exact_layers
+from armnn.optimizer.assignment.conversions import exact_layers
 
 RANDOM = np.random.default_rng(11)
 DEPTH = 2000

@@ -14,7 +14,7 @@ import armnn
 from armnn import _huge_pages
 from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
-from armnn.optimizer.shapes.sharing import SharedConstants
+from armnn.optimizer.shapes.specialise import SharedConstants
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:

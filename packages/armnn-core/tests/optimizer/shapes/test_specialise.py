@@ -8,9 +8,8 @@ import pytest
 
 from armnn import DataType, Network, TensorInfo
 from armnn.errors import ShapeError
-from armnn.optimizer.segments import split
-from armnn.optimizer.shapes.infer import infer_shapes
-from armnn.optimizer.shapes.specialise import is_special, specialise, value_inputs
+from armnn.optimizer.phases import split
+from armnn.optimizer.shapes.specialise import infer_shapes, is_special, specialise, value_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ import armnn
 from armnn import DataType, Network, OptimizerOptions, TensorInfo
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import ExecutionError, InvalidArgumentError
-from armnn.optimizer.observe import insert_debug
+from armnn.optimizer.phases import insert_debug
 from fakes.backends import DeviceFactory, DeviceMemory
 
 X = {"x": np.float32([[1, -2, 3], [-4, 5, -6]])}

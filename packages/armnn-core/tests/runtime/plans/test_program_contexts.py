@@ -19,7 +19,7 @@ from armnn.errors import ExecutionError
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import Candidate, OptimizerOptions, Participants, Prepared, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.segments import Segments
+from armnn.optimizer.phases import Segments
 from armnn.runtime.memory.strategies import MemoryStrategies
 from armnn.runtime.plans.binding import Binding
 from armnn.runtime.plans.layer_contexts import LayerContexts
@@ -32,7 +32,7 @@ from armnn.types import DataType
 if TYPE_CHECKING:
     from armnn.backends import ModelContext, Step, TensorHandle
     from armnn.graph import Layer
-    from armnn.optimizer.single_program import SingleProgram
+    from armnn.optimizer.prepared import SingleProgram
 
 A = np.array([[5, 7, 9]], np.float32)
 B = np.array([[1, 1, 2]], np.float32)

@@ -10,7 +10,7 @@ from typing import Any
 from armnn.backends.cache import Footprint
 from armnn.backends.selection import SkippedBackend
 from armnn.graph.text import sections_text, tensors_text
-from armnn.optimizer.assignment.parts import Part
+from armnn.optimizer.assignment.partition import Part
 from armnn.tensor import TensorInfo
 
 

@@ -1,30 +1,214 @@
 # SPDX-License-Identifier: MIT
 """A network for one set of input shapes.
 
-Shapes are inferred, and shape arithmetic is computed away.
+Shapes are inferred, and shape arithmetic is computed away. Branches whose condition is known are
+resolved: a Switch passes its input to one of two branches, a Merge passes on the output of the
+branch that was taken (TensorFlow: Switch and Merge), and both are removed with the other branch.
+Deferred operators become layers. Equal constants are shared with the other specializations.
 """
 
 from __future__ import annotations
 
+import threading
+import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.graph import Layer, Network, Value
+from armnn._symbolic import is_symbolic
+from armnn.errors import GraphError, ParseError, ShapeError
+from armnn.graph import DeferredOperator, Layer, Network, Value
 from armnn.graph.layer import default_descriptor
-from armnn.layers import LAYERS, Descriptor
+from armnn.layers import LAYERS, Descriptor, filled_descriptor
 from armnn.optimizer.passes.cleanup import Evaluate
-from armnn.optimizer.shapes.branches import CONTROL_FLOW, resolve_branch
-from armnn.optimizer.shapes.deferred import awaited_values, resolve_deferred
-from armnn.optimizer.shapes.infer import fill_descriptor, update_outputs
 from armnn.optimizer.symbolic.arithmetic import shape_array
-from armnn.optimizer.symbolic.recipes import Source
-from armnn.optimizer.symbolic.trace import Trace
-from armnn.tensor import Shape, TensorInfo
+from armnn.optimizer.symbolic.trace import Source, Trace
+from armnn.tensor import Shape, TensorInfo, format_shape
+
+
+def infer_shapes(network: Network) -> None:
+    """Infer the info of every value in topological order.
+
+    Values of inputs that fill descriptor fields move there where they are known.
+
+    Raises:
+        ShapeError: The inputs of a layer do not fit; the first such layer is named.
+    """
+    for layer in network.topological_order():
+        if layer.inputs:  # of one that reads nothing all was known when it was added
+            fill_descriptor(network, layer)
+            update_outputs(layer)
+
+
+def demand_shapes(network: Network, *, allow_expanded_dims: bool) -> None:
+    """Check that all shapes are known and as declared.
+
+    (Arm NN: ``ShapeInferenceMethod::ValidateOnly``.)
+
+    Args:
+        network: Its shapes are inferred.
+        allow_expanded_dims: Whether shapes may differ by dimensions of 1.
+
+    Raises:
+        ShapeError: A dimension is open, or an output has another shape than the model declares.
+    """
+    for layer in network.topological_order():
+        for value in layer.outputs:
+            if not value.info.is_static:
+                raise ShapeError(
+                    f"layer {layer.name!r} ({layer.type}) makes {value.info}, whose shape is not "
+                    "known in full: expected that with shape_inference_method='ValidateOnly'; fix "
+                    "the model's input shapes, or use 'InferAndValidate'"
+                )
+    for layer in network.outputs:
+        declared = network.declared_shapes.get(layer.name)
+        (info,) = layer.input_infos
+        if declared is None or info is None:
+            continue
+        shapes = [declared, info.static_shape]
+        if allow_expanded_dims:
+            shapes = [tuple(size for size in shape if size != 1) for shape in shapes]
+        agree = len(shapes[0]) == len(shapes[1]) and all(
+            not isinstance(size, int) or size == found for size, found in zip(*shapes, strict=True)
+        )
+        if not agree:
+            raise ShapeError(
+                f"the output {layer.name!r} has the inferred shape {format_shape(info.shape)}: "
+                f"expected {format_shape(declared)}, which the model declares"
+            )
+
+
+def update_outputs(layer: Layer) -> None:
+    """Infer the output infos of a layer from its inputs."""
+    if layer.is_inferred:
+        return
+    for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
+        if not _is_same(info, value.info):  # else what follows would be inferred again, too
+            value.info = info
+    layer.note_inference()
+
+
+def _is_same(info: TensorInfo, other: TensorInfo) -> bool:
+    """Return whether infos are equal, where asking decides nothing."""
+    return not (is_symbolic(info.shape) or is_symbolic(other.shape)) and info == other
+
+
+def fill_descriptor(network: Network, layer: Layer) -> None:
+    """Move known values of inputs into the descriptor fields.
+
+    Raises:
+        ShapeError: A value is not one that the field can take; the layer is named.
+    """
+    if not layer.spec.has_filling:
+        return
+    values = [None if value is None else value.constant for value in layer.inputs]
+    try:
+        layer.descriptor = filled_descriptor(
+            layer.spec, layer.descriptor, layer.input_infos, values
+        )
+    except ValueError as error:
+        raise ShapeError(f"layer {layer.name!r} ({layer.type}): {error}") from error
+    kept = [
+        None if layer.spec.input_slot(index).fills and data is not None else value
+        for index, (value, data) in enumerate(zip(layer.inputs, values, strict=True))
+    ]
+    if kept != list(layer.inputs):
+        network.replace_inputs(layer, kept)
+
+
+CONTROL_FLOW = ("Switch", "Merge")
+"""Layers that no backend computes; they wait until their condition is known."""
+
+
+def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> bool:
+    """Resolve a branching layer, or one on an untaken branch.
+
+    Args:
+        network: Is changed: readers of what is taken read the value itself.
+        layer: Its producers have been resolved.
+        dead: Values on branches that are not taken; what the layer makes is added if it is dead.
+
+    Returns:
+        Whether the layer needs nothing more.
+
+    Raises:
+        GraphError: An output of the network is on a branch that is not taken.
+    """
+    if not dead and layer.type not in CONTROL_FLOW:
+        return False  # as nearly all
+    alive = [value for value in layer.inputs if value is not None and value not in dead]
+    is_dead = len(alive) < sum(value is not None for value in layer.inputs)
+    if layer.type == "Merge" and is_dead and alive:
+        network.replace_uses(layer.output, alive[0])
+        return True
+    if is_dead:
+        if layer.type == "Output":
+            raise GraphError(
+                f"the output {layer.name!r} is on a branch that is not taken: join the branches "
+                "with a Merge layer"
+            )
+        dead.update(dict.fromkeys(layer.outputs))
+        return True
+    condition = layer.constant("condition") if layer.type == "Switch" else None
+    if condition is None:
+        return False
+    not_taken, taken = layer.outputs if condition.reshape(()) else reversed(layer.outputs)
+    network.replace_uses(taken, alive[0])
+    dead[not_taken] = None
+    return True
+
+
+def deferred_operator(layer: Layer) -> DeferredOperator | None:
+    """Return a StandIn layer's operator, None for other layers."""
+    held = layer.compiled  # None of nearly all, and to ask an abstract class takes long
+    return held if held is not None and isinstance(held, DeferredOperator) else None
+
+
+def awaited_values(layer: Layer) -> tuple[Value, ...]:
+    """Return the inputs whose data a deferred operator still awaits."""
+    operator = deferred_operator(layer)
+    if operator is None:
+        return ()
+    awaited = (layer.inputs[index] for index in operator.awaits)
+    return tuple(value for value in awaited if value is not None and value.constant is None)
+
+
+def resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
+    """Replace a deferred operator by layers, if possible.
+
+    Args:
+        network: Is changed.
+        layer: Any layer.
+
+    Returns:
+        The layers that are new, in topological order; none if the operator still waits.
+
+    Raises:
+        ParseError: The operator cannot be computed with these shapes and values, or became values
+            that are stored in another way than declared.
+    """
+    operator = deferred_operator(layer)
+    if operator is None:
+        return ()
+    inputs = [value for value in layer.inputs if value is not None]
+    if awaited_values(layer) or not all(value.info.is_static for value in inputs):
+        return ()
+    before = len(network)
+    values = operator.resolve(network, inputs)
+    for old, new in zip(layer.outputs, values, strict=True):
+        if old.info.data_type.numpy_dtype != new.info.data_type.numpy_dtype:
+            raise ParseError(
+                f"the output {old.name!r} of the operator {operator.operator} is "
+                f"{new.info.data_type.arm_name}: the model says {old.info.data_type.arm_name}"
+            )
+        network.replace_uses(old, new)
+    return network.layers[before:]
+
 
 DIRECT_VALUE_LIMIT = 1 << 16
 """Elements of an input that stands directly in a shape argument; a shape has at most a few."""
@@ -248,3 +432,49 @@ def _stated_target(layer: Layer) -> Descriptor:
         return layer.descriptor
     stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
     return replace(layer.descriptor, **stated)
+
+
+SMALLEST_SHARED = 1024
+"""Bytes of a constant from which on it is worth to be looked for."""
+
+
+class SharedConstants:
+    """The constants of a network's specialisations, while one holds them.
+
+    Weights that the network itself holds are shared as they are. What is made of them for a
+    specialisation (another layout, a batch normalisation folded in) is compared by content.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shared: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+        self._by_content: WeakValueDictionary[object, NDArray[Any]] = WeakValueDictionary()
+
+    def add(self, network: Network) -> None:
+        """Register a network's constants, without comparing them."""
+        for layer in network.layers:
+            if layer.data is not None:
+                self._shared[id(layer.data)] = layer.data
+
+    def share(self, network: Network) -> None:
+        """Replace a network's constants by equal, registered arrays."""
+        for layer in network.layers:
+            data = layer.data
+            if data is not None and data.nbytes >= SMALLEST_SHARED:
+                layer.data = self._shared_of(data)
+
+    def _shared_of(self, data: NDArray[Any]) -> NDArray[Any]:
+        if self._shared.get(id(data)) is data:
+            return data
+        content = _bytes_of(data)
+        key = (data.dtype.str, data.dtype.name, data.shape, zlib.crc32(content.data))
+        with self._lock:
+            known = self._by_content.setdefault(key, data)
+            if known is not data and not np.array_equal(_bytes_of(known), content):
+                known = data  # another one has the same checksum
+            self._shared[id(known)] = known
+        return known
+
+
+def _bytes_of(data: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(data).reshape(-1).view(np.uint8)

@@ -29,7 +29,7 @@ from armnn.backends.calling import call
 from armnn.backends.control import RunControl, controlled
 from armnn.backends.memory import PlacedHandle
 from armnn.errors import BackendError, InvalidArgumentError
-from armnn.optimizer.single_program import ProgramLayer, SingleProgram
+from armnn.optimizer.prepared import ProgramLayer, SingleProgram
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.outputs import Targets
 from armnn.runtime.plans.steps import (

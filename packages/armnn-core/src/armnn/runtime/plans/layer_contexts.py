@@ -29,7 +29,7 @@ from armnn.errors import BackendError
 from armnn.graph import Layer, Value
 from armnn.optimizer import Candidate, Participants, Prepared
 from armnn.optimizer.assignment.boundaries import owner
-from armnn.optimizer.observe import Observation
+from armnn.optimizer.prepared import Observation
 from armnn.runtime.memory.arenas import plan_arenas
 from armnn.runtime.memory.handles import CopyWorkload
 from armnn.runtime.memory.lifetimes import lifetimes

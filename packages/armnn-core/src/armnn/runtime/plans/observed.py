@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from armnn.backends import Step, TensorHandle, Workload
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
-from armnn.optimizer.observe import Observation
 from armnn.optimizer.options import DEBUG_FOLDER
+from armnn.optimizer.prepared import Observation
 from armnn.tensor import TensorInfo
 
 MOST_PRINTED = 1000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from armnn.backends import Allocator
 from armnn.backends.base import CachingBackend
 from armnn.backends.calling import call
-from armnn.optimizer.single_program import SingleProgram
+from armnn.optimizer.prepared import SingleProgram
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import ExecutionContext
 from armnn.runtime.plans.program_contexts import ProgramContexts

@@ -17,7 +17,7 @@ from armnn.backends.calling import call
 from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
 from armnn.backends.named_frames import blamed
 from armnn.optimizer import Participants
-from armnn.optimizer.single_program import SingleProgram
+from armnn.optimizer.prepared import SingleProgram
 from armnn.runtime.plans.context import ExecutionContext, memory_managers
 from armnn.types import MemorySource
 

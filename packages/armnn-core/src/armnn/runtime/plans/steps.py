@@ -22,7 +22,7 @@ from armnn.backends import Step
 from armnn.backends.control import RunControl
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 from armnn.optimizer.assignment.boundaries import owner
-from armnn.optimizer.single_program import ProgramLayer
+from armnn.optimizer.prepared import ProgramLayer
 from armnn.runtime.plans.outputs import Targets
 
 if TYPE_CHECKING:
