@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import armnn.runtime.artefacts
+import armnn.runtime.model_files
 from armnn import CreationOptions, DataType, Network, Runtime, TensorInfo
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.storage.container import pack, unpack

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import armnn.parsing
-import armnn.runtime.cached_model
+import armnn.runtime.model_files
 import armnn.runtime.runtime
 from armnn import DataType, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.errors import ModelFileError
@@ -62,7 +62,7 @@ def load(
             parsed.append(model() if network is None else network.clone())
             return parsed[-1]
 
-        monkeypatch.setattr(armnn.runtime.cached_model, "parse", parse)
+        monkeypatch.setattr(armnn.runtime.model_files, "parse", parse)
         for name in ("parse", "parse_folded"):
             monkeypatch.setattr(armnn.runtime.request, name, parse)
         path = tmp_path / "model.toy"
@@ -130,7 +130,7 @@ def test_another_file_or_version_is_another_model(
     load()
     (tmp_path / "model.toy").write_bytes(b"other content")
     assert len(load()[1]) == 1
-    monkeypatch.setattr(armnn.runtime.cached_model, "__version__", "99.0")
+    monkeypatch.setattr(armnn.runtime.model_files, "__version__", "99.0")
     assert len(load()[1]) == 1
     assert load()[1] == []
 

@@ -25,7 +25,7 @@ from armnn.optimizer.phases import (
 from armnn.optimizer.prepared import Segments
 from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
-from armnn.runtime.memory.strategies import MemoryStrategies
+from armnn.runtime.memory.planner import MemoryStrategies
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.plan import Plan
 from armnn.runtime.request import checked_request

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING
 from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
+    from armnn.runtime.calls.control import NetworkProperties
     from armnn.runtime.calls.imports import FileMemory
-    from armnn.runtime.calls.properties import NetworkProperties
-    from armnn.runtime.default import default_runtime, load_model, optimize
     from armnn.runtime.loaded_network import LoadedNetwork
-    from armnn.runtime.memory.planner import Block, Layout, MemoryValidationError
-    from armnn.runtime.memory.strategies import StrategyValidator
-    from armnn.runtime.runtime import Runtime
+    from armnn.runtime.memory.planner import Block, Layout, MemoryValidationError, StrategyValidator
+    from armnn.runtime.runtime import Runtime, default_runtime, load_model, optimize
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "default": "default_runtime load_model optimize",
             "calls.imports": "FileMemory",
             "loaded_network": "LoadedNetwork",
-            "memory.planner": "Block Layout MemoryValidationError",
-            "calls.properties": "NetworkProperties",
-            "runtime": "Runtime",
-            "memory.strategies": "StrategyValidator",
+            "memory.planner": "Block Layout MemoryValidationError StrategyValidator",
+            "calls.control": "NetworkProperties",
+            "runtime": "Runtime default_runtime load_model optimize",
         },
     )
 

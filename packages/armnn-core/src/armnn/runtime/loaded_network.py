@@ -1,39 +1,296 @@
 # SPDX-License-Identifier: MIT
-"""A loaded network, which any number of threads may run."""
+"""A loaded network, which any number of threads may run.
+
+It is unloaded once: when its user says so, with its runtime, or when nothing refers to it any more.
+The last happens wherever the interpreter drops the last reference or collects garbage, which may be
+in the middle of any call of this thread, with any lock taken. So only what takes no lock of others
+is done there: where a backend wants to be told, a thread unloads the network.
+"""
 
 from __future__ import annotations
 
+import _thread
+import atexit
+import logging
+import os
+import threading
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._aliases import Aliased, first_names
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends import CreationOptions, ProfilingSink
+from armnn.backends.base import Backend
 from armnn.backends.control import CancelToken, RunControl
-from armnn.errors import InvalidArgumentError, WorkerLostError
+from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.runtime.backends_in_use import BackendEvents
-from armnn.runtime.calls.inputs import InputShapes
-from armnn.runtime.calls.ports import Ports
-from armnn.runtime.calls.properties import NetworkProperties
+from armnn.runtime.calls.control import NetworkProperties
+from armnn.runtime.calls.inputs import InputShapes, Ports
+from armnn.runtime.calls.repeated_runs import RepeatedRuns
 from armnn.runtime.plans.cache import NetworkPlans
-from armnn.runtime.plans.closing import Closable
-from armnn.runtime.plans.facts import NetworkFacts
-from armnn.runtime.plans.outputs import Targets
+from armnn.runtime.plans.closing import Closable, Closing, Gate
+from armnn.runtime.plans.steps import Targets
 from armnn.runtime.request import LoadRequest
-from armnn.runtime.resources import NetworkResources
+from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
 
-if TYPE_CHECKING:
-    from armnn.runtime.calls.awaited_runs import AwaitedRuns
-    from armnn.runtime.calls.bound_call import BoundCall
+if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
+    from armnn.optimizer import Report
+    from armnn.runtime.calls.binding import BoundCall
     from armnn.runtime.calls.failover import Failover
-    from armnn.runtime.calls.importing_runs import ImportingRuns
-    from armnn.runtime.calls.imports import FileMemory, Imports
-    from armnn.runtime.calls.tasks import RunTask
+    from armnn.runtime.calls.imports import FileMemory, ImportingRuns, Imports
+    from armnn.runtime.calls.tasks import AwaitedRuns, RunTask
+
+
+_log = logging.getLogger(__name__)
+
+
+class NetworkResources:
+    """The plans, working memory and bound calls of a loaded network.
+
+    It does not refer to the network, so that its runtime can keep it.
+
+    Attributes:
+        events: What the backends are told.
+        gate: What runs go through.
+        runs: The runs that repeat earlier ones.
+        bound: The bound calls that exist.
+    """
+
+    def __init__(
+        self,
+        plans: NetworkPlans,
+        events: BackendEvents,
+        importing: ImportingRuns | None,
+        *,
+        owns_graph: bool,
+        frees_by_call: bool,
+    ) -> None:
+        """Take over what a network is run with.
+
+        Args:
+            plans: Its plans.
+            events: What its backends are told.
+            importing: Its runs on the caller's arrays, if it has any.
+            owns_graph: Whether no other object has the optimized network.
+            frees_by_call: Whether memory goes back by a call of an allocator.
+        """
+        self.events = events
+        self.gate = Gate(f"the network {plans.optimized.name!r}")
+        self.runs = RepeatedRuns(self.gate, plans)
+        self.bound: WeakSet[BoundCall] = WeakSet()
+        self._plans = plans
+        self._importing = importing
+        self._owns_graph = owns_graph
+        self._calls_others = frees_by_call or events.tell_of_unloading
+        self._unloading = [True]  # to be popped by the one who unloads it, which needs no lock
+        self._ended: threading.Event | None = None
+
+    def unload(self) -> None:
+        """Refuse new runs, wait for running ones, tell the backends.
+
+        Only the first call does that.
+
+        Raises:
+            ClosingError: Backends failed when they were told, or memory could not be given back;
+                the network is unloaded nevertheless.
+        """
+        try:
+            self._unloading.pop()
+        except IndexError:
+            return
+        closing = Closing(f"the network {self._plans.optimized.name!r}")
+        self.events.unload(self.close, closing)
+        closing.end()
+
+    def close(self) -> bool:
+        """Refuse new runs, wait for running ones, drop the plans.
+
+        Returns:
+            Whether this call closed it, rather than an earlier one.
+
+        Raises:
+            ClosingError: Parts of it failed; all of it is closed.
+        """
+        closing = Closing(f"the network {self._plans.optimized.name!r}")
+        closing.step(self.runs.end)
+        first = self.gate.close()
+        for call in tuple(self.bound):
+            closing.step(call.close)
+        if self._importing is not None:
+            closing.step(self._importing.close)
+        closing.step(self._plans.close, self._owns_graph)
+        closing.end()
+        return first
+
+    def drop(self, forget: Callable[[], object]) -> None:
+        """Unload a network that nothing refers to, without waiting.
+
+        No run is going on: each refers to the network.
+
+        Args:
+            forget: Lets the runtime forget these resources; it takes no lock.
+        """
+        if not self._unloading or not self._calls_others:
+            self._end_drop(forget)
+            return
+        self._ended = threading.Event()
+        _being_dropped[self] = None
+        atexit.unregister(_wait_for_drops)  # the last one registered is called first: before
+        atexit.register(_wait_for_drops)  # native backends are shut down
+        try:
+            # threading.Thread takes locks, which this thread may hold.
+            _thread.start_new_thread(self._end_drop, (forget,))
+        except RuntimeError:  # the process ends, or has no thread left
+            self._unloading.clear()
+            self._end_drop(forget)
+
+    def wait_for_drop(self) -> None:
+        """Wait for the thread that unloads it, if one does."""
+        if self in _being_dropped and self._ended is not None:
+            self._ended.wait()
+
+    def _end_drop(self, forget: Callable[[], object]) -> None:
+        try:
+            self.unload()
+        except ClosingError as error:
+            _log.warning("%s", error)
+        finally:
+            forget()
+            if self._owns_graph:
+                self._plans.optimized.clear()
+            if self._ended is not None:
+                _being_dropped.pop(self, None)
+                self._ended.set()
+
+
+def frees_by_call(backend: Backend) -> bool:
+    """Return whether a backend's own allocator frees the memory of runs."""
+    return type(backend).default_allocator is not Backend.default_allocator
+
+
+_being_dropped: Final[dict[NetworkResources, None]] = {}
+"""Networks that threads are unloading."""
+
+
+def _wait_for_drops() -> None:
+    """Wait until no thread is in a backend any more."""
+    for resources in _being_dropped.copy():
+        resources.wait_for_drop()
+
+
+os.register_at_fork(after_in_child=_being_dropped.clear)  # no thread survives a fork
+
+
+_LATER: Final = nullcontext()
+"""Counts nothing."""
+
+
+class NetworkFacts:
+    """What a loaded network is: tensors, report, memory, times.
+
+    Attributes:
+        id: The NetworkId, unique in its runtime.
+        load_times: The seconds of each stage of the load (import, read, parse, infer, passes,
+            assign, compile, pack, verify), of the rest, and in total, which is their sum. After the
+            first run its time is there, too, as "first run" and in the stages that happened in it.
+    """
+
+    load_times: Mapping[str, float]
+
+    def __init__(self, network_id: int, plans: NetworkPlans, failover: Failover | None) -> None:
+        self.id = network_id
+        self.load_times = {}
+        self._plans = plans
+        self._failover = failover
+        self._has_run = False
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self._plans.optimized.name
+
+    @property
+    def inputs(self) -> dict[str, TensorInfo]:
+        """The inputs by name; open dimensions are None or named.
+
+        Of a TensorFlow Lite file with signatures they are found by the names of their tensors, too.
+        """
+        optimized = self._plans.optimized
+        return Aliased(optimized.inputs, optimized.aliases.inputs)
+
+    @property
+    def outputs(self) -> dict[str, TensorInfo]:
+        """The outputs by name; see :attr:`inputs`."""
+        optimized = self._plans.optimized
+        return Aliased(optimized.outputs, optimized.aliases.outputs)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the model's file says about itself."""
+        return self._plans.optimized.metadata
+
+    @property
+    def report(self) -> Report:
+        """Which backend ran each layer in the last call, with reasons.
+
+        Of all kept plans. Before the first call it is :attr:`planned_report`.
+        """
+        planned = self.planned_report
+        return planned if self._failover is None else self._failover.report(planned)
+
+    @property
+    def planned_report(self) -> Report:
+        """The backend that each layer was planned on, of all kept plans.
+
+        It differs from :attr:`report` where an isolated backend was lost and others answered.
+        """
+        return self._plans.report
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """How processes of its isolated backends ended, in words."""
+        return () if self._failover is None else self._failover.faults
+
+    @property
+    def profiler(self) -> ProfilingSink | None:
+        """Where its phases are recorded; see ``OptimizedNetwork.profiler``."""
+        return self._plans.optimized.participants.profiler
+
+    @property
+    def arena_bytes(self) -> int:
+        """The working memory of one run with the largest plan."""
+        return max((plan.arena_bytes for plan in self._plans.plans), default=0)
+
+    def _counted(self) -> AbstractContextManager[None]:
+        """Count the block as the first run, if it is."""
+        return _LATER if self._has_run else self._first_run()
+
+    @contextmanager
+    def _first_run(self) -> Iterator[None]:
+        """Count the block in the load times, if it succeeds."""
+        self._has_run = True  # first: another thread's run is not the first one
+        try:
+            with more(self, FIRST_RUN):
+                yield
+        except BaseException:
+            self._has_run = False
+            raise
+
+    def __str__(self) -> str:
+        from armnn.optimizer.assignment.report import prepared_text  # late: it is seldom shown
+
+        title = repr(self).strip("<>")
+        return prepared_text(title, self.inputs, self.report, self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<LoadedNetwork {self.id} {self.name!r}>"
 
 
 _EMPTY: tuple[int, ...] = ()  # the default of an argument, which is tested in nanoseconds
@@ -231,7 +488,7 @@ class LoadedNetwork(NetworkFacts):
             InvalidArgumentError: The network was loaded with ``async_enabled=False``, or the
                 timeout is no number of seconds.
         """
-        from armnn.runtime.calls.deadlines import deadline_of, seconds_until
+        from armnn.runtime.calls.control import deadline_of, seconds_until
         from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: few programs submit
 
         self._check_async()
@@ -420,7 +677,7 @@ class LoadedNetwork(NetworkFacts):
         states: Mapping[str, str] | None,
         sources: Mapping[str, MemorySource],
     ) -> BoundCall:
-        from armnn.runtime.calls.binder import Binder  # late: few programs bind
+        from armnn.runtime.calls.binding import Binder  # late: few programs bind
 
         is_noted = self.events.has_listeners or self._failover is not None
         after = self._note_run if is_noted else None
@@ -449,7 +706,7 @@ class LoadedNetwork(NetworkFacts):
 
     @cached_property
     def _awaited(self) -> AwaitedRuns:
-        from armnn.runtime.calls.awaited_runs import AwaitedRuns  # late: few programs await
+        from armnn.runtime.calls.tasks import AwaitedRuns  # late: few programs await
 
         return AwaitedRuns(may_wait=self._failover is not None)
 
@@ -458,7 +715,7 @@ class LoadedNetwork(NetworkFacts):
         optimized, converts = self._plans.optimized, self._real is not None
         infos = {"input": optimized.inputs, "output": optimized.outputs}
         from armnn.runtime.calls.imports import Imports  # late: few programs import memory
-        from armnn.runtime.plans.sharing import shared_memory_beside
+        from armnn.runtime.plans.cache import shared_memory_beside
 
         sharing = partial(shared_memory_beside, self._plans)
         return Imports(self.name, infos, self.properties, converts, sharing)
@@ -471,7 +728,7 @@ class LoadedNetwork(NetworkFacts):
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
     ) -> dict[str, NDArray[Any]]:
-        from armnn.runtime.calls.watched_runs import checked_control, watched_run
+        from armnn.runtime.calls.control import checked_control, watched_run
 
         control = checked_control(timeout, cancel, profiler)
         plans, importing = self._plans, self._importing
@@ -494,7 +751,7 @@ class LoadedNetwork(NetworkFacts):
 def _importing_runs(plans: NetworkPlans, properties: NetworkProperties) -> ImportingRuns | None:
     if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
         return None
-    from armnn.runtime.calls.importing_runs import ImportingRuns  # late: few networks import
+    from armnn.runtime.calls.imports import ImportingRuns  # late: few networks import
 
     runs = ImportingRuns(plans, properties)
     return runs if runs.is_needed else None

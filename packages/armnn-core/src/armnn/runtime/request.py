@@ -24,14 +24,14 @@ from armnn.backends.registry import BackendRegistry
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.parsing import ParserOptions, parse, parse_folded
+from armnn.runtime.calls.control import NetworkProperties, check_profiler
 from armnn.runtime.calls.inputs import InputShapes
-from armnn.runtime.calls.properties import NetworkProperties, check_profiler
 from armnn.storage.folder import CacheFolder
 from armnn.storage.stamps import stamp_of
 
 if TYPE_CHECKING:
     from armnn.graph import Network
-    from armnn.runtime.memory.strategies import MemoryStrategies
+    from armnn.runtime.memory.planner import MemoryStrategies
     from armnn.runtime.plans.observed import TensorSink
 
 
@@ -331,6 +331,6 @@ def memory_strategies(options: CreationOptions) -> MemoryStrategies | None:
     """
     if options.memory_strategy == DEFAULT_STRATEGY and not options.memory_strategies:
         return None
-    from armnn.runtime.memory.strategies import MemoryStrategies  # late: few runtimes name one
+    from armnn.runtime.memory.planner import MemoryStrategies  # late: few runtimes name one
 
     return MemoryStrategies(options.memory_strategy, options.memory_strategies)

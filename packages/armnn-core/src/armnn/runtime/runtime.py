@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The runtime: owns backends' contexts and loaded networks."""
+"""The runtime: owns backends' contexts and loaded networks.
+
+The functions of the package, ``optimize`` and ``load_model``, use one that all share.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,15 @@ from armnn.backends.registry import BackendRegistry
 from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.parsing import ParserOptions, checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
-from armnn.runtime.cached_model import open_model
+from armnn.runtime.calls.control import NetworkProperties, check_properties, properties_for
 from armnn.runtime.calls.inputs import InputShapes
-from armnn.runtime.calls.properties import NetworkProperties, check_properties, properties_for
-from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
+from armnn.runtime.loaded_network import (
+    LoadedNetwork,
+    NetworkOwner,
+    NetworkResources,
+    frees_by_call,
+)
+from armnn.runtime.model_files import open_artefact, open_model, write_artefact
 from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing, Gate
 from armnn.runtime.plans.plan import IdleMemory, Plan
@@ -41,13 +49,13 @@ from armnn.runtime.request import (
     tensor_sink,
     with_backends,
 )
-from armnn.runtime.resources import NetworkResources, frees_by_call
 from armnn.storage.model import StoredNetwork
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
     from armnn.runtime.calls.failover import Failover
+
 
 _lock = threading.RLock()  # a backend that is opened may load a model itself
 _shared: list[Runtime] = []
@@ -167,7 +175,6 @@ class Runtime(NetworkOwner):
             OSError: The file cannot be written.
         """
         from armnn.graph import Network
-        from armnn.runtime.artefacts import write_artefact
 
         instance(network, Network, "the network", "; parse() makes one of a file")
         path = file_path(file, "the file")
@@ -363,8 +370,6 @@ class Runtime(NetworkOwner):
         origin = replace(origin, request=request)
         cache = cache_folder(request, profiler)
         if splitext(file)[1] == PREPARED:
-            from armnn.runtime.artefacts import open_artefact
-
             with self._gate:
                 optimized = open_artefact(file, request, self._backends, profiler)
         elif cache is None:
@@ -510,3 +515,63 @@ def _is_network(model: str | PathLike[str] | Network) -> TypeGuard[Network]:
     from armnn.graph import Network
 
     return isinstance(model, Network)
+
+
+def default_runtime() -> Runtime:
+    """Return the runtime of the module-level functions.
+
+    It uses the backends of installed packages and the paths that the environment names.
+    """
+    return shared_runtime(CreationOptions())
+
+
+def optimize(
+    network: Network,
+    backends: Sequence[str] | None = None,
+    *,
+    options: OptimizerOptions | None = None,
+    backend_options: BackendOptions | None = None,
+    profiler: ProfilingSink | None = None,
+    cache_dir: str | PathLike[str] | None = None,
+    **keywords: Unpack[OptimizerKeywords],
+) -> OptimizedNetwork:
+    """Call :meth:`Runtime.optimize` of the default runtime."""
+    return default_runtime().optimize(
+        network,
+        backends,
+        options=options,
+        backend_options=backend_options,
+        profiler=profiler,
+        cache_dir=cache_dir,
+        **keywords,
+    )
+
+
+def load_model(
+    model: str | PathLike[str] | Network,
+    backends: Sequence[str] | None = None,
+    *,
+    options: OptimizerOptions | None = None,
+    backend_options: BackendOptions | None = None,
+    shapes: Sequence[InputShapes] = (),
+    quantize: bool = False,
+    profiler: ProfilingSink | None = None,
+    cache_dir: str | PathLike[str] | None = None,
+    parser_options: ParserOptions | None = None,
+    properties: NetworkProperties | None = None,
+    **keywords: Unpack[OptimizerKeywords],
+) -> LoadedNetwork:
+    """Call :meth:`Runtime.load_model` of the default runtime."""
+    return default_runtime().load_model(
+        model,
+        backends,
+        options=options,
+        backend_options=backend_options,
+        shapes=shapes,
+        quantize=quantize,
+        profiler=profiler,
+        cache_dir=cache_dir,
+        parser_options=parser_options,
+        properties=properties,
+        **keywords,
+    )

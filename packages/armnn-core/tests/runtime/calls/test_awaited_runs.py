@@ -12,8 +12,8 @@ import pytest
 from armnn import Network, TensorInfo
 from armnn.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from armnn.runtime import NetworkProperties
-from armnn.runtime.calls import awaited_runs
-from armnn.runtime.calls.awaited_runs import AwaitedRuns
+from armnn.runtime.calls import tasks
+from armnn.runtime.calls.tasks import AwaitedRuns
 
 X = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
 
@@ -45,8 +45,8 @@ def awaited(runs: AwaitedRuns, run: Any, *given: dict[str, Any]) -> list[dict[st
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """Let each run count as a quick one."""
-    monkeypatch.setattr(awaited_runs, "QUICK_NS", 10**12)
-    monkeypatch.setattr(awaited_runs, "_LATE_NS", 10**13)
+    monkeypatch.setattr(tasks, "QUICK_NS", 10**12)
+    monkeypatch.setattr(tasks, "_LATE_NS", 10**13)
 
 
 @pytest.mark.usefixtures("quick")
@@ -73,7 +73,7 @@ def test_a_run_that_may_wait_for_a_process_is_a_threads() -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_a_run_that_held_the_loop_up_is_a_threads_again(monkeypatch) -> None:
-    monkeypatch.setattr(awaited_runs, "_LATE_NS", -1)
+    monkeypatch.setattr(tasks, "_LATE_NS", -1)
     run = Runs()
     awaited(AwaitedRuns(may_wait=False), run, X, X, X)
     assert run.by_loop == [False, True, False]
@@ -81,7 +81,7 @@ def test_a_run_that_held_the_loop_up_is_a_threads_again(monkeypatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_shapes_are_forgotten_when_there_are_too_many(monkeypatch) -> None:
-    monkeypatch.setattr(awaited_runs, "_MOST_SHAPES", 2)
+    monkeypatch.setattr(tasks, "_MOST_SHAPES", 2)
     run = Runs()
     shapes = [{"x": np.zeros(size, np.float32)} for size in range(3)]
     awaited(AwaitedRuns(may_wait=False), run, *shapes, shapes[2], shapes[0])
@@ -114,7 +114,7 @@ def test_a_cancelled_task_stops_its_run() -> None:
 
 @pytest.mark.parametrize(("may_wait", "most"), [(False, 2), (True, 3)])
 def test_as_many_runs_at_once_as_cpus_unless_they_wait(monkeypatch, may_wait, most) -> None:
-    monkeypatch.setattr(awaited_runs.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(tasks.os, "sched_getaffinity", lambda _: {0, 1})
     inside, go_on = threading.Semaphore(0), threading.Event()
     running = []
 

@@ -21,7 +21,7 @@ from armnn.backends import (
 from armnn.errors import CancelledError, InvalidArgumentError, MemoryImportError
 from armnn.profiling import Recorder
 from armnn.runtime import NetworkProperties
-from armnn.runtime.calls.importing_runs import MOST_KEPT
+from armnn.runtime.calls.imports import MOST_KEPT
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:

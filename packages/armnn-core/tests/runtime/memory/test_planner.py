@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnn.backends import ALIGNMENT
-from armnn.runtime.memory.planner import Block, Layout, MemoryValidationError, validate_layout
-from armnn.runtime.memory.strategies import STRATEGIES
+from armnn.runtime.memory.planner import (
+    STRATEGIES,
+    Block,
+    Layout,
+    MemoryValidationError,
+    validate_layout,
+)
 
 blocks = st.lists(
     st.builds(

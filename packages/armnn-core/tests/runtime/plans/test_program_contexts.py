@@ -20,11 +20,10 @@ from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import Candidate, OptimizerOptions, Participants, Prepared, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.phases import Segments
-from armnn.runtime.memory.strategies import MemoryStrategies
-from armnn.runtime.plans.binding import Binding
+from armnn.runtime.memory.planner import MemoryStrategies
+from armnn.runtime.plans.context import Binding
 from armnn.runtime.plans.layer_contexts import LayerContexts
-from armnn.runtime.plans.plan import Plan
-from armnn.runtime.plans.program_contexts import ProgramContexts
+from armnn.runtime.plans.plan import Plan, ProgramContexts
 from armnn.storage.prepared import decoded, encoded
 from armnn.storage.programs import single_program
 from armnn.types import DataType

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""The inputs of a loaded network: checks and quantisation."""
+"""The inputs and outputs of a loaded network, as callers give them: checks and quantization."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armnn._aliases import first_names
 from armnn._arguments import array as array_of
-from armnn._arguments import items, refused
+from armnn._arguments import items, mapping, refused, text
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.plans.context import check_shapes
-from armnn.runtime.plans.outputs import Targets, wrong_type
+from armnn.runtime.plans.steps import ExpectedOutputs, Targets, wrong_type
+from armnn.storage.model import StoredNetwork
 from armnn.tensor import Shape, TensorInfo, format_shape
+
+if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
+    from armnn.optimizer import OptimizedNetwork
+
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""
@@ -203,3 +210,104 @@ class RealValues:
 
 def _with_scales(infos: Mapping[str, TensorInfo]) -> dict[str, TensorInfo]:
     return {name: info for name, info in infos.items() if info.is_quantized and info.scales}
+
+
+class Ports:
+    """The inputs and outputs of one network, by name.
+
+    Attributes:
+        infos: The inputs by name.
+        aliases: The second names.
+        inputs: Checks the inputs of a run.
+        real: Converts real values; None if the network takes what it stores.
+    """
+
+    def __init__(self, optimized: OptimizedNetwork | StoredNetwork, *, quantize: bool) -> None:
+        self.infos: Mapping[str, TensorInfo] = optimized.inputs
+        self.aliases = optimized.aliases
+        self.inputs = ExpectedInputs(optimized.name, self.infos)
+        self.real = RealValues(self.infos, optimized.outputs) if quantize else None
+        self._optimized = optimized
+        self._value_inputs = optimized.value_inputs
+
+    @cached_property
+    def outputs(self) -> ExpectedOutputs:
+        """Checks the arrays that outputs are written into."""
+        names = () if self.real is None else self.real.output_names
+        return ExpectedOutputs(self._optimized.name, self._optimized.outputs, names)
+
+    def targets(self, outputs: Targets) -> Targets:
+        """Return arrays that outputs are written into, by first names.
+
+        Raises:
+            InvalidArgumentError: One is not known, or does not fit.
+        """
+        self.outputs.check_mapping(outputs)
+        given = first_names(outputs, self.aliases.outputs)
+        self.outputs.check(given)
+        return given
+
+    def imported_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is imported for inputs, by first names.
+
+        Raises:
+            InvalidArgumentError: An input is not known.
+        """
+        self.inputs.check_mapping(inputs)
+        given = first_names(inputs, self.aliases.inputs)
+        self.inputs.check_known(given)
+        return given
+
+    def imported_outputs(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is imported for outputs, by first names.
+
+        Raises:
+            InvalidArgumentError: An output is not known, or an array does not fit.
+        """
+        self.outputs.check_mapping(outputs)
+        given = first_names(outputs, self.aliases.outputs)
+        self.outputs.check_known(given)
+        arrays = {name: each for name, each in given.items() if isinstance(each, np.ndarray)}
+        self.outputs.check(arrays)
+        return given
+
+    def states(self, states: Mapping[str, str]) -> dict[str, str]:
+        """Return which output follows which input, by first names.
+
+        Raises:
+            InvalidArgumentError: They are no names.
+        """
+        expected = "a mapping from names of inputs to those of outputs"
+        given = first_names(mapping(states, "states", expected), self.aliases.inputs)
+        made = {name: text(out, f"the output of the state {name!r}") for name, out in given.items()}
+        return {name: self.aliases.outputs.get(out, out) for name, out in made.items()}
+
+    def examples(self, shapes: InputShapes) -> list[NDArray[Any]]:
+        """Return an array of the given shape per input.
+
+        Raises:
+            InvalidArgumentError: A shape or an array is missing or does not fit.
+        """
+        self.inputs.check_mapping(shapes)
+        given = first_names(shapes, self.aliases.inputs)
+        self.inputs.check_known(given)
+        arrays = {name: self._example(name, given.get(name)) for name in self.infos}
+        return self.inputs.checked(arrays)
+
+    def _example(self, name: str, given: Sequence[int] | NDArray[Any] | None) -> NDArray[Any]:
+        """Return an input's data, or zeros of its shape."""
+        info = self.infos[name]
+        if isinstance(given, np.ndarray):
+            return given
+        if name in self._value_inputs:
+            raise InvalidArgumentError(
+                f"the data of the input {name!r} ({info}) decides how the network is prepared: "
+                "expected an array in the place of its shape"
+            )
+        if given is None and not info.is_static:
+            raise InvalidArgumentError(
+                f"the input {name!r} needs a shape: its own {format_shape(info.shape)} is not "
+                "known in full"
+            )
+        shape = info.static_shape if given is None else checked_shape(given, name)
+        return np.broadcast_to(np.zeros((), info.data_type.numpy_dtype), shape)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from armnn.backends.control import RunControl
 from armnn.runtime.plans.cache import NetworkPlans, Reservation
 from armnn.runtime.plans.closing import Gate
-from armnn.runtime.plans.outputs import Targets
 from armnn.runtime.plans.plan import POOL_LIMIT
-from armnn.runtime.plans.steps import Inputs
+from armnn.runtime.plans.steps import Inputs, Targets
 
 
 class RepeatedRuns:

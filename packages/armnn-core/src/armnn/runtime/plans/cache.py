@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 
 from armnn._load_times import REST, stage
 from armnn._process_memory import trim_memory
+from armnn.backends import SHARED_MEMORY, SharedMemory
+from armnn.backends.calling import call
 from armnn.backends.control import RunControl
 from armnn.errors import ExecutionError, GraphError
-from armnn.optimizer.prepared import SingleProgram
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types
-from armnn.runtime.plans.outputs import Targets
 from armnn.runtime.plans.plan import Plan
+from armnn.runtime.plans.steps import Targets
 from armnn.storage.model import StoredNetwork
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.optimizer import OptimizedNetwork, Prepared, Report
+    from armnn.optimizer.prepared import SingleProgram
+
 
 TRIMMED_BYTES = 1 << 20
 """Working memory of a plan beyond that of all others, whose memory is then worth returning."""
@@ -348,3 +351,23 @@ class _Entry:
                 self.rest.close(owns_graphs)
                 if owns_graphs:
                     self.rest.optimized.clear()
+
+
+def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:
+    """Return the extension of the backend beside a tensor.
+
+    Before there is a plan, the most preferred backend that has the extension is meant.
+
+    Args:
+        plans: The plans of the network.
+        name: An input or output of it.
+    """
+    beside = {owner for plan in plans.plans for owner in plan.owners(name)}
+    for candidate in plans.optimized.participants.all:
+        if not beside or candidate.id in beside:
+            extension: SharedMemory | None = call(
+                candidate.id, candidate.backend, "extension", SHARED_MEMORY
+            )
+            if extension is not None:
+                return extension
+    return None

@@ -30,13 +30,16 @@ from armnn.graph import Layer, Value
 from armnn.optimizer import Candidate, Participants, Prepared
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.prepared import Observation
-from armnn.runtime.memory.arenas import plan_arenas
-from armnn.runtime.memory.handles import CopyWorkload
-from armnn.runtime.memory.lifetimes import lifetimes
-from armnn.runtime.memory.placing import TensorHandles
-from armnn.runtime.memory.strategies import MemoryStrategies
-from armnn.runtime.plans.binding import Binding, DirectTensors, direct_tensors, steps_after
-from armnn.runtime.plans.context import ExecutionContext, memory_managers
+from armnn.runtime.memory.placing import CopyWorkload, TensorHandles, plan_arenas
+from armnn.runtime.memory.planner import MemoryStrategies, lifetimes
+from armnn.runtime.plans.context import (
+    Binding,
+    DirectTensors,
+    ExecutionContext,
+    direct_tensors,
+    memory_managers,
+    steps_after,
+)
 from armnn.runtime.plans.observed import TensorSink
 from armnn.types import MemorySource
 

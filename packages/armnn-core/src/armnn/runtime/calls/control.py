@@ -1,15 +1,50 @@
 # SPDX-License-Identifier: MIT
-"""The properties of a loaded network (``INetworkProperties``)."""
+"""What callers set for a loaded network and limit or watch in a run: timeouts, profilers."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TypeVar
 
-from armnn._arguments import flag, instance, refused, with_known_names
+from armnn._arguments import flag, instance, real, refused, with_known_names
 from armnn.backends import ProfilingSink
+from armnn.backends.calling import call
+from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer import OptimizerOptions
+from armnn.optimizer import OptimizerOptions, Participants
 from armnn.types import MemorySource
+
+_LONGEST_TIMEOUT = 1e9  # seconds, as the clock counts nanoseconds in 64 bits
+
+
+def seconds_of(timeout: object) -> float | None:
+    """Return the seconds of a timeout, None for no limit.
+
+    Raises:
+        InvalidArgumentError: It is no number of seconds, or too large a one.
+    """
+    seconds = None if timeout is None else real(timeout, "the timeout")
+    if seconds is not None and not -_LONGEST_TIMEOUT <= seconds <= _LONGEST_TIMEOUT:
+        raise refused("the timeout", timeout, "seconds, at most 1e9, or None for no limit")
+    return seconds
+
+
+def deadline_of(timeout: object) -> int | None:
+    """Return when a run must have ended (``time.perf_counter_ns``).
+
+    Raises:
+        InvalidArgumentError: The timeout is no number of seconds, or too large a one.
+    """
+    seconds = seconds_of(timeout)
+    return None if seconds is None else time.perf_counter_ns() + int(seconds * 1e9)
+
+
+def seconds_until(deadline_ns: int | None) -> float | None:
+    """Return the seconds until a deadline, None without one."""
+    return None if deadline_ns is None else (deadline_ns - time.perf_counter_ns()) / 1e9
 
 
 @with_known_names("property {} of a loaded network")
@@ -84,3 +119,51 @@ def check_profiler(profiler: object) -> None:
 def has_method(value: object, name: str) -> bool:
     """Return whether a value, no class, has a method."""
     return not isinstance(value, type) and callable(getattr(value, name, None))
+
+
+_Made = TypeVar("_Made")
+
+
+def checked_control(
+    timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
+) -> RunControl:
+    """Return what a caller watches or limits.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind.
+    """
+    check_token(cancel)
+    check_profiler(profiler)
+    return RunControl(deadline_of(timeout), cancel, profiler)
+
+
+def watched_run(
+    run: Callable[[], _Made], network_id: int, participants: Participants, control: RunControl
+) -> _Made:
+    """Run a network; tell the profiler and profiling contexts.
+
+    Args:
+        run: Runs the network.
+        network_id: Its id, for the contexts.
+        participants: Whose contexts are told.
+        control: What the caller watches or limits.
+    """
+    profiler = control.profiler
+    if profiler is None:
+        return run()
+    start = time.perf_counter_ns()
+    with ExitStack() as stack:
+        for each in participants.all:
+            context = call(each.id, each.backend, "create_profiling_context", profiler)
+            if context is not None:
+                call(each.id, context, "begin_run", network_id)
+                stack.callback(call, each.id, context, "end_run", network_id)
+        made = run()
+    profiler.event("run", start, time.perf_counter_ns(), category="run")
+    return made
+
+
+def check_token(cancel: object) -> None:
+    """Raise InvalidArgumentError unless it can be asked whether to stop."""
+    if cancel is not None and not has_method(cancel, "is_set"):
+        raise refused("cancel", cancel, "an object with is_set(), such as a threading.Event")
