@@ -36,7 +36,7 @@ PROJECTS = {
 }
 PAGE = (REPOSITORY / "docs" / "architecture.md").read_text()
 
-NAMERS = ("_installing.py", "_companions.py", "cli/")
+NAMERS = ("_installing.py", "cli/")
 """The files of the core that name plug-ins: what to install, and the command's examples."""
 
 

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from armnn._companions import FORMER, import_companion
+from armnn._installing import FORMER, import_companion
 from armnn.cli.main import main
 from armnn.errors import NotInstalledError
 from armnn_conformance import comparison

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from armnn._spelling import closest
+from armnn._arguments import closest
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,103 @@
 # SPDX-License-Identifier: MIT
-"""Free pages of the process while a model is prepared."""
+"""Memory of the process: weights in huge pages, and free pages given back to the system."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import mmap
+import threading
+from typing import Final
+
+import numpy as np
+
+_HUGE_PAGE: Final = 1 << 21
+_PLAIN: Final = 1 << 19
+"""Bytes of small buffers that are not worth a huge page.
+
+The system clears a huge page in the time in which it finds some forty of 4 KiB.
+"""
+
+_LARGE: Final = 1 << 18
+"""Bytes from which on it counts what a buffer keeps in memory, or is kept by."""
+
+_BLOCK: Final = 4 * _HUGE_PAGE
+_ALIGNMENT: Final = 64
+
+
+class HugePages:
+    """Makes buffers in mapped blocks.
+
+    A block goes with its last buffer; large buffers share none with small ones, which may stay much
+    longer. Getting megabytes in pages of 4 KiB takes longer than copying weights there. Any number
+    of threads may use it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plain = 0
+        self._blocks: dict[bool, _Block] = {}  # for large buffers, and for others
+
+    def empty(self, size: int) -> memoryview:
+        """Return a buffer, in a block aligned to 64 bytes.
+
+        Raises:
+            MemoryError: There is no memory for it.
+        """
+        with self._lock:
+            if self._plain + size <= _PLAIN:
+                self._plain += size
+                return np.empty(size, np.uint8).data
+            is_large = size >= _LARGE
+            block = self._blocks.get(is_large)
+            if block is None or not block.has(size):
+                block = self._blocks[is_large] = _Block(max(size, _BLOCK))
+            return block.take(size)
+
+
+class _Block:
+    """Mapped memory that begins with a huge page."""
+
+    _UNNEEDED: Final = getattr(mmap, "MADV_DONTNEED", None)  # of Linux, as the other one
+    _HUGE: Final = getattr(mmap, "MADV_HUGEPAGE", None)
+
+    def __init__(self, size: int) -> None:
+        """Map whole huge pages, at least so many bytes.
+
+        Raises:
+            MemoryError: There is no memory for them.
+        """
+        whole = -(-size // _HUGE_PAGE) * _HUGE_PAGE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        try:
+            self._pages = mmap.mmap(-1, whole + _HUGE_PAGE, flags=flags)
+        except OSError as error:
+            raise MemoryError(f"no memory for {whole} bytes of weights: {error}") from error
+        if self._HUGE is not None:
+            with contextlib.suppress(OSError):  # a kernel may be built without them
+                self._pages.madvise(self._HUGE)
+        start = np.frombuffer(self._pages, np.uint8).ctypes.data
+        self._used = -start % _HUGE_PAGE
+        self._end = self._used + whole
+
+    def has(self, size: int) -> bool:
+        """Return whether so many bytes are left."""
+        return size <= self._end - self._used
+
+    def take(self, size: int) -> memoryview:
+        """Return the next bytes."""
+        made = memoryview(self._pages)[self._used : self._used + size]
+        self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return made
+
+    def __del__(self) -> None:
+        """Give the unused end back; buffers stay."""
+        pages = getattr(self, "_pages", None)
+        if pages is not None and self._UNNEEDED is not None:
+            start = -(-self._used // mmap.PAGESIZE) * mmap.PAGESIZE
+            if start < self._end:
+                pages.madvise(self._UNNEEDED, start, self._end - start)
 
 
 def trim_memory() -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from armnn import DataLayout, DataType, Network, TensorInfo
-from armnn.graph.multiply_adds import multiply_adds_of
-from armnn.graph.statistics import statistics_of
+from armnn.graph.statistics import multiply_adds_of, statistics_of
 from armnn.layers import LAYERS
 from armnn.layers.convolution import (
     Convolution2dDescriptor,

@@ -10,7 +10,7 @@ import pytest
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
 from armnn.layers import LAYERS, Descriptor, descriptor
-from armnn.layers._parameters import parameters_of
+from armnn.layers._descriptor import parameters_of
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm, SequenceDirection
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from armnn._arguments import text
-from armnn._spelling import closest
+from armnn._arguments import closest, text
 from armnn.backends.options import OptionValue
 from armnn.errors import UnknownNameError
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from armnn._companions import CONFORMANCE
 from armnn._files import write_whole
+from armnn._installing import CONFORMANCE
 from armnn.backends.entries import BackendEntry
 from armnn.backends.selection import environment, is_elevated
 from armnn.layers import LAYERS

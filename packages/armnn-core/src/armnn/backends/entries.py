@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from armnn._arguments import closest
 from armnn._installing import BACKENDS, USUAL, install_command
-from armnn._spelling import closest
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
 from armnn_backend_api import BackendVersion
 

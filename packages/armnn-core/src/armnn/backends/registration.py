@@ -9,8 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TypeAlias, TypeVar
 
-from armnn._arguments import flag, refused, shown
-from armnn._spelling import closest
+from armnn._arguments import closest, flag, refused, shown
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend

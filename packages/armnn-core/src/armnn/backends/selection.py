@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from armnn import _metadata
+from armnn._arguments import closest
 from armnn._installing import FAST, REFERENCE
-from armnn._spelling import closest
 from armnn.backends.entries import BackendEntry
 from armnn.backends.options import CreationOptions
 from armnn.backends.places import own_id

@@ -18,8 +18,15 @@ from string import Template
 from types import ModuleType
 from typing import Literal, TypeAlias, TypeVar
 
-from armnn._companions import CONFORMANCE, import_companion
-from armnn._installing import BUILD_COMMANDS, REFERENCE, USUAL, WHEELHOUSE, install_command
+from armnn._installing import (
+    BUILD_COMMANDS,
+    CONFORMANCE,
+    REFERENCE,
+    USUAL,
+    WHEELHOUSE,
+    import_companion,
+    install_command,
+)
 from armnn.backends import (
     Backend,
     BackendEntry,

@@ -23,9 +23,9 @@ import threadpoolctl  # type: ignore[import-untyped]  # it has no annotations
 
 from armnn import _metadata
 from armnn.__about__ import __version__
+from armnn._arguments import closest
 from armnn._installing import FAST, USUAL, install_command, reinstall_command
 from armnn._processor import described_processor
-from armnn._spelling import closest
 from armnn.backends import (
     BACKEND_API_VERSION,
     Backend,

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn._aliases import Aliased, aliases_of
+from armnn._arguments import closest
 from armnn._installing import REFERENCE
-from armnn._spelling import closest
 from armnn.cli.options import (
     add_model_arguments,
     add_optimizer_arguments,

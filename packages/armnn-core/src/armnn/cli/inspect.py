@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from armnn._arguments import closest
 from armnn._installing import FAST, REFERENCE
-from armnn._spelling import closest
 from armnn.cli.assigned_layers import (
     WITHOUT_BACKEND,
     OptimizedLayers,

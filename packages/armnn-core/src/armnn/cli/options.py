@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armnn._arguments import closest
 from armnn._installing import FAST, REFERENCE
-from armnn._spelling import closest
 from armnn.backends import CreationOptions, OptionValue
 from armnn.backends.options import WHOLE_GROUPS
 from armnn.backends.sources import PROBES

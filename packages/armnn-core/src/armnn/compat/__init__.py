@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from armnn._companions import forward
+from armnn._installing import forward
 
 forward(__name__)
 

@@ -36,7 +36,7 @@ from armnn.debugging.judging import (
 from armnn.debugging.reference import CleanValues, Reference, Visit, is_real, real_values
 from armnn.errors import ArmnnError, ExecutionError
 from armnn.graph import Layer, Network, Value
-from armnn.graph.multiply_adds import multiply_adds_of
+from armnn.graph.statistics import multiply_adds_of
 from armnn.layers import LAYERS
 from armnn.quantization import quantization_arrays
 from armnn.types import DataType

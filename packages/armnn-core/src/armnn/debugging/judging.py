@@ -24,7 +24,7 @@ from armnn.debugging.findings import ErrorKind, Figures
 from armnn.debugging.reference import Reference, Visit
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Value
-from armnn.graph.multiply_adds import multiply_adds_of
+from armnn.graph.statistics import multiply_adds_of
 from armnn.quantization import quantization_arrays
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import BinaryOperation, DataType, ResizeMethod, UnaryOperation

@@ -10,21 +10,19 @@ from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
     from armnn.graph._operands import Operand
-    from armnn.graph.deferred import DeferredOperator
     from armnn.graph.layer import Layer, Value
     from armnn.graph.layer_graph import LayerGraph
     from armnn.graph.network import Network
-    from armnn.graph.survey import Operator, Survey
+    from armnn.graph.operators import DeferredOperator, Operator, Survey
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
             "_operands": "Operand",
-            "deferred": "DeferredOperator",
             "layer": "Layer Value",
             "layer_graph": "LayerGraph",
             "network": "Network",
-            "survey": "Operator Survey",
+            "operators": "DeferredOperator Operator Survey",
         },
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from armnn._arguments import text
-from armnn.graph.survey import Operator
+from armnn.graph.operators import Operator
 from armnn.layers import Descriptor, LayerSpec, Requested
 from armnn.layers._inference import infer_outputs
 from armnn.tensor import TensorInfo

@@ -13,7 +13,6 @@ from armnn._aliases import Aliases
 from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._builders import LayerBuilders
-from armnn.graph._by_uses import sorted_by_uses
 from armnn.graph._operands import (
     ARRAYS,
     Operand,
@@ -29,9 +28,9 @@ from armnn.graph._operands import (
     spec_of,
     without_trailing_none,
 )
-from armnn.graph._order import Order
+from armnn.graph._order import Order, sorted_by_uses
 from armnn.graph.layer import Layer, Value, default_descriptor, make_outputs
-from armnn.graph.survey import Operator
+from armnn.graph.operators import Operator
 from armnn.graph.text import network_text, summary_of
 from armnn.layers import LAYERS, Descriptor, LayerSpec, LayerType, RequestedLike
 from armnn.tensor import Shape, TensorInfo, info_of

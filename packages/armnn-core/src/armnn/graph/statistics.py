@@ -7,8 +7,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armnn.graph.layer import Layer, Value
-from armnn.graph.multiply_adds import multiply_adds_of
 from armnn.graph.network import Network
+from armnn.layers import Inputs
+
+
+def has_multiply_adds(layer: Layer) -> bool:
+    """Return whether layers of that type multiply and add."""
+    return layer.spec.multiply_adds is not None
+
+
+def multiply_adds_of(layer: Layer) -> int | None:
+    """Return the multiplications whose products a layer adds up.
+
+    None where a shape that they depend on is not known. Only layers that sum products
+    (convolutions, matrix products, attention, recurrent layers) have any; zero padding counts as
+    data, as is usual.
+    """
+    count = layer.spec.multiply_adds
+    if count is None:
+        return 0
+    inputs, outputs = layer.input_infos, layer.output_infos
+    if not all(info is None or info.is_static for info in (*inputs, *outputs)):
+        return None
+    return count(layer.descriptor, Inputs(layer.spec, inputs, ()), outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +41,7 @@ class LayerStatistics:
         parameters: The elements of the constants that it computes with.
         own_parameters: Those of them that no layer before it computes with.
         multiply_adds: The multiplications whose products it adds up; see
-            :func:`armnn.graph.multiply_adds.multiply_adds_of`.
+            :func:`armnn.graph.statistics.multiply_adds_of`.
     """
 
     layer: Layer

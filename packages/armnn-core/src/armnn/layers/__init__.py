@@ -33,10 +33,17 @@ from armnn.layers._inference import (
     infer_outputs,
     merge_shapes,
 )
-from armnn.layers._numerics import Numerics
-from armnn.layers._spec import LAYERS, Inputs, InputSlot, LayerSpec, OutputSlot
+from armnn.layers._spec import (
+    LAYERS,
+    Inputs,
+    InputSlot,
+    LayerSpec,
+    Numerics,
+    OutputSlot,
+    RequiredApi,
+    required_api,
+)
 from armnn.layers._types import LayerType
-from armnn.layers._versions import RequiredApi, required_api
 
 FAMILIES = (
     io,

@@ -10,22 +10,82 @@ its descriptor, whose class has the name of the layer type::
 
         beta: float = 1.0
         axis: int = -1
+
+The Backend API version that a layer needs is that of the youngest item that it uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from numpy.typing import NDArray
 
 from armnn._arguments import with_article
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
-from armnn.layers._numerics import PLAIN, Numerics
 from armnn.tensor import Shape, TensorInfo
-from armnn.types import DataType
+from armnn.types import ArmnnEnum, DataType
+
+Terms: TypeAlias = "Callable[[Any, tuple[int, ...]], int]"
+"""From descriptor and shape of the first input to the number of terms of an output's element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """What rounding and extreme values do in a layer type.
+
+    Tools that compare backends allow for it. The default is right for layers that compute each
+    element by a few operations.
+
+    Attributes:
+        terms: About how many terms are summed up in each element of an output, for the rounding
+            noise. None for its multiply-adds, or for the elements of the first input, per element
+            of the outputs.
+        linear: Whether its elements are sums of products of its inputs: of their squares it makes
+            the squared size of the sums.
+        averages: Whether its elements are averages, which are never larger than the largest of
+            their terms.
+        sums: Whether its elements are sums of another kind.
+        rounds_inside: Whether it rounds inner tensors to steps, so that an output may be off by
+            two steps.
+        picks: The output that holds the indices of elements picked along an axis, None without one.
+        decides: Whether one decision moves many outputs.
+        overflows: Why a partial result may overflow where the result is a number; "" if none does
+            but that of a sum.
+    """
+
+    terms: int | Terms | None = None
+    linear: bool = False
+    averages: bool = False
+    sums: bool = False
+    rounds_inside: bool = False
+    picks: int | None = None
+    decides: bool = False
+    overflows: str = ""
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether its elements are sums, in an order that a backend chooses."""
+        return self.linear or self.averages or self.sums
+
+
+PLAIN = Numerics()
+"""Each element is computed by a few operations."""
+
+
+def along_axis(descriptor: Any, shape: tuple[int, ...]) -> int:
+    """Return the length of the axis that the parameter ``axis`` names."""
+    length: int = shape[descriptor.axis] if shape else 1
+    return length
+
+
+def within_item(_descriptor: Any, shape: tuple[int, ...]) -> int:
+    """Return the number of elements of one item of a batch."""
+    return math.prod(shape[1:])
+
 
 _D = TypeVar("_D", bound=Descriptor)
 
@@ -385,3 +445,70 @@ def _check_spec(spec: LayerSpec) -> None:
                 f"the output {output_slot.name!r} of {spec.name!r} is like {output_slot.like!r}, "
                 "which is no input of it"
             )
+
+
+class RequiredApi(NamedTuple):
+    """What a layer needs.
+
+    Attributes:
+        version: Major and minor number of the Backend API.
+        item: What needs it, for people: "the field 'x' of Convolution2d".
+    """
+
+    version: Version
+    item: str
+
+
+def required_api(
+    spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
+) -> RequiredApi:
+    """Return the Backend API version that a layer needs.
+
+    Args:
+        spec: The layer type.
+        descriptor: Its parameters; a field with its default value needs nothing, as a backend that
+            does not know the field does the same.
+        infos: Of its inputs and outputs; None for an absent input.
+    """
+    # max() keeps the first of equals.
+    needs = [RequiredApi(spec.since, f"the layer type {spec.name}")]
+    needs += _items(spec, descriptor, infos)
+    return needs[0] if len(needs) == 1 else max(needs, key=lambda need: need.version)
+
+
+def _items(
+    spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
+) -> Iterator[RequiredApi]:
+    """Yield what is younger than the layer type."""
+    for each in _young_fields(type(descriptor), spec.since):
+        value = getattr(descriptor, each.name)
+        since = each.metadata.get("since")
+        if since is not None and since > spec.since and value != each.default:
+            yield RequiredApi(since, f"the field {each.name!r} of {spec.name}")
+        if isinstance(value, ArmnnEnum) and value.since > spec.since:
+            yield RequiredApi(value.since, f"{value.arm_name} as {each.name!r} of {spec.name}")
+    for info in infos:
+        if info is not None and info.data_type.since > spec.since:
+            yield RequiredApi(info.data_type.since, f"the data type {info.data_type.arm_name}")
+
+
+def _young_fields(kind: type[Descriptor], since: Version) -> tuple[Any, ...]:
+    """Return the fields that may need more than a version."""
+    known = _young.get((kind, since))
+    if known is None:
+        known = _young[kind, since] = tuple(
+            [
+                field
+                for field in fields(kind)
+                if field.metadata.get("since", since) > since
+                or (isinstance(field.default, ArmnnEnum) and _has_younger(field.default, since))
+            ]
+        )
+    return known
+
+
+_young: dict[tuple[type[Descriptor], Version], tuple[Any, ...]] = {}
+
+
+def _has_younger(member: ArmnnEnum, since: Version) -> bool:
+    return any(each.since > since for each in type(member))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import (
     is_multiple,
     known_better,
@@ -21,7 +20,7 @@ from armnn.layers._shapes import (
     require_shape,
     same_dimension,
 )
-from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, layer, result, slot
 from armnn.tensor import TensorInfo, format_shape
 
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics
+from armnn.layers._descriptor import Descriptor, WindowDescriptor, parameter
 from armnn.layers._shapes import (
     PICTURES,
     PLANAR,
@@ -22,8 +21,7 @@ from armnn.layers._shapes import (
     same_dimension,
     window_positions,
 )
-from armnn.layers._spec import Inputs, Shapes, layer, result, slot
-from armnn.layers._windows import WindowDescriptor
+from armnn.layers._spec import Inputs, Numerics, Shapes, layer, result, slot
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, DataType
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import require_rank, same_dimension
-from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, filling, layer, result, slot
 from armnn.tensor import format_shape
 from armnn.types import DataType
 

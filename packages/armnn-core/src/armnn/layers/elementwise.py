@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import broadcast_inputs
-from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, layer, result, slot
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,

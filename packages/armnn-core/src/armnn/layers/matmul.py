@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor
-from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import (
     broadcast,
     known_better,
@@ -18,7 +17,7 @@ from armnn.layers._shapes import (
     same_dimension,
     same_shape,
 )
-from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, layer, result, slot
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, DataType
 

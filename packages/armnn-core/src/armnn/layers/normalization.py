@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics, along_axis, within_item
 from armnn.layers._shapes import (
     PICTURES,
     PLANAR,
@@ -15,7 +14,7 @@ from armnn.layers._shapes import (
     require_shape,
     with_channels,
 )
-from armnn.layers._spec import Inputs, Shapes, layer, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, along_axis, layer, slot, within_item
 from armnn.tensor import format_shape
 from armnn.types import DataLayout, NormalizationAlgorithmChannel, NormalizationAlgorithmMethod
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from armnn.layers._descriptor import parameter
-from armnn.layers._numerics import Numerics
+from armnn.layers._descriptor import WindowDescriptor, parameter
 from armnn.layers._shapes import PICTURES, PLANAR, VOLUMETRIC, require_rank, window_positions
-from armnn.layers._spec import Inputs, Shapes, layer, slot
-from armnn.layers._windows import WindowDescriptor
+from armnn.layers._spec import Inputs, Numerics, Shapes, layer, slot
 from armnn.types import DataLayout, OutputShapeRounding, PaddingMethod, PoolingAlgorithm
 
 

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import SEQUENCES, require_rank, require_shape
-from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, layer, result, slot
 from armnn.tensor import Dimension, TensorInfo
 from armnn.types import ArmnnEnum
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics, along_axis
 from armnn.layers._shapes import filled_length, normalized_axes, normalized_axis
-from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Numerics, Shapes, along_axis, filling, layer, result, slot
 from armnn.tensor import Shape, format_shape
 from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
 

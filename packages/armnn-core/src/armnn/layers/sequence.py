@@ -13,9 +13,8 @@ from typing import ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers._descriptor import Descriptor, parameter
-from armnn.layers._numerics import Numerics
 from armnn.layers._shapes import SEQUENCES, apply, normalized_axis, require_rank, require_shape
-from armnn.layers._spec import Inputs, InputSlot, Shapes, layer, result, slot
+from armnn.layers._spec import Inputs, InputSlot, Numerics, Shapes, layer, result, slot
 from armnn.layers.activation import ActivationDescriptor
 from armnn.tensor import Shape, TensorInfo
 from armnn.types import ActivationFunction, SequenceDirection

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from armnn.backends import Support
 from armnn.graph import Layer, Network, Value
-from armnn.graph.multiply_adds import multiply_adds_of
+from armnn.graph.statistics import multiply_adds_of
 from armnn.layers import Descriptor
 from armnn.layers.joining import ConcatDescriptor
 from armnn.layers.normalization import LogSoftmaxDescriptor, SoftmaxDescriptor

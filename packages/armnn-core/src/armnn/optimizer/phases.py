@@ -21,7 +21,7 @@ from armnn._process_memory import trim_memory
 from armnn.backends.cache import footprint_of
 from armnn.errors import GraphError
 from armnn.graph import Layer, Network, Value
-from armnn.graph.multiply_adds import multiply_adds_of
+from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assignment.assign import (
     UNASSIGNED,
     Assignment,

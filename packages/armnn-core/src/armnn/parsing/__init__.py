@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from armnn import _metadata
-from armnn._arguments import file_path, mapping, refused, text
+from armnn._arguments import closest, file_path, mapping, refused, text
 from armnn._installing import PARSERS, USUAL, install_command
-from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armnn import _metadata
+from armnn._arguments import closest
 from armnn._installing import PARSERS, install_command
-from armnn._spelling import closest
 from armnn.errors import ModelFileError, NotInstalledError
 from armnn.graph import Network
 

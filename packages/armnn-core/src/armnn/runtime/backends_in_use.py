@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from armnn._arguments import closest
 from armnn._installing import REFERENCE
-from armnn._spelling import closest
 from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
 from armnn.backends.base import BackendContext
 from armnn.backends.cache import ProgramCache

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from armnn.backends.cache import StaleEntryError
 from armnn.graph import Layer, Network, Value
 from armnn.layers import LAYERS, Descriptor
-from armnn.layers._parameters import enumeration_of
+from armnn.layers._descriptor import enumeration_of
 from armnn.storage.descriptions import decoded_info, encoded_info, member_of
 from armnn.types import ArmnnEnum
 

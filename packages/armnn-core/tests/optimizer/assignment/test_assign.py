@@ -7,7 +7,7 @@ import pytest
 from armnn import ActivationFunction, Network, TensorInfo
 from armnn.backends import BackendVersion, Support
 from armnn.errors import BackendError, InvalidArgumentError, OptimizationError
-from armnn.layers import _versions
+from armnn.layers import _spec
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 
 INFO = TensorInfo((2, 2))
@@ -140,14 +140,14 @@ def test_a_choice_or_hint_that_is_refused_falls_back_with_its_reason(
 def test_a_backend_is_not_offered_what_is_younger_than_its_api(
     make_backend, participants, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    items = _versions._items
+    items = _spec._items
 
     def younger(spec, descriptor, infos):
         yield from items(spec, descriptor, infos)
         if spec.name == "Activation":
-            yield _versions.RequiredApi((1, 3), "the field 'a' of Activation")
+            yield _spec.RequiredApi((1, 3), "the field 'a' of Activation")
 
-    monkeypatch.setattr(_versions, "_items", younger)
+    monkeypatch.setattr(_spec, "_items", younger)
     old = make_backend("Old", api_version=BackendVersion(1, 2))
     new = make_backend("New", api_version=BackendVersion(1, 3))
     optimized = OptimizedNetwork(three_layers(), participants(old, new), OptimizerOptions())

@@ -21,7 +21,7 @@ from armnn.backends import (
 )
 from armnn.errors import BackendError
 from armnn.graph import Layer, Network
-from armnn.layers import _versions
+from armnn.layers import _spec
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 from armnn.optimizer.assignment.assign import Evaluator, NetworkAnswers
@@ -86,7 +86,7 @@ def test_what_is_around_a_layer_may_change() -> None:
 
 def test_the_host_answers_for_an_older_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     network, backend = relus("a"), Asked()
-    young = _versions.RequiredApi((1, 7), "the age of it")
+    young = _spec.RequiredApi((1, 7), "the age of it")
     monkeypatch.setattr("armnn.layers.required_api", lambda *_: young)
     answer = answers_about(network).of(Candidate(backend, ModelContext({})), network.find("a"))
     assert answer.reason == ("needs Backend API 1.7 for the age of it, the backend declares 1.0")

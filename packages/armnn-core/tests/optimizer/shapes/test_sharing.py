@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import armnn
-from armnn import _huge_pages
+from armnn import _process_memory
 from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.optimizer.shapes.specialise import SharedConstants
@@ -57,7 +57,9 @@ def traced() -> int:
 def test_a_further_plan_adds_less_than_a_tenth_of_the_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_huge_pages, "_PLAIN", 1 << 30)  # tracemalloc does not see mapped blocks
+    monkeypatch.setattr(
+        _process_memory, "_PLAIN", 1 << 30
+    )  # tracemalloc does not see mapped blocks
     weights = 4 * WEIGHTS.nbytes
     tracemalloc.start()
     try:

@@ -19,7 +19,7 @@ from armnn.backends.ffi.values import attribute_type
 from armnn.errors import UnimplementedError
 from armnn.graph import Layer, Network, Value
 from armnn.layers import LAYERS, Descriptor
-from armnn.layers._parameters import enumeration_of
+from armnn.layers._descriptor import enumeration_of
 from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum, DataType
 from armnn_backend_api import ctypes_mirror as abi

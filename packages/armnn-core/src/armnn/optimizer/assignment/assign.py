@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from armnn._arguments import closest
 from armnn._installing import BACKENDS, REFERENCE
-from armnn._spelling import closest
 from armnn.backends import ArrayHandle, Support
 from armnn.errors import BackendError, InvalidArgumentError, OptimizationError
 from armnn.graph import Layer, Network, Value

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._huge_pages import HugePages
+from armnn._process_memory import HugePages
 from armnn.graph import Layer, Network, Value
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.convolution import (

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._huge_pages import HugePages
+from armnn._process_memory import HugePages
 from armnn._symbolic import is_symbolic
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.passes.cleanup import Evaluate

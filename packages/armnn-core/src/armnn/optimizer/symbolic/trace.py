@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from armnn._symbolic import Symbolic, Tape, is_symbolic, settled
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
-from armnn.graph.multiply_adds import has_multiply_adds, multiply_adds_of
+from armnn.graph.statistics import has_multiply_adds, multiply_adds_of
 from armnn.layers import Descriptor, LayerSpec, infer_outputs
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.passes.quantization import EmitFloat, SupportQuery

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from armnn._huge_pages import HugePages
+from armnn._process_memory import HugePages
 from armnn.parsing.conversion._conversion import Conversion, Converted, add_stand_in, values_of
 from armnn.parsing.conversion._files import (
     check_model_file,

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from armnn import _metadata
-from armnn._arguments import refused
-from armnn._spelling import closest
+from armnn._arguments import closest, refused
 from armnn.backends.memory import ALIGNMENT
 from armnn.backends.options import ANY_BACKEND, DEFAULT_STRATEGY
 from armnn.errors import ArmnnError, InvalidArgumentError

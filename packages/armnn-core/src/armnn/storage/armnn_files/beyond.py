@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from armnn.graph import Layer
 from armnn.layers import LAYERS, Descriptor, LayerSpec
-from armnn.layers._parameters import enumeration_of
+from armnn.layers._descriptor import enumeration_of
 from armnn.parsing.conversion import RefusedError
 from armnn.types import ArmnnEnum
 

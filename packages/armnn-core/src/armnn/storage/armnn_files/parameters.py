@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from armnn.layers import Descriptor
-from armnn.layers._parameters import enumeration_of
+from armnn.layers._descriptor import enumeration_of
 from armnn.parsing.conversion import RefusedError
 from armnn.parsing.flatbuffers import FlatRecord, FlatTable
 from armnn.storage.armnn_files._bindings import LAYERS, TABLES
