@@ -25,15 +25,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
 
 {imports}
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph.layer import Layer, Value
-    from armnn.layers import Descriptor, LayerType, RequestedLike
-
 Operand: TypeAlias = "Value | NDArray[Any]"
 
 
@@ -68,7 +64,11 @@ VOWEL_SOUND = re.compile(r"[AEIO]|Un(?!i)|L(?:2|stm)")
 def builders(specs: Iterable[Any]) -> str:
     """Return the module of the mixin with one method per layer type."""
     specs = [spec for spec in specs if spec.name not in HAND_WRITTEN]
-    modules: dict[str, set[str]] = {"armnn.graph._operands": {"operands"}}
+    modules: dict[str, set[str]] = {
+        "armnn.graph._operands": {"operands"},
+        "armnn.graph.layer": {"Layer", "Value"},
+        "armnn.layers": {"Descriptor", "LayerType", "RequestedLike"},
+    }
     for spec in specs:
         for kind in (spec.descriptor, *_enumerations(spec.descriptor)):
             modules.setdefault(kind.__module__, set()).add(kind.__name__)

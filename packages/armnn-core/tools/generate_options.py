@@ -30,11 +30,10 @@ _HEAD = '''# SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
-if TYPE_CHECKING:
-    from armnn.backends import OptionValue
-    from armnn.optimizer.options import DebugCallback, ShapeInferenceMethod
+from armnn.backends import OptionValue
+from armnn.optimizer.options import DebugCallback, ShapeInferenceMethod
 
 
 class OptimizerKeywords(TypedDict, total=False):
