@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import DataLayout, Network, TensorInfo
-from armnn.storage.container import SUFFIX
+from armnn.storage.folder import SUFFIX
 from armnn.tensor import info_of
 
 Array: TypeAlias = NDArray[Any]

@@ -15,7 +15,7 @@ import pytest
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
 from armnn.profiling import Recorder
-from armnn.storage.container import SUFFIX, pack, unpack
+from armnn.storage.folder import SUFFIX, pack, unpack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

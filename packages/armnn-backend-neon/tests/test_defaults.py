@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends.native.programs import packing
+from armnn.backends.native import graph
 from armnn.layers import LAYERS
 
 RANDOM = np.random.default_rng(5)
@@ -42,7 +42,7 @@ LAYERS_AND_SHAPES: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
 
 def leave_out_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the host say only what is not the default."""
-    whole = packing.RowMemory.attributes
+    whole = graph.RowMemory.attributes
 
     def said(memory: Any, descriptor: Any) -> tuple[int, int]:
         first = len(memory._attributes)
@@ -55,7 +55,7 @@ def leave_out_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return place, len(memory._attributes) - first
 
-    monkeypatch.setattr(packing.RowMemory, "attributes", said)
+    monkeypatch.setattr(graph.RowMemory, "attributes", said)
 
 
 def results(layer: str, backend: str, feeds: list[Any]) -> list[Any]:

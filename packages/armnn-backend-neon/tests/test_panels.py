@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
 from armnn.profiling import Recorder
-from armnn.storage.container import SUFFIX
+from armnn.storage.folder import SUFFIX
 from armnn_backend_neon.tuning import lanes
 
 Array: TypeAlias = NDArray[Any]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import SUPPORTED, BackendVersion, ModelContext, SubgraphView, Support
-from armnn.backends.base import NetworkBackend
+from armnn.backends.contract import NetworkBackend
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

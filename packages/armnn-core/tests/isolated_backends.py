@@ -27,7 +27,7 @@ from armnn.backends import (
     TensorHandle,
     Workload,
 )
-from armnn.backends.control import current_control
+from armnn.backends.contract import current_control
 from armnn.errors import ExecutionError, InvalidArgumentError
 
 if TYPE_CHECKING:

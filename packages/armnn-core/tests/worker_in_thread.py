@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from armnn.isolation import link, worker
-from armnn.isolation.framing import Frame
-from armnn.isolation.transport import GoneError, Transport
+from armnn.isolation import connection, worker
+from armnn.isolation.connection import GoneError, Transport
+from armnn.isolation.protocol import Frame
 from armnn_backend_api.processes import Ending
 
 if TYPE_CHECKING:
-    from armnn.isolation.link import Recipe
+    from armnn.isolation.connection import Recipe
 
 Change = Callable[[Frame], Frame | bytes]
 """Makes of a worker's answer what is sent instead of it."""
@@ -99,6 +99,6 @@ def workers_in_threads(change: Change = unchanged) -> Iterator[None]:
         return made, transport
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link, "_started", started)
-        patch.setattr(link.Link, "_kill", lambda _: None)  # it would end the test
+        patch.setattr(connection, "_started", started)
+        patch.setattr(connection.Link, "_kill", lambda _: None)  # it would end the test
         yield

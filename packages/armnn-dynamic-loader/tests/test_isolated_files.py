@@ -14,8 +14,7 @@ import pytest
 from file_in_use import fed, loaded
 
 from armnn import CreationOptions, LoadedNetwork, Runtime
-from armnn.backends.blame import blame
-from armnn.backends.journal import lost_workers
+from armnn.backends.crashes import blame, lost_workers
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api.processes import Bounds, PythonCall, run
 

@@ -17,7 +17,7 @@ from armnn.backends import (
     ModelContext,
     Support,
 )
-from armnn.backends.places import is_placed
+from armnn.backends.selection import is_placed
 from armnn.errors import BackendUnavailableError
 from armnn.graph import Layer
 from armnn.runtime import Runtime

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from armnn import profiling as profiling
     from armnn import testing as testing
     from armnn.backends import CreationOptions
-    from armnn.backends.registration import register_backend, unregister_backend
+    from armnn.backends.registry import register_backend, unregister_backend
     from armnn.errors import ArmnnError
     from armnn.graph import Layer, Network, Value
     from armnn.layers import LayerType
@@ -66,7 +66,7 @@ else:
         __name__,
         {
             "backends": "CreationOptions",
-            "backends.registration": "register_backend unregister_backend",
+            "backends.registry": "register_backend unregister_backend",
             "errors": "ArmnnError",
             "graph": "Layer Network Value",
             "layers": "LayerType",

@@ -31,13 +31,12 @@ from armnn.backends import (
     TensorHandleFactories,
     TensorHandleFactory,
     Workload,
-    base,
+    contract,
     extensions,
     memory,
 )
-from armnn.backends.base import CachingBackend, NetworkBackend
 from armnn.backends.calling import RETURNS, check_answer
-from armnn.backends.control import ProfilingContext, ProfilingSink
+from armnn.backends.contract import CachingBackend, NetworkBackend, ProfilingContext, ProfilingSink
 from armnn.errors import (
     BackendError,
     BackendUnavailableError,
@@ -45,7 +44,7 @@ from armnn.errors import (
     ExecutionError,
     OptimizationError,
 )
-from armnn.isolation.serving import Served
+from armnn.isolation.worker import Served
 from armnn.profiling import Recorder
 
 if TYPE_CHECKING:
@@ -243,8 +242,14 @@ def words(error: BaseException) -> str:
 
 def test_every_method_of_the_contract_is_judged_or_returns_nothing() -> None:
     kinds = (
-        *(Backend, NetworkBackend, CachingBackend, base.Workload, base.BackendContext),
-        *(base.ModelContext, memory.TensorHandle, TensorHandleFactory, MemoryManager, Allocator),
+        *(Backend, NetworkBackend, CachingBackend, contract.Workload, contract.BackendContext),
+        *(
+            contract.ModelContext,
+            memory.TensorHandle,
+            TensorHandleFactory,
+            MemoryManager,
+            Allocator,
+        ),
         *(ProfilingContext, extensions.Task, extensions.AsyncExecution, extensions.SharedBuffer),
         extensions.SharedMemory,
     )

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from armnn.backends.ranges import declared_range
+from armnn.backends.discovery import declared_range
 
 VERSIONS = ("0.9", "1", "1.0", "1.0.0", "1.0.1", "1.2", "1.10", "2", "2.0.0", "2.0.1", "10.0")
 RANGES = [

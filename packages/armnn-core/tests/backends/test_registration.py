@@ -16,7 +16,7 @@ from armnn.backends import (
     BackendRegistry,
     BackendState,
     CreationOptions,
-    registration,
+    registry,
 )
 from armnn.errors import (
     BackendUnavailableError,
@@ -38,8 +38,8 @@ THIS = "test_registration"
 def _nothing_stays() -> Iterator[None]:
     """Check that each test undoes what it registers."""
     yield
-    left = dict(registration._registered)
-    registration._registered.clear()
+    left = dict(registry._registrations)
+    registry._registrations.clear()
     assert left == {}
 
 
@@ -165,7 +165,7 @@ def test_a_cell_that_is_run_again_replaces_its_own_class(make_backend: Any) -> N
         with armnn.Runtime() as runtime:
             assert runtime.registry.get("Cell").number == factor
         model = armnn.load_model(chain(), ["Cell"])
-    assert len(registration._registered["Cell"]) == 1
+    assert len(registry._registrations["Cell"]) == 1
     np.testing.assert_array_equal(model.run({"x": X})["y"], 2 * X)
     armnn.unregister_backend("Cell")
 

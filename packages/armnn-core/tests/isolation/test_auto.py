@@ -16,9 +16,15 @@ from worker_in_thread import workers_in_threads
 
 import armnn
 from armnn import CreationOptions, Runtime
-from armnn.backends.blame import UseNote, blame
-from armnn.backends.journal import LostWorker, forget_lost_workers, lost_workers, this_process
-from armnn.backends.named_frames import blamed
+from armnn.backends.calling import blamed
+from armnn.backends.crashes import (
+    LostWorker,
+    UseNote,
+    blame,
+    forget_lost_workers,
+    lost_workers,
+    this_process,
+)
 from armnn.cli.main import main
 from armnn_backend_api.processes import Bounds, PythonCall, run
 

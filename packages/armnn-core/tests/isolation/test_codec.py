@@ -13,8 +13,8 @@ from damaged_documents import damaged
 
 from armnn import Network, TensorInfo, errors
 from armnn.backends import OptimizationViews, SubgraphView, Substitution, Support
-from armnn.isolation import codec
-from armnn.isolation.framing import ProtocolError
+from armnn.isolation import protocol
+from armnn.isolation.protocol import ProtocolError
 from armnn.types import DataLayout, DataType
 
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -44,9 +44,9 @@ def through_json(document: Any) -> Any:
 
 def test_a_graph_comes_back_with_everything() -> None:
     view = sample()
-    document, arrays = codec.encoded_graph(view, no_program)
-    blocks = [codec.blob_of(each) for each in arrays]
-    found, graph = codec.decoded_graph(through_json(document), blocks, no_program)
+    document, arrays = protocol.encoded_graph(view, no_program)
+    blocks = [protocol.blob_of(each) for each in arrays]
+    found, graph = protocol.decoded_graph(through_json(document), blocks, no_program)
     assert [layer.name for layer in found.layers] == ["real", "total", "bounded"]
     assert [layer.type for layer in found.layers] == [layer.type for layer in view.layers]
     assert [layer.descriptor for layer in found.layers] == [x.descriptor for x in view.layers]
@@ -60,8 +60,10 @@ def test_a_graph_comes_back_with_everything() -> None:
 
 def test_views_come_back_on_the_hosts_network() -> None:
     view = sample()
-    document, arrays = codec.encoded_graph(view, no_program)
-    there, graph = codec.decoded_graph(document, [codec.blob_of(a) for a in arrays], no_program)
+    document, arrays = protocol.encoded_graph(view, no_program)
+    there, graph = protocol.decoded_graph(
+        document, [protocol.blob_of(a) for a in arrays], no_program
+    )
     part = there.part(there.layers[1])
     replacement = part.replacement()
     made = replacement.add_pre_compiled(
@@ -78,9 +80,9 @@ def test_views_come_back_on_the_hosts_network() -> None:
         untouched=[there.part(there.layers[2])],
         reasons={"real": "too hard"},
     )
-    encoded, constants = codec.encoded_views(views, graph, lambda thing: {"is": thing})
-    found = codec.decoded_views(
-        through_json(encoded), constants, view, codec.graph_of(view), lambda row: row["is"]
+    encoded, constants = protocol.encoded_views(views, graph, lambda thing: {"is": thing})
+    found = protocol.decoded_views(
+        through_json(encoded), constants, view, protocol.graph_of(view), lambda row: row["is"]
     )
     assert [p.layers for p in found.failed] == [(view.layers[0],)]
     assert [p.layers for p in found.untouched] == [(view.layers[2],)]
@@ -96,7 +98,7 @@ def test_views_come_back_on_the_hosts_network() -> None:
     "answer", [Support(True), Support.no("why"), Support.no("why", DataLayout.NHWC)]
 )
 def test_answers_come_back(answer: Support) -> None:
-    assert codec.decoded_support(through_json(codec.encoded_support(answer))) == answer
+    assert protocol.decoded_support(through_json(protocol.encoded_support(answer))) == answer
 
 
 @pytest.mark.parametrize(
@@ -105,24 +107,24 @@ def test_answers_come_back(answer: Support) -> None:
 )
 def test_what_is_no_answer_is_refused(stored: object) -> None:
     with pytest.raises(ProtocolError):
-        codec.decoded_support(stored)
+        protocol.decoded_support(stored)
 
 
 def test_errors_keep_their_kind_and_others_become_a_backends() -> None:
-    known = codec.decoded_error(codec.encoded_error(errors.NotFoundError("no device 'x'")))
+    known = protocol.decoded_error(protocol.encoded_error(errors.NotFoundError("no device 'x'")))
     assert (type(known), str(known)) == (errors.NotFoundError, "no device 'x'")
-    other = codec.decoded_error(codec.encoded_error(KeyError("x")))
+    other = protocol.decoded_error(protocol.encoded_error(KeyError("x")))
     assert (type(other), str(other)) == (errors.BackendError, "KeyError: 'x'")
-    assert type(codec.decoded_error({"error": "SystemExit", "text": "x"})) is errors.BackendError
+    assert type(protocol.decoded_error({"error": "SystemExit", "text": "x"})) is errors.BackendError
 
 
 def test_damaged_graphs_make_a_graph_or_one_error() -> None:
-    document, arrays = codec.encoded_graph(sample(), no_program)
-    blocks = [codec.blob_of(each) for each in arrays]
+    document, arrays = protocol.encoded_graph(sample(), no_program)
+    blocks = [protocol.blob_of(each) for each in arrays]
     numbers, refused = random.Random(2), 0
     for _ in range(400):
         try:
-            codec.decoded_graph(damaged(document, numbers), blocks, no_program)
+            protocol.decoded_graph(damaged(document, numbers), blocks, no_program)
         except ProtocolError:
             refused += 1
     assert refused > 100
@@ -130,20 +132,22 @@ def test_damaged_graphs_make_a_graph_or_one_error() -> None:
 
 def test_damaged_views_make_views_or_one_error() -> None:
     view = sample()
-    document, arrays = codec.encoded_graph(view, no_program)
-    there, graph = codec.decoded_graph(document, [codec.blob_of(a) for a in arrays], no_program)
+    document, arrays = protocol.encoded_graph(view, no_program)
+    there, graph = protocol.decoded_graph(
+        document, [protocol.blob_of(a) for a in arrays], no_program
+    )
     part = there.part(there.layers[1])
     replacement = part.replacement()
     total = replacement.add_addition(*(each.output for each in replacement.inputs))
     replacement.add_output("out", total)
-    encoded, _ = codec.encoded_views(
+    encoded, _ = protocol.encoded_views(
         OptimizationViews(substitutions=[Substitution(part, replacement)]), graph, no_program
     )
     numbers, refused = random.Random(3), 0
     for _ in range(400):
         made = damaged(encoded, numbers)
         try:
-            codec.decoded_views(made, (), view, codec.graph_of(view), no_program)
+            protocol.decoded_views(made, (), view, protocol.graph_of(view), no_program)
         except ProtocolError:
             refused += 1
     assert refused > 100

@@ -17,13 +17,13 @@ from damaged_documents import damaged
 from worker_in_thread import workers_in_threads
 
 from armnn import Network, Runtime, TensorInfo
-from armnn.isolation.framing import ProtocolError
-from armnn.isolation.serving import Served
+from armnn.isolation.protocol import ProtocolError
+from armnn.isolation.worker import Served
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.isolation.codec import Document
+    from armnn.isolation.protocol import Document
 
 CASES = 60
 

@@ -18,7 +18,7 @@ from worker_in_thread import workers_in_threads
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.errors import BackendUnavailableError, WorkerLostError
-from armnn.isolation.framing import Frame, packed
+from armnn.isolation.protocol import Frame, packed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

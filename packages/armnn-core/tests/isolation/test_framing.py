@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn.isolation.framing import Frame, Kind, ProtocolError, packed, read_frame
+from armnn.isolation.protocol import Frame, Kind, ProtocolError, packed, read_frame
 
 FRAME = Frame(Kind.REPLY, 7, {"views": [1, "ä"]}, (memoryview(b"abc"), memoryview(b"")))
 

@@ -22,7 +22,7 @@ from worker_in_thread import workers_in_threads
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
-from armnn.backends.journal import forget_lost_workers, lost_workers
+from armnn.backends.crashes import forget_lost_workers, lost_workers
 from armnn.cli.main import main
 from armnn.errors import (
     BackendUnavailableError,
@@ -33,14 +33,14 @@ from armnn.errors import (
     UnknownBackendError,
     WorkerLostError,
 )
-from armnn.isolation.link import START_SECONDS, Link
+from armnn.isolation.connection import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
 from armnn.storage.armnn_files import save
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.isolation.framing import Frame
+    from armnn.isolation.protocol import Frame
 
 SHAPE = (4, 5)
 GOOD = np.linspace(-2, 2, 20, dtype=np.float32).reshape(SHAPE)

@@ -15,8 +15,8 @@ from worker_in_thread import workers_in_threads
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.errors import BackendUnavailableError, WorkerLostError
-from armnn.isolation import link
-from armnn.isolation.link import START_SECONDS, Link
+from armnn.isolation import connection
+from armnn.isolation.connection import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
 
 
@@ -26,7 +26,7 @@ def test_a_process_that_cannot_be_started_leaves_no_socket(
     def child(*_: object, **__: object) -> None:
         raise OSError("none today")
 
-    monkeypatch.setattr(link, "Child", child)
+    monkeypatch.setattr(connection, "Child", child)
     network = Network("abs")
     network.add_output("y", network.add_activation(network.add_input("x", TensorInfo((2,)))))
     with (

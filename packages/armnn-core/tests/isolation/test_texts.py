@@ -6,18 +6,18 @@ from __future__ import annotations
 import pytest
 
 from armnn.errors import BackendError
-from armnn.isolation import codec
-from armnn.isolation.faults import frame_in
+from armnn.isolation import protocol
+from armnn.isolation.connection import frame_in
 
 HOSTILE = "no \x1b[2J\ndevice \u202e"
 SHOWN = r"no \x1b[2J\ndevice \u202e"
 
 
 def test_reasons_and_errors_are_escaped_and_cut() -> None:
-    assert codec.decoded_support([False, HOSTILE, None]).reason == SHOWN
-    error = codec.decoded_error({"error": "BackendError", "text": HOSTILE})
+    assert protocol.decoded_support([False, HOSTILE, None]).reason == SHOWN
+    error = protocol.decoded_error({"error": "BackendError", "text": HOSTILE})
     assert (type(error), str(error)) == (BackendError, SHOWN)
-    assert len(codec.shown("x" * (codec.TEXT_LIMIT + 1))) == codec.TEXT_LIMIT
+    assert len(protocol.shown("x" * (protocol.TEXT_LIMIT + 1))) == protocol.TEXT_LIMIT
 
 
 @pytest.mark.parametrize("name", ["step\x1b[2J", "step" + "p" * 4000])

@@ -24,7 +24,7 @@ from armnn.placement.measuring import Contest, asked
 from armnn.placement.tuning import orders_of
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn.verdicts.auto import merged
+from armnn.verdicts import merged
 from armnn_backend_api.processes import NoReplyError
 from fakes.plugins import backend_plugin, installed
 

@@ -14,7 +14,7 @@ import pytest
 import armnn.runtime.model_files
 from armnn import CreationOptions, DataType, Network, Runtime, TensorInfo
 from armnn.errors import InvalidArgumentError, ModelFileError
-from armnn.storage.container import pack, unpack
+from armnn.storage.folder import pack, unpack
 
 if TYPE_CHECKING:
     from armnn.backends.native import NativeLibrary

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from armnn.errors import InvalidArgumentError
-from armnn.storage import bounds
-from armnn.storage.bounds import entries_of, limit_of, set_limit, trim
-from armnn.storage.folder import CacheFolder
-from armnn.storage.stamps import stamp_of
+from armnn.storage import folder
+from armnn.storage.folder import CacheFolder, entries_of, limit_of, set_limit, stamp_of, trim
 
 DAY_NS = 24 * 3600 * 10**9
 
@@ -92,7 +90,7 @@ def test_what_a_dead_process_left_goes_after_an_hour(
     cache = CacheFolder(tmp_path)
     left = tmp_path / ".writing-abc"
     left.write_bytes(bytes(10))
-    begun = time.time_ns() - int(age * bounds.ABANDONED_NS)
+    begun = time.time_ns() - int(age * folder.ABANDONED_NS)
     os.utime(left, ns=(begun, begun))
     cache.write({}, [], "a")
     assert left.exists() is stays

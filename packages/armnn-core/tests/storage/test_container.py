@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from armnn.backends.cache import GrowingBlock, StaleEntryError
-from armnn.storage import file_block
-from armnn.storage.container import HEADER_LIMIT, MAGIC, VERSION, pack, unpack
-from armnn.storage.file_block import FileBlock
+from armnn.storage import folder
+from armnn.storage.folder import HEADER_LIMIT, MAGIC, VERSION, FileBlock, pack, unpack
 
 HEADER = {"a": [1, None, 2.5], "b": "c"}
 DATA = b"".join(pack(HEADER, [[b"pro", b"gram"], [], [bytes(70)]]))
@@ -50,7 +49,7 @@ def test_a_block_may_grow(
     most: int,
     pieces: list[bytes],
 ) -> None:
-    monkeypatch.setattr(file_block, "_PIECE", most)
+    monkeypatch.setattr(folder, "_PIECE", most)
     block = make(str(tmp_path))
     block.append(b"pro")
     block.append(b"gram")

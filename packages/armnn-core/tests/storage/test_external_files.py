@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import armnn.storage.stamps
+import armnn.storage.folder
 from armnn.backends.cache import StaleEntryError
-from armnn.storage.external_files import ExternalFiles
-from armnn.storage.stamps import KnownDigests, stamp_of
+from armnn.storage.folder import KnownDigests, stamp_of
+from armnn.storage.model import ExternalFiles
 
 CONTENT = b"weights"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -88,7 +88,7 @@ def test_a_file_that_did_not_change_is_not_read_again(
     path = folder / "w.bin"
     stamp = stamp_of(path)
     KnownDigests(tmp_path).keep(path, stamp, DIGEST, max(stamp[-2:]) + 10_000_000_000)
-    monkeypatch.setattr(armnn.storage.stamps, "file_sha256", None)
+    monkeypatch.setattr(armnn.storage.folder, "file_sha256", None)
     files.check({"w.bin": DIGEST})
     with pytest.raises(StaleEntryError, match=r"its file 'w\.bin' has changed"):
         files.check({"w.bin": hashlib.sha256(b"other").hexdigest()})

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from armnn.backends.cache import StaleEntryError
-from armnn.storage.container import pack
-from armnn.storage.folder import CacheFolder
-from armnn.storage.stamps import stamp_of
+from armnn.storage.folder import CacheFolder, pack, stamp_of
 
 
 def test_what_was_written_is_read_by_the_same_key_only(tmp_path: Path) -> None:

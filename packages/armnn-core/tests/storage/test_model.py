@@ -17,7 +17,7 @@ from armnn import DataType, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.errors import ModelFileError
 from armnn.graph import DeferredOperator, Value
 from armnn.layers.plumbing import StandInDescriptor
-from armnn.storage.container import pack, unpack
+from armnn.storage.folder import pack, unpack
 
 if TYPE_CHECKING:
     from armnn.backends.native import NativeLibrary

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from armnn.storage.stamps import SUFFIX, KnownDigests, is_settled, stamp_of
+from armnn.storage.folder import STAMP_SUFFIX, KnownDigests, is_settled, stamp_of
 
 LATER = 10_000_000_000
 DIGEST = hashlib.sha256(b"content").hexdigest()
@@ -65,7 +65,7 @@ def test_another_file_of_the_same_content_is_not_known(path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"1 2 3", b"\xff", b"a b c d e f g"])
 def test_a_damaged_record_is_none(path: Path, damage: bytes) -> None:
     digests = known(path)
-    (record,) = path.parent.glob(f"*{SUFFIX}")
+    (record,) = path.parent.glob(f"*{STAMP_SUFFIX}")
     record.write_bytes(damage)
     assert digests.known(path) == ""
     assert digests.of(path) == DIGEST

@@ -19,8 +19,17 @@ from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
-from armnn.verdicts import Trial, Verdict, auto, user_verdicts, write_verdict
-from armnn.verdicts.files import builds_of, identity_of_file, identity_of_network, this_machine
+from armnn.verdicts import (
+    Trial,
+    Verdict,
+    builds_of,
+    choose,
+    identity_of_file,
+    identity_of_network,
+    this_machine,
+    user_verdicts,
+    write_verdict,
+)
 
 ADD = BinaryOperation.ADD
 X = {"x": np.linspace(-1, 1, 1 << 16, dtype=np.float32).reshape(64, 1024)}
@@ -70,7 +79,7 @@ def test_a_verdict_costs_a_load_little(two_layers: Network, tmp_path: Path) -> N
     registry, spent = BackendRegistry(), []
     for _ in range(9):
         began = time.thread_time()
-        choice = auto.choose(model, OptimizerOptions(verdicts=str(path)), registry)
+        choice = choose(model, OptimizerOptions(verdicts=str(path)), registry)
         spent.append(time.thread_time() - began)
     assert choice.backends == ("CpuRef",)
     assert min(spent) < 2e-3

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from armnn.errors import PlacementError
-from armnn.verdicts import Trial, Verdict, read_verdicts, user_verdicts, write_verdict
-from armnn.verdicts.files import found_verdict
+from armnn.verdicts import (
+    Trial,
+    Verdict,
+    found_verdict,
+    read_verdicts,
+    user_verdicts,
+    write_verdict,
+)
 
 FAST = Trial(("A", "B"), {"A": {"NumberOfThreads": 1}}, 1500.4, 0.25, 20.0, {"A": 3, "B": 1})
 CRASHED = Trial(("C",), fault="its process ended with SIGSEGV")

@@ -20,7 +20,7 @@ from armnn.backends import (
     CreationOptions,
     SourceRecord,
 )
-from armnn.backends.journal import CrashRecord, crash_records, forget_crash, noted_load
+from armnn.backends.crashes import CrashRecord, crash_records, forget_crash, noted_load
 from armnn.backends.locking import Lock, sha256_of
 from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError, trial_load
 from armnn.backends.sources import LOAD_EVENT, SearchedFolder, Selection, describe_error

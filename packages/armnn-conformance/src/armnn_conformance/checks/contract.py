@@ -18,7 +18,7 @@ from armnn.backends import (
     is_compatible,
 )
 from armnn.backends.extensions import KINDS
-from armnn.backends.places import own_id
+from armnn.backends.selection import own_id
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Layer, Network
 from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter

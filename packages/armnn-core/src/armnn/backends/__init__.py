@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Backend API: parts of backends, registry, reasons for refusals."""
+"""Backends: the Backend API in Python, and how backends are found, loaded and called."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 
 if TYPE_CHECKING:
-    from armnn.backends.base import Backend, BackendContext, ModelContext, Step, Workload
-    from armnn.backends.capability import Capability
-    from armnn.backends.control import ProfilingContext, ProfilingSink
+    from armnn.backends.contract import (
+        SUPPORTED,
+        Backend,
+        BackendContext,
+        Capability,
+        ModelContext,
+        OptimizationViews,
+        ProfilingContext,
+        ProfilingSink,
+        Step,
+        SubgraphView,
+        Substitution,
+        Support,
+        Workload,
+    )
     from armnn.backends.discovery import refresh
-    from armnn.backends.entries import BackendEntry, BackendState
     from armnn.backends.extensions import AsyncExecution, SharedBuffer, SharedMemory, Task
+    from armnn.backends.loading import BackendEntry, BackendState
     from armnn.backends.memory import (
         ALIGNMENT,
         HOST_FACTORY_ID,
@@ -30,25 +42,21 @@ if TYPE_CHECKING:
     from armnn.backends.options import CreationOptions, OptionValue
     from armnn.backends.registry import BackendRegistry
     from armnn.backends.sources import BackendSource, SourceRecord
-    from armnn.backends.support import SUPPORTED, Support
-    from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "base": "Backend BackendContext ModelContext Step Workload",
-            "capability": "Capability",
-            "control": "ProfilingContext ProfilingSink",
+            "contract": "SUPPORTED Backend BackendContext Capability ModelContext "
+            "OptimizationViews ProfilingContext ProfilingSink Step SubgraphView Substitution "
+            "Support Workload",
             "discovery": "refresh",
-            "entries": "BackendEntry BackendState",
             "extensions": "AsyncExecution SharedBuffer SharedMemory Task",
+            "loading": "BackendEntry BackendState",
             "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle HostAllocator MemoryManager "
             "TensorHandle TensorHandleFactories TensorHandleFactory",
             "options": "CreationOptions OptionValue",
             "registry": "BackendRegistry",
             "sources": "BackendSource SourceRecord",
-            "support": "SUPPORTED Support",
-            "views": "OptimizationViews SubgraphView Substitution",
         },
     )
 

@@ -11,10 +11,14 @@ from importlib import import_module
 from typing import Any, Final
 
 MOVED: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    # armnn-dynamic-loader 1.0
+    # armnn-dynamic-loader 1.0 and 1.1
+    "armnn.backends.journal": (
+        "armnn.backends.crashes",
+        ("Downfall", "downfalls", "forget_downfall", "noted_load"),
+    ),
     "armnn.backends.native.attributes": ("armnn.backends.ffi.values", ("attributes_of",)),
     "armnn.backends.native.memory": ("armnn_backend_api.structs", ("Arena", "struct")),
-    "armnn.backends.native.python_host": ("armnn.backends.python.host", ("extension_address",)),
+    "armnn.backends.native.python_host": ("armnn.backends.python", ("extension_address",)),
     "armnn.backends.native.table": (
         "armnn_backend_api.table",
         ("TableError", "read_table", "read_text", "read_zero_terminated"),

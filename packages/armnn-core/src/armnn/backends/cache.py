@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compiled programs as backends and core see them: memory, cache."""
+"""Compiled programs as the core sees them: memory, the cache that keeps them, other shapes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from numpy.typing import NDArray
+
+from armnn.tensor import TensorInfo
+
 if TYPE_CHECKING:
-    from armnn.backends.replanning import Changes
     from armnn.graph import Layer, Value
+    from armnn.layers import Descriptor
+
+
+class Changes:
+    """What is different for other shapes; all else stays.
+
+    Infos and parameters are the same objects for all shapes. They hold symbolic numbers, whose
+    positions in ``numbers`` tell what they are for these shapes.
+
+    Attributes:
+        numbers: The plain numbers.
+        infos: Of values.
+        descriptors: The parameters of layers.
+        constants: The data of constant values.
+    """
+
+    __slots__ = ("constants", "descriptors", "infos", "numbers")
+
+    def __init__(
+        self,
+        numbers: Sequence[Any],
+        infos: Mapping[Value, TensorInfo],
+        descriptors: Mapping[Layer, Descriptor],
+        constants: Mapping[Value, NDArray[Any]],
+    ) -> None:
+        self.numbers, self.infos, self.descriptors = numbers, infos, descriptors
+        self.constants = constants
 
 
 class GrowingBlock:

@@ -1,29 +1,62 @@
 # SPDX-License-Identifier: MIT
-"""The guarded calls of backends that are written in Python.
-
-The host calls the methods of the contract (:mod:`armnn.backends.base`) here, when it prepares and
-binds a network. What a method returns is checked where it was called: the error names the backend,
-the method, the layer, what came and what was expected, not an attribute of ``None`` ten functions
-later. Steps that are bound are called without any of this.
-"""
+"""Guarded calls of backends in Python: errors are translated and answers checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from types import FunctionType
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from armnn._arguments import shown
-from armnn.backends.base import BackendContext, ModelContext, Workload
 from armnn.backends.cache import CachedProgram
-from armnn.backends.control import ProfilingContext
+from armnn.backends.contract import (
+    BackendContext,
+    ModelContext,
+    ProfilingContext,
+    Support,
+    Workload,
+)
 from armnn.backends.extensions import KINDS, SharedBuffer, Task
 from armnn.backends.memory import Allocator, MemoryManager, TensorHandle
-from armnn.backends.named_frames import blamed
-from armnn.backends.support import Support
 from armnn.errors import ArmnnError, BackendError, OptimizationError
 from armnn.tensor import TensorInfo
+
+__all__ = ["RETURNS", "About", "Frames", "Returns", "attempt", "blamed", "call", "check_answer"]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Frames:
+    """Whether calls of backends get frames with their name.
+
+    Attributes:
+        are_named: True while :mod:`armnn.backends.crashes` keeps a note of this process.
+    """
+
+    are_named = False
+
+
+def blamed(function: _Function, backend_id: str, doing: str) -> _Function:
+    """Return a function with the backend's name in its frame.
+
+    Args:
+        function: Calls the backend.
+        backend_id: The backend.
+        doing: What it does, such as the name of a layer.
+    """
+    if not Frames.are_named:
+        return function
+    code = _template.__code__.replace(
+        co_filename=f"<backend {backend_id}>", co_name=repr(doing), co_qualname=repr(doing)
+    )
+    return cast("_Function", FunctionType(code, {"function": function}))
+
+
+def _template(*arguments: Any) -> Any:
+    return function(*arguments)  # noqa: F821  # a global of each copy
 
 
 class _Layer(Protocol):
@@ -155,7 +188,7 @@ def _answers(answer: Any, arguments: Sequence[Any]) -> str | None:
 
 
 def _views(views: Any, _: Sequence[Any]) -> str | None:
-    from armnn.backends.views import wrong_views  # late: prepared loads do without it
+    from armnn.backends.contract import wrong_views  # late: prepared loads do without it
 
     return wrong_views(views)
 
@@ -248,6 +281,3 @@ _WRAPPED: Final[Mapping[str, type[ArmnnError]]] = {
     "supports": BackendError,
 }
 """The methods whose failures get an error of the host's."""
-
-
-__all__ = ["RETURNS", "About", "Returns", "attempt", "call", "check_answer"]

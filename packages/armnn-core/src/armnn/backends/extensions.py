@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.base import Step
+from armnn.backends.contract import Step
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 
 __all__ = ["KINDS", "AsyncExecution", "SharedBuffer", "SharedMemory", "Task"]

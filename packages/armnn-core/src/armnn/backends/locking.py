@@ -21,7 +21,7 @@ from typing import Any, Final
 from armnn import _metadata
 from armnn._files import file_sha256
 from armnn._installing import reinstall_command
-from armnn.backends.entries import GROUP
+from armnn.backends.loading import GROUP
 from armnn.backends.options import CreationOptions
 from armnn.backends.selection import PATH_VARIABLE, environment, home_folder, is_locked
 from armnn.errors import InvalidArgumentError

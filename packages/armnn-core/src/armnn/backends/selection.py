@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The user's choice of backends: lists of preference, and switches.
+"""The choice of backends by the user: ids and their places, lists of preference, switches.
 
 Switches are in options and environment.
 """
@@ -18,11 +18,35 @@ from typing import Final
 from armnn import _metadata
 from armnn._arguments import closest
 from armnn._installing import FAST, REFERENCE
-from armnn.backends.entries import BackendEntry
+from armnn.backends.loading import BackendEntry
 from armnn.backends.options import CreationOptions
-from armnn.backends.places import own_id
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api.names import fault_of_id
+
+__all__ = ["Selection", "environment", "is_elevated", "is_placed", "own_id"]
+
+
+ISOLATED: Final = "isolated:"
+SSH: Final = "ssh://"
+BOARD: Final = "board://"
+
+
+def is_placed(name: str) -> bool:
+    """Return whether an id says where its backend runs."""
+    return name.startswith((ISOLATED, SSH, BOARD))
+
+
+def any_placed() -> bool:
+    """Return whether this process has isolated any backend."""
+    return "armnn.backends.workers" in sys.modules
+
+
+def own_id(name: str) -> str:
+    """Return the id without the place."""
+    if name.startswith(ISOLATED):
+        return name.removeprefix(ISOLATED)
+    return name.rpartition("/")[2] if is_placed(name) else name
+
 
 OPTIONAL = "?"
 """The mark after the id of a backend that is skipped where it cannot be used."""

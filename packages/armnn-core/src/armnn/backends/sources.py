@@ -16,7 +16,7 @@ from pathlib import Path
 
 from armnn import _metadata
 from armnn._installing import LOADER, install_command
-from armnn.backends.base import Backend
+from armnn.backends.contract import Backend
 from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.options import CreationOptions
 from armnn.backends.selection import (

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
-from armnn.backends.entries import BackendEntry, BackendState
-from armnn.backends.loading import FoundBackend
-from armnn.backends.places import ISOLATED, SSH, own_id
-from armnn.backends.selection import environment
+from armnn.backends.loading import BackendEntry, BackendState, FoundBackend
+from armnn.backends.selection import ISOLATED, SSH, environment, own_id
 from armnn.errors import BackendUnavailableError, UnknownBackendError
 from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
-    from armnn.backends.base import Backend
-    from armnn.backends.blame import UseNote
+    from armnn.backends.contract import Backend
+    from armnn.backends.crashes import UseNote
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
     from armnn_backend_api.files import FileState
@@ -139,7 +137,7 @@ class Workers:
             self._note.close()
 
     def _opened(self, place: Place) -> Backend:
-        from armnn.isolation.opening import open_worker  # late: isolation is above backends
+        from armnn.isolation.proxy import open_worker  # late: isolation is above backends
 
         made = open_worker(place, self._options)
         self._made.add(made)
@@ -158,8 +156,7 @@ class Workers:
     @functools.cached_property
     def _fallen(self) -> frozenset[tuple[str, str]]:
         """The backends that took a process down, or a worker."""
-        from armnn.backends.blame import blame
-        from armnn.backends.journal import lost_workers
+        from armnn.backends.crashes import blame, lost_workers
 
         blame()
         return frozenset((each.backend, each.origin) for each in lost_workers())
@@ -206,7 +203,7 @@ class Workers:
 
 
 def _use_note() -> UseNote:
-    from armnn.backends.blame import UseNote  # late: few runtimes isolate
+    from armnn.backends.crashes import UseNote  # late: few runtimes isolate
 
     return UseNote()
 

@@ -13,10 +13,16 @@ from armnn.backends.cache import StaleEntryError
 from armnn.cli.options import add_command
 from armnn.cli.output import print_json, print_table
 from armnn.errors import InvalidArgumentError
-from armnn.storage.bounds import CacheEntry, entries_of, limit_of, set_limit, trim
-from armnn.storage.container import unpack
-from armnn.storage.folder import mapped
-from armnn.storage.stamps import KnownDigests
+from armnn.storage.folder import (
+    CacheEntry,
+    KnownDigests,
+    entries_of,
+    limit_of,
+    mapped,
+    set_limit,
+    trim,
+    unpack,
+)
 
 _EXAMPLES = """\
 examples:

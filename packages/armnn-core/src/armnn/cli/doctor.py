@@ -36,14 +36,11 @@ from armnn.backends import (
     CreationOptions,
     is_compatible,
 )
-from armnn.backends.blame import blame
-from armnn.backends.crashes import remembered_crashes
-from armnn.backends.discovery import CONTRACT
-from armnn.backends.entries import GROUP as BACKENDS_GROUP
-from armnn.backends.entries import UNREMARKABLE_STAGES
-from armnn.backends.journal import forget_lost_workers, lost_workers
+from armnn.backends.crashes import blame, forget_lost_workers, lost_workers, remembered_crashes
+from armnn.backends.discovery import CONTRACT, DeclaredRange
+from armnn.backends.loading import GROUP as BACKENDS_GROUP
+from armnn.backends.loading import UNREMARKABLE_STAGES
 from armnn.backends.native import NativeBackend
-from armnn.backends.ranges import DeclaredRange
 from armnn.backends.registry import MORE_IN_DOCTOR
 from armnn.backends.selection import (
     VARIABLE,

@@ -44,7 +44,7 @@ from armnn.cli.output import (
 from armnn.errors import InvalidArgumentError, NotInstalledError
 from armnn.parsing import parse
 from armnn.placement import Trial, Verdict, tune, user_verdicts, write_verdict
-from armnn.verdicts.files import check_verdicts
+from armnn.verdicts import check_verdicts
 
 _EXAMPLES = f"""\
 examples:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The host's side of steps that run in a worker."""
+"""Lanes: bound steps whose tensors are in shared memory, on the side of the host and the worker.
+
+A lane is one bound step with a thread of the worker. Its host block begins with a command, its
+worker block with an answer; tensors follow. Both sides wake each other by an eventfd; the words in
+memory only save them from sleeping.
+"""
 
 from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -13,21 +19,59 @@ from typing import Any, Final
 import numpy as np
 
 from armnn.backends import TensorHandle
-from armnn.backends.control import RunControl, current_control
+from armnn.backends.contract import RunControl, controlled, current_control
 from armnn.backends.memory import ArrayHandle
 from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, ExecutionError
-from armnn.isolation import codec, layout
-from armnn.isolation.constants import SharedBytes
-from armnn.isolation.framing import BLOBS_LIMIT, ProtocolError
-from armnn.isolation.link import Link
-from armnn.isolation.memory import Block, SharedHandle, place_together
+from armnn.isolation import protocol
+from armnn.isolation.connection import Link
+from armnn.isolation.memory import Block, SharedBytes, SharedHandle, place_together
+from armnn.isolation.protocol import BLOBS_LIMIT, ProtocolError, encoded_error
 from armnn.isolation.remote import RemoteWorkload
 from armnn.isolation.supervisor import Supervisor
+
+COMMAND_BYTES: Final = 64
+"""Of the host: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
+SEQUENCE, DEADLINE, STOP = 0, 1, 2
+
+ANSWER_BYTES: Final = 1088
+"""Of the worker: sequence number with a mark, outcome, bytes of the text; the text."""
+DONE, OUTCOME, TEXT_SIZE = 0, 1, 2
+TEXT_AT: Final = 64
+SUCCESS, FAILURE = 0, 1
+
+DONE_MARK: Final = 0x41524D4E << 32
+"""In an answer, so that no stray write passes for one; sequence numbers have 32 bits."""
+SEQUENCES: Final = 1 << 32
+
+GAP: Final = 64
+"""Bytes around each tensor that the worker writes; the host checks them after each run."""
+GAP_BYTE: Final = 0xA5
+
+SPIN_NS: Final = 20_000
+"""How long each side looks at the memory before it sleeps."""
+
+
+def seen(words: memoryview, at: int, wanted: int, nanoseconds: int = SPIN_NS) -> bool:
+    """Poll a word briefly; return whether it came."""
+    if words[at] == wanted:
+        return True
+    now = time.perf_counter_ns
+    until = now() + nanoseconds
+    while now() < until:
+        if words[at] == wanted:
+            return True
+    return False
+
+
+def words_of(memory: memoryview, size: int) -> memoryview:
+    """Return the words at the beginning of a block."""
+    return memory[:size].cast("Q")
+
 
 GRACE_SECONDS: Final = 0.25
 """How long after its deadline a run may take to stop; then its worker is ended."""
 _TICK_SECONDS: Final = 0.005
-_GAP: Final = bytes([layout.GAP_BYTE]) * layout.GAP
+_GAP: Final = bytes([GAP_BYTE]) * GAP
 
 
 class Lane:
@@ -70,7 +114,7 @@ class Lane:
     @property
     def running_call(self) -> int:
         """The call in progress, from 1; 0 without one."""
-        is_done = self._answer[layout.DONE] == self._number | layout.DONE_MARK
+        is_done = self._answer[DONE] == self._number | DONE_MARK
         return 0 if is_done or not self._number else self._calls
 
     def run(self) -> None:
@@ -87,17 +131,17 @@ class Lane:
             source.copy_to(target.map())
         control = current_control.get()
         command, answer = self._command, self._answer
-        command[layout.DEADLINE] = 0 if control is None else control.deadline_ns or 1
+        command[DEADLINE] = 0 if control is None else control.deadline_ns or 1
         self._calls += 1
-        self._number = number = (self._number + 1) % layout.SEQUENCES or 1
-        command[layout.SEQUENCE] = number
+        self._number = number = (self._number + 1) % SEQUENCES or 1
+        command[SEQUENCE] = number
         os.eventfd_write(self._wake, 1)
-        done = number | layout.DONE_MARK
-        if control is not None or not (layout.seen(answer, layout.DONE, done) and self._taken()):
+        done = number | DONE_MARK
+        if control is not None or not (seen(answer, DONE, done) and self._taken()):
             self._wait(link, control)
-            if answer[layout.DONE] != done:
+            if answer[DONE] != done:
                 raise link.lose("answered another call", self.title, self._calls)
-        if answer[layout.OUTCOME] != layout.SUCCESS:
+        if answer[OUTCOME] != SUCCESS:
             raise self._failure(link)
         for gap in self._gaps:
             if gap != _GAP:
@@ -138,18 +182,16 @@ class Lane:
 
     def _place(self) -> None:
         inputs = list(dict.fromkeys(each for each in self._inputs if not each.is_placed))
-        self._host = place_together(inputs, layout.COMMAND_BYTES, 0, is_written_there=False)
+        self._host = place_together(inputs, COMMAND_BYTES, 0, is_written_there=False)
         outputs = self._outputs
-        self._theirs = place_together(
-            outputs, layout.ANSWER_BYTES, layout.GAP, is_written_there=True
-        )
+        self._theirs = place_together(outputs, ANSWER_BYTES, GAP, is_written_there=True)
         memory = self._theirs.bytes
-        self._command = layout.words_of(self._host.bytes.data, layout.COMMAND_BYTES)
-        self._answer = layout.words_of(memory.data, layout.TEXT_AT)
-        self._text = memory.data[layout.TEXT_AT : layout.ANSWER_BYTES]
-        starts = [each.offset - layout.GAP for each in outputs]
+        self._command = words_of(self._host.bytes.data, COMMAND_BYTES)
+        self._answer = words_of(memory.data, TEXT_AT)
+        self._text = memory.data[TEXT_AT:ANSWER_BYTES]
+        starts = [each.offset - GAP for each in outputs]
         starts += [each.offset + each.info.size_bytes for each in outputs]
-        self._gaps = [memory.data[start : start + layout.GAP] for start in starts]
+        self._gaps = [memory.data[start : start + GAP] for start in starts]
 
     def _connect(self, link: Link) -> Link:
         """Bind the step in a new worker."""
@@ -165,10 +207,10 @@ class Lane:
         self._wake = os.eventfd(0, os.EFD_CLOEXEC)
         ends.append(self._wake)
         self._number = 0
-        for word in (layout.SEQUENCE, layout.DEADLINE, layout.STOP):
+        for word in (SEQUENCE, DEADLINE, STOP):
             self._command[word] = 0
-        self._answer[layout.DONE] = layout.DONE_MARK
-        self._theirs.bytes[layout.ANSWER_BYTES :] = layout.GAP_BYTE
+        self._answer[DONE] = DONE_MARK
+        self._theirs.bytes[ANSWER_BYTES:] = GAP_BYTE
         link.number_of(self)
         link.lanes.add(self)
         self._link = link
@@ -201,14 +243,14 @@ class Lane:
             ready = self._poll.poll(self._patience(until, control))
             if any(number == self._done for number, _ in ready):
                 if self._taken():
-                    self._command[layout.STOP] = 0
+                    self._command[STOP] = 0
                     return
             elif ready:
                 raise link.lose("", self.title, self._calls)
             if control is not None and given_up is None:
                 given_up = _reason_to_stop(control)
                 if given_up is not None:
-                    self._command[layout.STOP] = 1
+                    self._command[STOP] = 1
                     until = min(until, time.monotonic() + GRACE_SECONDS)
             if time.monotonic() >= until:
                 did = f"did not answer within {link.recipe.seconds:g} s"
@@ -227,11 +269,11 @@ class Lane:
         return max(seconds, 0.0) * 1000 + 1
 
     def _failure(self, link: Link) -> ArmnnError:
-        size = self._answer[layout.TEXT_SIZE]
+        size = self._answer[TEXT_SIZE]
         raw = bytes(self._text[: min(size, len(self._text))])
         name, _, text = raw.decode(errors="replace").partition("\0")
         try:
-            made = codec.decoded_error({"error": name, "text": text})
+            made = protocol.decoded_error({"error": name, "text": text})
         except ProtocolError as error:
             return link.malformed(error, self.title)
         if isinstance(made, ExecutionError):
@@ -297,7 +339,7 @@ class FramedStep:
         self._calls += 1
         control = current_control.get()
         arrays = [each.map() for each in self._inputs]
-        request: codec.Document = {
+        request: protocol.Document = {
             "do": "run",
             "step": link.number_of(self),
             "shapes": [list(each.shape) for each in arrays],
@@ -310,7 +352,7 @@ class FramedStep:
         profiler = None if control is None else control.profiler
         if profiler is not None:
             request["profile"] = True
-        blobs = [codec.blob_of(each) for each in arrays]
+        blobs = [protocol.blob_of(each) for each in arrays]
         try:
             reply = link.request(request, blobs, seconds=seconds, most=self._most)
         except ExecutionError:
@@ -327,12 +369,12 @@ class FramedStep:
             raise link.malformed(ProtocolError(str(error)), self.title) from error
         link.has_worked = True
 
-    def _take(self, document: codec.Document, blobs: Sequence[memoryview]) -> None:
-        shapes = codec.sequence(document.get("shapes"), len(self._outputs))
+    def _take(self, document: protocol.Document, blobs: Sequence[memoryview]) -> None:
+        shapes = protocol.sequence(document.get("shapes"), len(self._outputs))
         if len(blobs) != len(shapes):
             raise ProtocolError(f"got {len(blobs)} outputs, expected {len(shapes)}")
         for handle, shape, blob in zip(self._outputs, shapes, blobs, strict=True):
-            wanted = tuple(codec.integers(shape, len(codec.sequence(shape))))
+            wanted = tuple(protocol.integers(shape, len(protocol.sequence(shape))))
             if not handle.info.accepts(wanted):
                 raise ProtocolError(f"an output has the shape {list(wanted)}: {handle.info}")
             array = np.frombuffer(blob, handle.info.data_type.numpy_dtype).reshape(wanted)
@@ -356,17 +398,99 @@ def _tell(event: Callable[..., None], rows: object) -> None:
     Raises:
         ProtocolError: They are none.
     """
-    for row in codec.sequence(rows):
-        name, start, end, details = codec.sequence(row, 4)
+    for row in protocol.sequence(rows):
+        name, start, end, details = protocol.sequence(row, 4)
         known = {
-            codec.text(key): value
-            for key, value in codec.mapping(details).items()
+            protocol.text(key): value
+            for key, value in protocol.mapping(details).items()
             if isinstance(value, (bool, int, float, str))
             and key not in ("name", "start_ns", "end_ns")
         }
-        event(codec.text(name), codec.whole(start), codec.whole(end), **known)
+        event(protocol.text(name), protocol.whole(start), protocol.whole(end), **known)
 
 
 def _close_all(descriptors: Sequence[int]) -> None:
     for each in descriptors:
         os.close(each)
+
+
+_TEXT_LIMIT: Final = ANSWER_BYTES - TEXT_AT
+
+
+class ServedLane:
+    """Runs a step whenever the host asks for it."""
+
+    def __init__(
+        self,
+        step: Callable[[], object],
+        command: memoryview,
+        answer: memoryview,
+        wake: int,
+        done: int,
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            step: The step.
+            command: The host's block.
+            answer: The worker's block.
+            wake: The eventfd by which the host wakes it; it is closed at the end.
+            done: The eventfd by which it answers; it is closed at the end.
+        """
+        self._step = step
+        self._command = words_of(command, COMMAND_BYTES)
+        self._answer = words_of(answer, TEXT_AT)
+        self._text = answer[TEXT_AT:ANSWER_BYTES]
+        self._wake, self._done = wake, done
+        self._has_ended = False
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def end(self) -> None:
+        """Let the thread end."""
+        self._has_ended = True
+        os.eventfd_write(self._wake, 1)
+
+    def _serve(self) -> None:
+        number = 0
+        while True:
+            number = (number + 1) % SEQUENCES
+            seen(self._command, SEQUENCE, number)
+            os.eventfd_read(self._wake)
+            if self._has_ended:
+                os.close(self._wake)
+                os.close(self._done)
+                return
+            self._answer[OUTCOME] = self._run()
+            self._answer[DONE] = number | DONE_MARK  # last: now the rest is valid
+            os.eventfd_write(self._done, 1)
+
+    def _run(self) -> int:
+        deadline = self._command[DEADLINE]
+        try:
+            if not deadline:
+                self._step()
+                return SUCCESS
+            control = RunControl(deadline if deadline > 1 else None, _Token(self._command))
+            with controlled(control):
+                self._step()
+        except BaseException as error:
+            self._explain(error)
+            return FAILURE
+        return SUCCESS
+
+    def _explain(self, error: BaseException) -> None:
+        found = encoded_error(error)
+        text = f"{found['error']}\0{found['text']}".encode(errors="replace")[:_TEXT_LIMIT]
+        self._text[: len(text)] = text
+        self._answer[TEXT_SIZE] = len(text)
+
+
+class _Token:
+    """Asks the host's block whether to stop."""
+
+    def __init__(self, command: memoryview) -> None:
+        self._command = command
+
+    def is_set(self) -> bool:
+        """Return whether the host has given up the run."""
+        return bool(self._command[STOP])

@@ -21,17 +21,17 @@ from armnn.backends import (
     TensorHandle,
     Workload,
 )
-from armnn.backends.base import NetworkBackend, Step
+from armnn.backends.contract import NetworkBackend, Step
+from armnn.backends.crashes import remember_lost_worker
 from armnn.backends.memory import TensorHandleFactories
-from armnn.backends.workers import WorkerOwner
+from armnn.backends.workers import Place, WorkerOwner
 from armnn.errors import BackendError, OptimizationError, WorkerLostError
 from armnn.graph import Layer
-from armnn.isolation import codec
-from armnn.isolation.constants import Constants
-from armnn.isolation.framing import ProtocolError
+from armnn.isolation import protocol
+from armnn.isolation.connection import Fault, Link, Recipe
 from armnn.isolation.lanes import FramedStep, Lane
-from armnn.isolation.link import Link
-from armnn.isolation.memory import PREFERENCES, SharedFactory
+from armnn.isolation.memory import PREFERENCES, Constants, SharedFactory
+from armnn.isolation.protocol import ProtocolError
 from armnn.isolation.remote import (
     Compilation,
     RemoteContext,
@@ -85,11 +85,11 @@ class IsolatedBackend(NetworkBackend, WorkerOwner):
             link.settle()  # nothing runs yet, so that how it ended is worth the time
             raise link.error() from None
         try:
-            version = BackendVersion(*codec.integers(found.get("api_version"), 2))
-            self._score = codec.whole(found.get("score"))
+            version = BackendVersion(*protocol.integers(found.get("api_version"), 2))
+            self._score = protocol.whole(found.get("score"))
             self._capabilities = {
-                codec.text(name): _option(value)
-                for name, value in codec.mapping(found.get("capabilities")).items()
+                protocol.text(name): _option(value)
+                for name, value in protocol.mapping(found.get("capabilities")).items()
             }
         except ProtocolError as error:
             raise link.malformed(error, "describe") from error
@@ -211,10 +211,10 @@ class IsolatedBackend(NetworkBackend, WorkerOwner):
         faults = self.supervisor.faults
         return str(faults[-1] if faults else error)
 
-    def _decoded(self, link: Link, document: codec.Document, count: int) -> list[Support]:
+    def _decoded(self, link: Link, document: protocol.Document, count: int) -> list[Support]:
         try:
-            rows = codec.sequence(document.get("answers"), count)
-            return [codec.decoded_support(row) for row in rows]
+            rows = protocol.sequence(document.get("answers"), count)
+            return [protocol.decoded_support(row) for row in rows]
         except ProtocolError as error:
             raise link.malformed(error, "query") from error
 
@@ -329,3 +329,34 @@ def _option(value: object) -> OptionValue:
     if not isinstance(value, (bool, int, float, str)):
         raise ProtocolError(f"a capability is {value!r:.100}")
     return value
+
+
+def open_worker(place: Place, options: CreationOptions) -> IsolatedBackend:
+    """Start a worker with a backend; return the backend's stand-in.
+
+    Args:
+        place: Which backend, and where.
+        options: Of the runtime.
+
+    Raises:
+        ArmnnError: It cannot be started, or cannot load the backend.
+    """
+    recipe = Recipe(
+        place.name,
+        place.id,
+        place.origin,
+        place.command,
+        options.isolate_timeout,
+        options.isolate_memory,
+        place.examined,
+    )
+
+    def tell(fault: Fault) -> None:
+        remember_lost_worker(place.id, place.origin or recipe.place, str(fault))
+
+    supervisor = Supervisor(recipe, tell)
+    try:
+        return IsolatedBackend(place.name, supervisor)
+    except BaseException:
+        supervisor.close()
+        raise

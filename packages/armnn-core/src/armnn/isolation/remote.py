@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of networks that a worker has."""
+"""Contexts, graphs and programs that a worker holds, as the host refers to them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from armnn.backends import ModelContext, OptimizationViews, OptionValue, Subgrap
 from armnn.backends.cache import Footprint
 from armnn.errors import BackendError
 from armnn.graph import Layer
-from armnn.isolation import codec
-from armnn.isolation.constants import Constants, Place, given_to
-from armnn.isolation.framing import Frame, ProtocolError
-from armnn.isolation.link import Link
-from armnn.storage.layers import UnstorableError
+from armnn.isolation.connection import Link
+from armnn.isolation.memory import BlobPlace, Constants, given_to
+from armnn.isolation.protocol import (
+    Frame,
+    ProtocolError,
+    decoded_views,
+    encoded_graph,
+    graph_of,
+    mapping,
+    sequence,
+    whole,
+)
+from armnn.storage.encoding import UnstorableError
 
 
 class RemoteContext:
@@ -73,10 +81,10 @@ class RemoteGraph:
         """
         self.programs: list[RemoteProgram] = []
         try:
-            self._document, arrays = codec.encoded_graph(view, self._hold)
+            self._document, arrays = encoded_graph(view, self._hold)
         except UnstorableError as error:
             raise BackendError(f"layers cannot be sent to a worker: {error}") from error
-        self._constants: list[Place | memoryview] = constants.placed(arrays)
+        self._constants: list[BlobPlace | memoryview] = constants.placed(arrays)
 
     def request(self, link: Link, do: str, model: RemoteModel, context: ModelContext) -> Any:
         """Return a request's document and blobs."""
@@ -128,12 +136,12 @@ class Compilation:
         def program(stored: object) -> RemoteProgram:
             made = RemoteProgram(self, len(self.programs), _footprint_of(stored))
             self.programs.append(made)
-            link.note(made, codec.whole(codec.mapping(stored).get("number")))
+            link.note(made, whole(mapping(stored).get("number")))
             return made
 
         try:
-            return codec.decoded_views(
-                reply.document.get("views"), reply.blobs, view, codec.graph_of(view), program
+            return decoded_views(
+                reply.document.get("views"), reply.blobs, view, graph_of(view), program
             )
         except ProtocolError as error:
             raise link.malformed(error, "optimize") from error
@@ -142,14 +150,14 @@ class Compilation:
         """Let another worker do the same; note its programs."""
         reply = self._reply(link)
         try:
-            views = codec.mapping(reply.document.get("views"))
+            views = mapping(reply.document.get("views"))
             rows = [
-                codec.mapping(row)
-                for each in codec.sequence(views.get("substitutions"))
-                for row in codec.sequence(codec.mapping(each).get("replacement"))
+                mapping(row)
+                for each in sequence(views.get("substitutions"))
+                for row in sequence(mapping(each).get("replacement"))
             ]
-            programs = [codec.mapping(row["program"]) for row in rows if "program" in row]
-            numbers = [codec.whole(each.get("number")) for each in programs]
+            programs = [mapping(row["program"]) for row in rows if "program" in row]
+            numbers = [whole(each.get("number")) for each in programs]
             if len(numbers) != len(self.programs):
                 raise ProtocolError(f"got {len(numbers)} programs, expected {len(self.programs)}")
         except ProtocolError as error:
@@ -217,10 +225,10 @@ def _footprint_of(stored: object) -> Footprint | None:
     Raises:
         ProtocolError: It is none.
     """
-    found = codec.mapping(stored).get("footprint")
+    found = mapping(stored).get("footprint")
     if found is None:
         return None
-    footprint = Footprint.from_details(codec.mapping(found))
+    footprint = Footprint.from_details(mapping(found))
     if footprint is None:
         raise ProtocolError(f"a footprint is {found!r:.100}")
     return footprint

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from armnn.errors import ArmnnError, WorkerLostError
-from armnn.isolation.faults import Fault
-from armnn.isolation.link import SETTLING_SECONDS, Link, Recipe, Remote
+from armnn.isolation.connection import SETTLING_SECONDS, Fault, Link, Recipe, Remote
 
 MOST_FAILURES: Final = 5
 """Workers in succession that end before they have answered a call; then no more are started."""

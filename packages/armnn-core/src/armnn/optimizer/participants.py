@@ -21,11 +21,9 @@ from armnn.backends import (
     TensorHandleFactories,
     Workload,
 )
-from armnn.backends.base import NetworkBackend
 from armnn.backends.calling import attempt, call, check_answer
-from armnn.backends.places import any_placed
-from armnn.backends.selection import SkippedBackend
-from armnn.backends.support import Support
+from armnn.backends.contract import NetworkBackend, Support
+from armnn.backends.selection import SkippedBackend, any_placed
 from armnn.errors import ArmnnError
 from armnn.types import MemorySource, QuantizedArithmetic
 

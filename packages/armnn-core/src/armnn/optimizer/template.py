@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from armnn._load_times import phase
 from armnn._symbolic import settled
-from armnn.backends.base import Backend
-from armnn.backends.cache import CachedProgram, Replannable, footprint_of
-from armnn.backends.replanning import Changes
+from armnn.backends.cache import CachedProgram, Changes, Replannable, footprint_of
+from armnn.backends.contract import Backend
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.assignment.assign import UNASSIGNED, Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.boundaries import Placement

@@ -252,3 +252,20 @@ def _no_parser(subject: str, suffix: str) -> str:
     if any(entry.distribution.normalized_name != _CORE for entry in installed):
         return f"{message}."
     return f"{message}. The usual ones: {install_command(USUAL)}."
+
+
+def is_below(location: str) -> bool:
+    """Return whether a location is a path below its folder.
+
+    Rules of Windows count everywhere, so that a file means the same, or nothing, on every platform.
+    """
+    parts = location.replace("\\", "/").split("/")
+    has_drive = location[1:2] == ":"
+    return bool(parts[0]) and not (has_drive or ".." in parts or "\0" in location)
+
+
+def resolved_below(folder: str, location: str) -> str:
+    """Return a location's path; empty if links lead out."""
+    folder = os.path.realpath(folder)
+    path = os.path.realpath(os.path.join(folder, location))
+    return path if os.path.commonpath([folder, path]) == folder else ""

@@ -19,9 +19,7 @@ from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.storage.armnn_files import save
-from armnn.verdicts import Trial
-from armnn.verdicts.auto import merged
-from armnn.verdicts.files import identity_of_file, identity_of_network
+from armnn.verdicts import Trial, identity_of_file, identity_of_network, merged
 
 _CHECK_REPEATS: Final = 3
 _IN_PROCESS_ONLY: Final = ("custom_allocators", "memory_strategies", "backends")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from armnn._arguments import instance, real, refused, texts
 from armnn._installing import REFERENCE
 from armnn.backends import CreationOptions
-from armnn.backends.entries import BackendState, unknown_backend
+from armnn.backends.loading import BackendState, unknown_backend
 from armnn.backends.registry import BackendRegistry
 from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
@@ -31,8 +31,7 @@ from armnn.placement.requests import (
     transferable,
     transferable_optimizer,
 )
-from armnn.verdicts import Trial, Verdict
-from armnn.verdicts.files import builds_of, this_machine
+from armnn.verdicts import Trial, Verdict, builds_of, this_machine
 from armnn_backend_api.processes import NoReplyError
 
 THREADS: Final = "NumberOfThreads"

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 from armnn._arguments import closest
 from armnn._installing import REFERENCE
 from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
-from armnn.backends.base import BackendContext
 from armnn.backends.cache import ProgramCache
 from armnn.backends.calling import call
-from armnn.backends.entries import none_usable, unknown_backend
+from armnn.backends.contract import BackendContext, Support
+from armnn.backends.loading import none_usable, unknown_backend
 from armnn.backends.memory import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.backends.options import ANY_BACKEND
-from armnn.backends.places import is_placed, own_id
 from armnn.backends.registry import BackendRegistry, first_entry
-from armnn.backends.selection import SkippedBackend, preferences
-from armnn.backends.support import Support
+from armnn.backends.selection import SkippedBackend, is_placed, own_id, preferences
 from armnn.errors import (
     ArmnnError,
     BackendError,

@@ -26,8 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn._aliases import Aliased, first_names
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends import CreationOptions, ProfilingSink
-from armnn.backends.base import Backend
-from armnn.backends.control import CancelToken, RunControl
+from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.control import NetworkProperties

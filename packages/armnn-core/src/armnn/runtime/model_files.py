@@ -23,11 +23,9 @@ from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.parsing import parse, parser_version
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.request import LoadRequest, OptimizationRequest, parsed
-from armnn.storage.container import SUFFIX, pack, unpack
-from armnn.storage.folder import CacheFolder, mapped, write_file
+from armnn.storage.folder import SUFFIX, CacheFolder, mapped, pack, stamp_of, unpack, write_file
 from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork, facts_in, file_of, network_in
 from armnn.storage.programs import ModelPrograms
-from armnn.storage.stamps import stamp_of
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
@@ -61,7 +59,7 @@ def write_artefact(
     """
     # late: a load of what was written imports neither optimizer nor graph
     from armnn.optimizer import OptimizedNetwork, check_layer_names
-    from armnn.storage.layers import UnstorableError
+    from armnn.storage.encoding import UnstorableError
 
     if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(

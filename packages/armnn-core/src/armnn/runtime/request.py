@@ -26,8 +26,7 @@ from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.parsing import ParserOptions, parse, parse_folded
 from armnn.runtime.calls.control import NetworkProperties, check_profiler
 from armnn.runtime.calls.inputs import InputShapes
-from armnn.storage.folder import CacheFolder
-from armnn.storage.stamps import stamp_of
+from armnn.storage.folder import CacheFolder, stamp_of
 
 if TYPE_CHECKING:
     from armnn.graph import Network
@@ -152,7 +151,7 @@ class ModelSource:
         """Check the files beside it, and complete their digests."""
         if not self.read and not self.digests:
             return
-        from armnn.storage.external_files import ExternalFiles  # late: few models have any
+        from armnn.storage.model import ExternalFiles  # late: few models have any
 
         try:
             ExternalFiles(self.path, file_sha256).complete(self.digests, self.read)
@@ -271,13 +270,13 @@ def with_backends(
         profiler: Where the phase is recorded, if anywhere.
 
     Raises:
-        PlacementError: See :func:`armnn.verdicts.auto.choose`.
+        PlacementError: See :func:`armnn.verdicts.choose`.
     """
     if not request.is_automatic:
         return request
     if isinstance(model, str) and splitext(model)[1] == PREPARED:
         return replace(request, backends=None)  # they were chosen when it was written
-    from armnn.verdicts.auto import choose  # late: few networks are placed by verdicts
+    from armnn.verdicts import choose  # late: few networks are placed by verdicts
 
     with phase(profiler, "choose backends"):
         file = Path(model) if isinstance(model, str) else model

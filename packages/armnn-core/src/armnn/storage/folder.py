@@ -1,26 +1,400 @@
 # SPDX-License-Identifier: MIT
-"""The folder of a cache: one mapped file per key."""
+"""The folder of a cache: one mapped file per key, stamps of files, and a limit of the size.
+
+An entry is a file: magic (8 bytes), version (uint32), CRC-32 of the header (uint32), size of the
+header (uint64), little-endian; the header as JSON; each block, of the size that "sizes" of the
+header says, at the next multiple of 64; the sha256 of everything before. A file is mapped, and its
+blocks are read where they are; hashing all of it brings all of it into memory. So a reader that
+knows already that the file is what was written checks the header only, by its CRC.
+
+Hashing a model of 100 MB takes longer than everything else that loading it from a cache takes, and
+brings all of it into memory. So the digest of a file is kept with its stamp: device, inode, size,
+and the times of the last change of content (mtime) and of anything (ctime), in nanoseconds. No
+program can set the ctime, so a file with another content has another stamp, but where two changes
+fall into one tick of the clock of the file system: a digest that was computed so soon after a
+change is computed again the next time.
+
+An entry counts as used when it is written and when it is read, which the file of its stamp
+remembers: the times of the entry are those of its content, and few file systems keep times of
+reads.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import mmap
 import os
 import stat
+import struct
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Final, TypeAlias
+from zlib import crc32
 
+from armnn._files import file_sha256
 from armnn._load_times import stage
 from armnn.backends import ProfilingSink
 from armnn.backends.cache import Block, Entry, GrowingBlock, ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
-from armnn.storage.container import SUFFIX, WRITING, digest_of, pack, unpack
-from armnn.storage.stamps import KnownDigests, file_name, stamp_of
+
+Stamp: TypeAlias = tuple[int, ...]
+"""What changes with a file; empty without one."""
+
+STAMP_SUFFIX: Final = ".armnn-stamp"
+
+_TICK_NS: Final = 50_000_000
+_COARSE_TICK_NS: Final = 2_000_000_000
+"""Of file systems that keep whole seconds, FAT even two of them."""
+
+
+def stamp_of(path: str | PathLike[str]) -> Stamp:
+    """Return the stamp of a file; empty without one."""
+    try:
+        return stamp_in(os.stat(path))
+    except OSError:
+        return ()
+
+
+def stamp_in(status: os.stat_result) -> Stamp:
+    """Return the stamp in a file's status."""
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, *times
+
+
+def is_settled(stamp: Stamp, now_ns: int) -> bool:
+    """Return whether a change after ``now_ns`` changes the stamp."""
+    changed = max(stamp[-2:])
+    tick = _TICK_NS if changed % 1_000_000_000 else _COARSE_TICK_NS
+    return now_ns - changed > tick
+
+
+class KnownDigests:
+    """The digests that a folder keeps, one small file each."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        """Keep digests in a folder of its owner's."""
+        self._folder = os.fspath(folder)
+
+    def of(self, path: str | PathLike[str]) -> str:
+        """Return the sha256 of a file, known or computed.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        known = self.known(path)
+        if known:
+            return known
+        now, stamp = time.time_ns(), stamp_of(path)
+        with stage("verify"):
+            digest = file_sha256(path)
+        self.keep(path, stamp, digest, now)
+        return digest
+
+    def known(self, path: str | PathLike[str]) -> str:
+        """Return the sha256 of an unchanged file, else ""."""
+        try:
+            with open(self._record(path), "rb") as file:
+                stored = file.read().decode("ascii").split(maxsplit=6)
+            *numbers, digest, name = stored
+        except (OSError, ValueError):
+            return ""
+        is_same = name == ascii(str(path)) and [str(each) for each in stamp_of(path)] == numbers
+        return digest if is_same else ""
+
+    def keep(self, path: str | PathLike[str], stamp: Stamp, digest: str, now_ns: int) -> None:
+        """Keep a digest computed after ``now_ns``, if it is certain."""
+        if stamp_of(path) != stamp or not stamp or not is_settled(stamp, now_ns):
+            return
+        record = self._record(path)
+        folder, name = os.path.split(record)
+        written = os.path.join(folder, f".{name}.{os.getpid()}")
+        text = " ".join([*map(str, stamp), digest, ascii(str(path))])
+        try:
+            with open(written, "wb") as file:
+                file.write(text.encode("ascii"))
+            os.replace(written, record)
+        except OSError:  # a full disk or a read-only folder: it is computed again
+            with contextlib.suppress(OSError):
+                os.unlink(written)
+
+    def touch(self, path: str | PathLike[str]) -> None:
+        """Note that a file of known digest is used."""
+        with contextlib.suppress(OSError):  # a read-only folder
+            os.utime(self._record(path))
+
+    def used_ns(self, path: str | PathLike[str]) -> int:
+        """Return when a file was last used, 0 if unknown."""
+        try:
+            return os.stat(self._record(path)).st_mtime_ns
+        except OSError:
+            return 0
+
+    def forget(self, path: str | PathLike[str]) -> None:
+        """Drop the digest of a file that is gone."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._record(path))
+
+    def _record(self, path: str | PathLike[str]) -> str:
+        return os.path.join(self._folder, f"{file_name(str(path))}{STAMP_SUFFIX}")
+
+
+def file_name(text: str) -> str:
+    """Return a file name for a text.
+
+    It is a checksum, as importing OpenSSL takes longer than reading a small model: what is in the
+    file says whose it is.
+    """
+    data = text.encode("utf-8", "surrogateescape")
+    return f"{crc32(data):08x}{crc32(data[::-1]):08x}{len(data):04x}"
+
+
+SUFFIX: Final = ".armnn-prepared"
+WRITING: Final = ".writing-"
+"""How the name of a file begins that is not complete."""
+
+MAGIC: Final = b"\x89ARMNNS\n"
+VERSION: Final = 3
+HEADER_LIMIT: Final = 1 << 26
+
+_PREFIX: Final = struct.Struct("<8sIIQ")
+_ALIGNMENT: Final = 64
+_DIGEST_SIZE: Final = sha256().digest_size
+
+
+def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
+    """Yield a file in pieces; the last is its sha256."""
+    digest = sha256()
+    for piece in _content(header, blocks):
+        digest.update(piece)
+        yield piece
+    yield digest.digest()
+
+
+def _content(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
+    sizes = [
+        block.size if isinstance(block, GrowingBlock) else sum(map(len, block)) for block in blocks
+    ]
+    text = json.dumps({**header, "sizes": sizes}).encode()
+    yield _PREFIX.pack(MAGIC, VERSION, crc32(text), len(text))
+    yield text
+    end = _PREFIX.size + len(text)
+    for block, size in zip(blocks, sizes, strict=True):
+        yield bytes(-end % _ALIGNMENT)
+        yield from block
+        end += -end % _ALIGNMENT + size
+
+
+def digest_of(data: memoryview) -> str:
+    """Return the sha256 that a file says it has."""
+    return bytes(data[-_DIGEST_SIZE:]).hex()
+
+
+def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
+    """Return header and blocks of a file, without copying.
+
+    Args:
+        data: The file.
+        is_known: Whether its sha256 was checked since it changed last. Every offset is checked
+            nevertheless.
+
+    Raises:
+        StaleEntryError: It is not what :func:`pack` writes, byte by byte.
+    """
+    body = data[:-_DIGEST_SIZE]
+    if len(body) < _PREFIX.size:
+        raise StaleEntryError(f"it has {len(data)} bytes, expected more")
+    magic, version, checksum, size = _PREFIX.unpack_from(body)
+    if (magic, version) != (MAGIC, VERSION):
+        raise StaleEntryError(
+            f"it is {magic!r} of version {version}, expected {MAGIC!r}, {VERSION}"
+        )
+    with stage("verify"):
+        is_intact = is_known or sha256(body).hexdigest() == digest_of(data)
+    if not is_intact:
+        raise StaleEntryError("its sha256 is not that of its content")
+    end = _PREFIX.size + size
+    if size > HEADER_LIMIT or end > len(body):
+        raise StaleEntryError(f"its header has {size} bytes, and the file {len(data)}")
+    text = bytes(body[_PREFIX.size : end])
+    if crc32(text) != checksum:
+        raise StaleEntryError("the CRC-32 of its header is not that of its content")
+    try:
+        header = json.loads(text.decode())
+        sizes = [int(each) for each in header.pop("sizes")]
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise StaleEntryError(f"its header cannot be read: {error!r}") from error
+    blocks = []
+    for each in sizes:
+        start = end + -end % _ALIGNMENT
+        end = start + each
+        if each < 0 or end > len(body):
+            raise StaleEntryError(f"a block of {each} bytes does not fit into its {len(data)}")
+        blocks.append(body[start:end])
+    if end != len(body):
+        raise StaleEntryError("something follows its last block")
+    return header, blocks
+
+
+DEFAULT_LIMIT: Final = 4 << 30
+"""Bytes of a folder that has no limit of its own."""
+
+ABANDONED_NS: Final = 3600 * 10**9
+"""Age of a file that is being written from which on its process is taken for dead."""
+
+_LIMIT: Final = "armnn-cache-limit"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """A prepared model, or a program, in a cache folder.
+
+    Attributes:
+        path: Its file.
+        size: In bytes.
+        used_ns: When it was last written or read, in nanoseconds since 1970.
+    """
+
+    path: Path
+    size: int
+    used_ns: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON can hold it."""
+        return {"file": self.path.name, "bytes": self.size, "used": self.used_ns / 1e9}
+
+
+def limit_of(folder: Path) -> int:
+    """Return the bytes that a cache folder may have."""
+    try:
+        return int((folder / _LIMIT).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return DEFAULT_LIMIT
+
+
+def set_limit(folder: Path, limit: int) -> None:
+    """Set the bytes that a cache folder may have.
+
+    Raises:
+        InvalidArgumentError: The limit is negative.
+        OSError: It cannot be stored.
+    """
+    if limit < 0:
+        raise InvalidArgumentError(f"the limit of a cache is {limit} bytes: expected 0 or more")
+    (folder / _LIMIT).write_text(f"{limit}\n", encoding="ascii")
+
+
+def entries_of(folder: Path, digests: KnownDigests) -> list[CacheEntry]:
+    """Return the entries of a folder, least recently used first.
+
+    Raises:
+        OSError: It cannot be listed.
+    """
+    found = []
+    for path in folder.iterdir():
+        if path.suffix == SUFFIX:
+            with contextlib.suppress(FileNotFoundError):  # another process removed it
+                status = path.stat()
+                used = max(status.st_mtime_ns, digests.used_ns(path))
+                found.append(CacheEntry(path, status.st_size, used))
+    return sorted(found, key=lambda each: (each.used_ns, each.path))
+
+
+def trim(
+    folder: Path, digests: KnownDigests, limit: int | None = None, written: Path | None = None
+) -> list[CacheEntry]:
+    """Remove the entries used least recently, until the rest fits.
+
+    Processes that have one mapped keep it. Files that a dead process was writing go, too.
+
+    Args:
+        folder: The folder of a cache.
+        digests: Those of its files.
+        limit: The bytes that it may have; by default :func:`limit_of`.
+        written: An entry that stays.
+
+    Returns:
+        The entries that were removed.
+
+    Raises:
+        OSError: An entry cannot be removed.
+    """
+    limit = limit_of(folder) if limit is None else limit
+    _remove_abandoned(folder)
+    entries = entries_of(folder, digests)
+    excess = sum(each.size for each in entries) - limit
+    removed = []
+    for each in entries:
+        if excess <= 0:
+            break
+        if each.path != written:
+            each.path.unlink(missing_ok=True)
+            digests.forget(each.path)
+            removed.append(each)
+            excess -= each.size
+    return removed
+
+
+def _remove_abandoned(folder: Path) -> None:
+    latest = time.time_ns() - ABANDONED_NS
+    for path in folder.glob(f"{WRITING}*"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.lstat(path).st_mtime_ns < latest:
+                path.unlink()
+
+
+_PIECE: Final = 1 << 20
+
+
+class FileBlock(GrowingBlock):
+    """A block in a file, once it is large.
+
+    The file has no name and goes with the block.
+    """
+
+    def __init__(self, folder: str) -> None:
+        """Begin without bytes, and without a file in the folder."""
+        super().__init__()
+        self._folder = folder
+        self._file: BinaryIO | None = None
+
+    def append(self, piece: bytes | memoryview) -> None:
+        """Write further bytes.
+
+        Raises:
+            OSError: There is no room for them.
+        """
+        if self._file is None and self.size + len(piece) > _PIECE:
+            self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115  # it goes with the block
+            self._file.writelines(self._pieces)
+            self._pieces.clear()
+        if self._file is None:
+            super().append(piece)
+        else:
+            self._file.write(piece)
+            self.size += len(piece)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield all of them; several threads may read them."""
+        if self._file is None:
+            yield from self._pieces
+            return
+        self._file.flush()
+        for start in range(0, self.size, _PIECE):
+            yield os.pread(self._file.fileno(), _PIECE, start)
+
+    def __del__(self) -> None:
+        """Close the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know
@@ -101,12 +475,9 @@ class CacheFolder(ProgramCache):
 
     def block(self) -> GrowingBlock:
         """Return a block; see :meth:`ProgramCache.block`."""
-        from armnn.storage.file_block import FileBlock  # late: a load from the cache has none
-
         return FileBlock(self._folder)  # other folders may be in memory
 
     def _trim(self, written: str) -> None:
-        from armnn.storage.bounds import trim  # late: a load from the cache writes nothing
 
         for each in trim(self.folder, self.digests, written=Path(written)):
             _log.info("%s goes from the cache: %d bytes", each.path.name, each.size)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The entries of one model: facts and prepared networks."""
+"""The entries of one model: facts, the files beside it, prepared networks."""
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,9 +18,9 @@ from numpy.typing import NDArray
 from armnn._aliases import Aliases
 from armnn.backends.cache import Block, CachedProgram, Entry, StaleEntryError
 from armnn.optimizer.prepared import SingleProgram
-from armnn.storage.container import VERSION
-from armnn.storage.descriptions import decoded_info, encoded_info, member_of
-from armnn.storage.folder import CacheFolder
+from armnn.parsing import is_below, resolved_below
+from armnn.storage.encoding import UnstorableError, decoded_info, encoded_info, member_of
+from armnn.storage.folder import VERSION, CacheFolder, stamp_in, stamp_of
 from armnn.storage.programs import ModelPrograms, single_program
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import QuantizedArithmetic
@@ -50,6 +52,68 @@ if TYPE_CHECKING:
             /,
         ) -> None:
             """Store the prepared network for input shapes, if possible."""
+
+
+class ExternalFiles:
+    """The files beside one model.
+
+    Args:
+        model: The model's file.
+        digest_of: Returns the sha256 of a file.
+    """
+
+    def __init__(self, model: str, digest_of: Callable[[str], str]) -> None:
+        self._folder = os.path.dirname(model)
+        self._digest_of = digest_of
+
+    def digests_of(self, files: Mapping[str, os.stat_result]) -> dict[str, str]:
+        """Return the sha256 of files as they were read.
+
+        Args:
+            files: The status of each when it was opened.
+
+        Raises:
+            StaleEntryError: One is another now.
+        """
+        return {name: self._digest(name, stamp_in(status)) for name, status in files.items()}
+
+    def check(self, recorded: Mapping[str, str]) -> None:
+        """Check that files are those of an entry.
+
+        Args:
+            recorded: The sha256 of each.
+
+        Raises:
+            StaleEntryError: One is another, is gone, or is not below the model's folder.
+        """
+        for name, digest in recorded.items():
+            if self._digest(name) != digest:
+                raise _changed(name)
+
+    def complete(self, recorded: dict[str, str], files: Mapping[str, os.stat_result]) -> None:
+        """Check recorded files, and record those read, as above."""
+        self.check(recorded)
+        # Parsers that were made for armnn-core 1.2.0 read files that have no name.
+        new = {name: files[name] for name in files if name and name not in recorded}
+        recorded.update(self.digests_of(new))
+
+    def _digest(self, name: str, stamp: tuple[int, ...] = ()) -> str:
+        path = resolved_below(self._folder, name) if is_below(name) else ""
+        if not path:
+            raise StaleEntryError(f"its file {name!r} is not below the model's folder")
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode):  # reading a pipe would wait
+                raise StaleEntryError(f"its file {name!r} is not a regular one")
+            digest = self._digest_of(path)
+        except OSError as error:
+            raise StaleEntryError(f"its file {name!r} cannot be read: {error.strerror}") from error
+        if stamp and stamp_of(path) != stamp:
+            raise _changed(name)
+        return digest
+
+
+def _changed(name: str) -> StaleEntryError:
+    return StaleEntryError(f"its file {name!r} has changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +240,6 @@ class ModelStore:
         """
         if not read:
             return self._like_the_facts({})
-        from armnn.storage.external_files import ExternalFiles  # late: few models have any
 
         files = ExternalFiles(self._model, self._cache.digests.of)
         return self._like_the_facts(files.digests_of(read))
@@ -214,8 +277,6 @@ class ModelStore:
         facts: ModelFacts,
     ) -> None:
         """Store the prepared network for input shapes, if possible."""
-        from armnn.storage.layers import UnstorableError  # late, as all that stores
-
         start = time.perf_counter_ns()
         outcome = "prepared and stored"
         header: dict[str, Any] = {}
@@ -248,8 +309,6 @@ class ModelStore:
             raise StaleEntryError(f"its files are {recorded!r}, expected digests by name")
         new = {name: recorded[name] for name in recorded if name not in self._files}
         if new:
-            from armnn.storage.external_files import ExternalFiles
-
             ExternalFiles(self._model, self._cache.digests.of).check(new)
         return self._like_the_facts(recorded)
 

@@ -19,8 +19,13 @@ from armnn.graph.network import Network
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.prepared import Observation, Prepared, Segments
-from armnn.storage.descriptions import check_report, decoded_report
-from armnn.storage.layers import UnstorableError, decoded_layer, encoded_layer
+from armnn.storage.encoding import (
+    UnstorableError,
+    check_report,
+    decoded_layer,
+    decoded_report,
+    encoded_layer,
+)
 from armnn.storage.programs import program_of
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from armnn.backends.base import CachingBackend
 from armnn.backends.cache import (
     Block,
     CachedProgram,
@@ -22,10 +21,11 @@ from armnn.backends.cache import (
     StaleEntryError,
 )
 from armnn.backends.calling import call
+from armnn.backends.contract import CachingBackend
 from armnn.errors import ArmnnError
 from armnn.optimizer.participants import Candidate
 from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
-from armnn.storage.descriptions import check_report, decoded_info, decoded_report
+from armnn.storage.encoding import check_report, decoded_info, decoded_report
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:

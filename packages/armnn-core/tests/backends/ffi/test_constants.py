@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 
-from armnn.backends.ffi.constants import Constants
+from armnn.backends.ffi.values import Constants
 
 
 def test_a_constant_lives_until_it_was_dropped_as_often_as_it_was_held() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from armnn.backends.ffi.library import checked_table
+from armnn.backends.ffi.calls import checked_table
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.floating_point import floating_point_environment
 

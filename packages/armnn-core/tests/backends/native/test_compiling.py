@@ -10,9 +10,8 @@ import pytest
 
 from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext, SubgraphView
-from armnn.backends.ffi.constants import constants
-from armnn.backends.native import NativeBackend, NativeLibrary
-from armnn.backends.native.programs import graph
+from armnn.backends.ffi.values import constants
+from armnn.backends.native import NativeBackend, NativeLibrary, graph
 from armnn.errors import BackendError
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from armnn.backends.native import host
-from armnn.backends.native.host import count_workers, run_ranges
+from armnn.backends.native import library
+from armnn.backends.native.library import count_workers, run_ranges
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from armnn.backends.native.host import count_workers, run_ranges
 def test_the_ranges_cover_all_indices_once(
     monkeypatch: pytest.MonkeyPatch, count: int, grain: int
 ) -> None:
-    monkeypatch.setattr(host, "count_workers", lambda: 3)
+    monkeypatch.setattr(library, "count_workers", lambda: 3)
     seen: list[int] = []
     sizes: list[int] = []
 
@@ -33,7 +33,7 @@ def test_the_ranges_cover_all_indices_once(
 def test_a_body_that_starts_another_loop_runs_it_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(host, "count_workers", lambda: 2)
+    monkeypatch.setattr(library, "count_workers", lambda: 2)
     threads: list[tuple[int, int]] = []
 
     def inner(outer: int | None, begin: int, end: int) -> None:
@@ -63,14 +63,14 @@ def test_a_body_that_starts_another_loop_runs_it_by_itself(
     ],
 )  # fmt: skip
 def test_details_of_events_are_flat_and_escaped(text: str, details: dict[str, object]) -> None:
-    assert host._details_of(text) == details
+    assert library._details_of(text) == details
 
 
 def test_details_nested_as_deep_as_json_allows_are_one_text() -> None:
     depth = sys.getrecursionlimit() // 2
     text = "[" * depth + "]" * depth
-    assert host._details_of(f'{{"a": {text}}}') in ({"a": text}, {"args": f'{{"a": {text}}}'})
+    assert library._details_of(f'{{"a": {text}}}') in ({"a": text}, {"args": f'{{"a": {text}}}'})
 
 
 def test_there_is_at_least_one_worker_and_not_too_many() -> None:
-    assert 1 <= count_workers() <= host.WORKERS_LIMIT
+    assert 1 <= count_workers() <= library.WORKERS_LIMIT

@@ -206,7 +206,7 @@ def test_a_thread_that_still_executes_at_the_end_keeps_its_memory(
     script = f"""
 import threading, time, armnn, numpy as np
 from armnn.backends import ArrayHandle, ModelContext
-from armnn.backends.control import RunControl, current_control
+from armnn.backends.contract import RunControl, current_control
 from armnn.backends.native import NativeBackend, NativeLibrary
 backend = NativeBackend(NativeLibrary.open({str(build())!r}))
 info = armnn.TensorInfo((2,))

@@ -16,7 +16,7 @@ import pytest
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, Step, TensorHandle
 from armnn.backends.cache import Footprint
-from armnn.backends.control import RunControl, controlled, controlled_runs
+from armnn.backends.contract import RunControl, controlled, controlled_runs
 from armnn.backends.ffi.calls import compile_details, note_compiled
 from armnn.backends.memory import ComputedHandle
 from armnn.backends.native import NativeBackend, NativeLibrary

@@ -9,8 +9,8 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import BACKEND_API_VERSION
-from armnn.backends.native.programs.graph import NativeGraph
-from armnn.backends.python.graph import DecodedGraph
+from armnn.backends.native.graph import NativeGraph
+from armnn.backends.python import DecodedGraph
 from armnn.errors import UnimplementedError
 from armnn_conformance.cases import all_cases, covered_layers
 from armnn_conformance.running import layer_of

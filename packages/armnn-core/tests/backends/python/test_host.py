@@ -13,7 +13,7 @@ import pytest
 
 from armnn import DataLayout, Network, Runtime, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext, Support
-from armnn.backends.ffi.constants import constants
+from armnn.backends.ffi.values import constants
 from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
 from armnn.errors import BackendError, ExecutionError, InvalidArgumentError
 
@@ -160,6 +160,6 @@ def test_an_execute_that_raises_is_an_execution_error(
     def fail(*_: object) -> None:
         raise ValueError("a kernel fell over")
 
-    monkeypatch.setattr("armnn.backends.python.program.PythonContext.execute", fail)
+    monkeypatch.setattr("armnn.backends.python.PythonContext.execute", fail)
     with pytest.raises(ExecutionError, match=r"a kernel fell over \(ARMNN_INTERNAL\)"):
         step()

@@ -11,7 +11,7 @@ import pytest
 
 from armnn import DataLayout, Network, TensorInfo
 from armnn.backends import SUPPORTED, Support
-from armnn.backends.base import NetworkBackend
+from armnn.backends.contract import NetworkBackend
 from armnn.errors import OptimizationError
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Report
 

@@ -10,7 +10,7 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import Workload
-from armnn.backends.control import current_control
+from armnn.backends.contract import current_control
 from armnn.profiling import Recorder
 
 

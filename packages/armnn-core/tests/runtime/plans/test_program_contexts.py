@@ -13,8 +13,8 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import Workload
-from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.backends.contract import CachingBackend
 from armnn.errors import ExecutionError
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import Candidate, OptimizerOptions, Participants, Prepared, Report

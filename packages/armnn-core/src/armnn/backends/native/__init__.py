@@ -6,26 +6,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn._lazy import on_demand
-from armnn.backends.ffi.library import NativeLoadError
+from armnn.backends.ffi.calls import NativeLoadError
 from armnn.backends.ffi.values import attributes_of, tensor_of
 
 if TYPE_CHECKING:
-    from armnn.backends.native.backend import NativeBackend
+    from armnn.backends.native.backend import NativeBackend, trial_load
     from armnn.backends.native.contexts import NativeDevice
-    from armnn.backends.native.host import host_extension
-    from armnn.backends.native.library import NativeLibrary
-    from armnn.backends.native.programs.graph import NativeGraph
-    from armnn.backends.native.trial import trial_load
+    from armnn.backends.native.graph import NativeGraph
+    from armnn.backends.native.library import NativeLibrary, host_extension
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "backend": "NativeBackend",
+            "backend": "NativeBackend trial_load",
             "contexts": "NativeDevice",
-            "programs.graph": "NativeGraph",
-            "host": "host_extension",
-            "library": "NativeLibrary",
-            "trial": "trial_load",
+            "graph": "NativeGraph",
+            "library": "NativeLibrary host_extension",
         },
     )
 

@@ -5,21 +5,30 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.base import (
+from armnn.backends.cache import CachedProgram
+from armnn.backends.contract import (
+    SUPPORTED,
     BackendContext,
     CachingBackend,
     ModelContext,
     NetworkBackend,
+    Support,
     Workload,
 )
-from armnn.backends.cache import CachedProgram
-from armnn.backends.ffi.errors import attempt, call, exception_of
-from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
+from armnn.backends.ffi.calls import (
+    NativeLoadError,
+    attempt,
+    call,
+    exception_of,
+    extension_address,
+    extension_table,
+)
 from armnn.backends.ffi.values import option_array
 from armnn.backends.memory import HOST_FACTORY_ID, Allocator, TensorHandleFactories
 from armnn.backends.native.contexts import (
@@ -33,21 +42,19 @@ from armnn.backends.native.contexts import (
     read_capabilities,
     read_devices,
 )
-from armnn.backends.native.library import NativeLibrary
-from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.native.programs.blobs import stored_program
-from armnn.backends.native.programs.program import NativeProgram, check_open
+from armnn.backends.native.library import NativeLibrary, NativeObject
+from armnn.backends.native.programs import NativeProgram, check_open, stored_program
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.options import CreationOptions, OptionValue
-from armnn.backends.support import SUPPORTED, Support
-from armnn.errors import BackendError, InvalidArgumentError, NotFoundError
+from armnn.errors import ArmnnError, BackendError, InvalidArgumentError, NotFoundError
 from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
+from armnn_backend_api.processes import Bounds, PythonCall, run
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from armnn.backends.views import OptimizationViews, SubgraphView
+    from armnn.backends.contract import OptimizationViews, SubgraphView
     from armnn.graph import Layer
 
 
@@ -55,7 +62,7 @@ def _noted(library: NativeLibrary) -> AbstractContextManager[None]:
     """Keep a note while a file makes a backend."""
     if not library.is_dropped_file:
         return contextlib.nullcontext()
-    from armnn.backends.journal import noted_load  # late: few libraries are such files
+    from armnn.backends.crashes import noted_load  # late: few libraries are such files
 
     return noted_load(library.path)
 
@@ -148,7 +155,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         table = self.library.device_memory
         if table is None:
             return ()
-        from armnn.backends.native.extensions.device_memory import factory_id  # late: few have it
+        from armnn.backends.native.extensions import factory_id  # late: few have it
 
         own = factory_id(self.id)
         return (own, HOST_FACTORY_ID) if table.takes_host_memory else (own,)
@@ -157,7 +164,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """Register the factory of device memory, if there is one."""
         table = self.library.device_memory
         if table is not None:
-            from armnn.backends.native.extensions.device_memory import NativeHandleFactory
+            from armnn.backends.native.extensions import NativeHandleFactory
 
             registry.register(NativeHandleFactory(self.start(), table))
 
@@ -172,7 +179,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         if known is not None:
             return known
         from armnn.backends.native.compiling import query  # late, as all that a prepared
-        from armnn.backends.native.programs.graph import NativeGraph  # model does not need
+        from armnn.backends.native.graph import NativeGraph  # model does not need
 
         with NativeGraph.of_layer(layer, self.api_version) as graph:
             (answer,) = query(self.start(), _own(model).device, graph)
@@ -188,7 +195,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         asked = [layer for layer, answer in answers.items() if answer is None]
         if asked:
             from armnn.backends.native.compiling import query
-            from armnn.backends.native.programs.graph import NativeGraph
+            from armnn.backends.native.graph import NativeGraph
 
             part = view if len(asked) == len(answers) else view.part(*asked)
             with NativeGraph.of_view(part, self.api_version) as graph:
@@ -294,14 +301,14 @@ class NativeBackend(NetworkBackend, CachingBackend):
             tasks = self.library.tasks
             if tasks is None:
                 return None
-            from armnn.backends.native.extensions.tasks import NativeAsyncExecution
+            from armnn.backends.native.extensions import NativeAsyncExecution
 
             return NativeAsyncExecution(self.library, tasks)
         if name == SHARED_MEMORY:
             memory = extension_table(self.library, name, abi.Memory)
             if memory is None:
                 return None
-            from armnn.backends.native.extensions.sharing import NativeSharedMemory
+            from armnn.backends.native.extensions import NativeSharedMemory
 
             return NativeSharedMemory(self.start(), memory)
         return extension_address(self.library, name)
@@ -384,3 +391,36 @@ class NativeBackend(NetworkBackend, CachingBackend):
 def _own(model: ModelContext) -> NativeModelContext:
     """Return this module's context; plain ones have options only."""
     return model if isinstance(model, NativeModelContext) else NativeModelContext(model.options)
+
+
+_SECONDS: Final = 60.0
+
+
+def trial_load(path: str, seconds: float = _SECONDS) -> str:
+    """Return how loading a file ends a process, or "".
+
+    The child has loaded the core and NumPy, as this process has. The file is opened, created and
+    asked about itself.
+
+    Args:
+        path: The file.
+        seconds: How long that may take.
+    """
+    bounds = Bounds(seconds=seconds, output=1 << 24)
+    try:
+        ending = run(PythonCall(f"{__name__}:load_on_trial", [path]), bounds)
+    except OSError:
+        return ""  # no process can be started: nothing is known
+    return "" if ending.is_success or ending.cause == "killed" else str(ending)
+
+
+def load_on_trial(path: str) -> None:
+    """Load a file in this process, whatever it answers."""
+    import numpy  # noqa: F401  # the host has it, and its BLAS
+
+    try:
+        backend = NativeBackend(NativeLibrary.open(os.path.realpath(path)))
+        backend.devices()
+        _ = backend.capabilities
+    except ArmnnError:
+        return

@@ -16,25 +16,33 @@ from typing import Any, Final
 
 from armnn._load_times import count_packing
 from armnn.backends.cache import Footprint
-from armnn.backends.control import current_control
-from armnn.backends.ffi.calls import NOBODY, compile_details, watched_call
-from armnn.backends.ffi.constants import RELEASES_CONSTANTS
-from armnn.backends.ffi.errors import attempt, call, exception_of
+from armnn.backends.contract import (
+    SUPPORTED,
+    OptimizationViews,
+    SubgraphView,
+    Substitution,
+    Support,
+    current_control,
+)
+from armnn.backends.ffi.calls import (
+    NOBODY,
+    attempt,
+    call,
+    compile_details,
+    exception_of,
+    watched_call,
+)
+from armnn.backends.ffi.values import RELEASES_CONSTANTS
 from armnn.backends.native.contexts import (
     NativeDevice,
     NativeModelContext,
     device_pointer,
     read_capabilities,
 )
-from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.native.programs.blobs import cached_program
-from armnn.backends.native.programs.graph import NativeGraph
-from armnn.backends.native.programs.packing import packer
-from armnn.backends.native.programs.program import NativeProgram
-from armnn.backends.native.programs.replanning import KeptGraph
+from armnn.backends.native.graph import KeptGraph, NativeGraph, packer
+from armnn.backends.native.library import NativeObject
+from armnn.backends.native.programs import NativeProgram, cached_program
 from armnn.backends.native.workload import NativeWorkload
-from armnn.backends.support import SUPPORTED, Support
-from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import BackendError
 from armnn.graph import Layer, Network, Value
 from armnn.layers.plumbing import PreCompiledDescriptor

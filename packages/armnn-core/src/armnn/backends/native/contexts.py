@@ -12,13 +12,11 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from armnn.backends.base import BackendContext, ModelContext
-from armnn.backends.ffi.calls import guarded
-from armnn.backends.ffi.errors import call
-from armnn.backends.ffi.library import Library
+from armnn.backends.contract import BackendContext, ModelContext
+from armnn.backends.ffi.calls import Library, call, guarded
 from armnn.backends.ffi.values import option_array, value_of
 from armnn.backends.memory import Allocator
-from armnn.backends.native.lifetimes import NativeObject
+from armnn.backends.native.library import NativeObject
 from armnn.backends.options import OptionValue
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program as a workload: one call per run.
-
-It is bound once per execution context.
-"""
+"""A program as a workload, bound once per execution context, with one call per run."""
 
 from __future__ import annotations
 
@@ -10,21 +7,187 @@ import ctypes
 import operator
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from armnn.backends.base import Step, Workload
-from armnn.backends.control import RunControl, controlled_runs, current_control
-from armnn.backends.ffi.calls import NOBODY, raise_stored, stored, watched_call
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends.contract import RunControl, Step, Workload, controlled_runs, current_control
+from armnn.backends.ffi.calls import NOBODY, call, raise_stored, stored, watched_call
 from armnn.backends.ffi.values import tensor_of
-from armnn.backends.memory import PlacedHandle, TensorHandle
-from armnn.backends.native.programs.program import NativeProgram, check_open
+from armnn.backends.memory import ArrayHandle, PlacedHandle, TensorHandle, address_of
+from armnn.backends.native.extensions import NativeHandle, NativeHandleFactory
+from armnn.backends.native.programs import NativeProgram, check_open
 from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct
 
-if TYPE_CHECKING:
-    from armnn.backends.native.ports import DevicePort, Port, Ports
+_NO_REQUIREMENT: Final = struct(abi.IoRequirement)
+_ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
+_PADDING_LIMIT: Final = 1 << 21
+
+
+class Ports:
+    """Describes the tensors of one bound program for its calls.
+
+    Args:
+        program: The program.
+        arena: Holds what the descriptions point to.
+    """
+
+    def __init__(self, program: NativeProgram, arena: Arena) -> None:
+        self._program = program
+        self._arena = arena
+        self._device = _device_only(program)
+
+    def tensor(
+        self, index: int, handle: TensorHandle, *, is_output: bool
+    ) -> tuple[abi.Tensor, Port | DevicePort | None]:
+        """Return a tensor for C, and what copies it.
+
+        Args:
+            index: Its place among the inputs or outputs.
+            handle: The tensor.
+            is_output: Whether the program writes it.
+
+        Raises:
+            BackendError: The backend asks for more memory than makes sense.
+            ArmnnError: The backend does not say what it needs.
+        """
+        own = _own_handle(handle, self._program)
+        if own is not None:
+            return own.describe(self._arena), None
+        if self._device is not None:
+            on_device = DevicePort(handle, self._device, is_output=is_output)
+            return on_device.device.describe(self._arena), on_device
+        need = _requirement(self._program, index, handle.info.size_bytes, is_output=is_output)
+        array = handle.map()
+        if isinstance(handle, ArrayHandle) and _fits(array, need):
+            self._arena.hold(array)
+            return tensor_of(array, self._arena), None
+        handle.unmap()
+        port = Port(handle, need, is_output=is_output)
+        return port.tensor, port
+
+
+class Port:
+    """A tensor copied to memory that execute can use."""
+
+    def __init__(self, handle: TensorHandle, need: abi.IoRequirement, *, is_output: bool) -> None:
+        self._handle = handle
+        self._is_output = is_output
+        self._arena = Arena()
+        info = handle.info
+        dtype = info.data_type.numpy_dtype
+        size = max(info.size_bytes, need.min_bytes)
+        alignment = max(need.min_align, dtype.itemsize, 1)
+        block = np.empty(size + alignment, np.uint8)
+        start = -address_of(block) % alignment
+        raw = block[start : start + info.size_bytes]
+        self._array: NDArray[Any] = raw.view(dtype).reshape(info.static_shape)
+        self._arena.hold(block)
+        self.tensor = tensor_of(self._array, self._arena)
+
+    def enter(self) -> None:
+        """Bring the input."""
+        if not self._is_output:
+            self._handle.copy_to(self._array)
+
+    def leave(self) -> None:
+        """Take the output away."""
+        if self._is_output:
+            self._handle.copy_from(self._array)
+
+
+class DevicePort:
+    """A tensor copied to a buffer of a device.
+
+    Attributes:
+        device: The tensor there.
+    """
+
+    def __init__(
+        self, handle: TensorHandle, factory: NativeHandleFactory, *, is_output: bool
+    ) -> None:
+        self._handle = handle
+        self._is_output = is_output
+        self.device = factory.create(handle.info)
+
+    def enter(self) -> None:
+        """Bring the input."""
+        if not self._is_output:
+            self.device.copy_from(self._handle.map())
+            self._handle.unmap()
+
+    def leave(self) -> None:
+        """Take the output away."""
+        if self._is_output:
+            self._handle.copy_from(self.device.map())
+
+
+def _requirement(
+    program: NativeProgram, index: int, handle_bytes: int, *, is_output: bool
+) -> abi.IoRequirement:
+    library = program.library
+    if library.function("io_requirement") is None:
+        return _NO_REQUIREMENT
+    need = struct(abi.IoRequirement)
+    side = "output" if is_output else "input"
+    call(
+        library,
+        "io_requirement",
+        f"say what {side} {index} of {program.title} must be like",
+        program.pointer,
+        int(is_output),
+        index,
+        ctypes.byref(need),
+    )
+    if not _is_sane(need, handle_bytes):
+        raise BackendError(
+            f"backend {library.id!r} ({library.path}) wants {need.min_bytes} "
+            f"bytes aligned to {need.min_align} for {side} {index} of "
+            f"{program.title}: expected a power of two up to {_ALIGNMENT_LIMIT} and "
+            f"not much more than the {handle_bytes} bytes of the tensor"
+        )
+    return need
+
+
+def _device_only(program: NativeProgram) -> NativeHandleFactory | None:
+    """Return a program's factory, None if it takes host memory."""
+    table = program.library.device_memory
+    if table is None or table.takes_host_memory:
+        return None
+    return NativeHandleFactory(program.backend, table)
+
+
+def _own_handle(handle: TensorHandle, program: NativeProgram) -> NativeHandle | None:
+    """Return a tensor on the program's device, None of others."""
+    if program.library.device_memory is None:
+        return None
+    if isinstance(handle, NativeHandle) and handle.backend is program.backend:
+        return handle
+    return None
+
+
+def _is_sane(need: abi.IoRequirement, size: int) -> bool:
+    """Return whether a requirement for so many bytes is plausible."""
+    align = need.min_align
+    return (
+        align <= _ALIGNMENT_LIMIT
+        and align & (align - 1) == 0
+        and need.min_bytes <= 2 * size + _PADDING_LIMIT
+    )
+
+
+def _fits(array: NDArray[Any], need: abi.IoRequirement) -> bool:
+    """Return whether a program can use an array uncopied."""
+    alignment = max(need.min_align, array.dtype.itemsize, 1)
+    return (
+        array.flags.c_contiguous
+        and array.nbytes >= need.min_bytes
+        and address_of(array) % alignment == 0
+    )
 
 
 _info_of: Final = operator.attrgetter("info")
@@ -210,7 +373,7 @@ class _BoundProgram:
         table = self.library.tasks if is_long else None
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
-                from armnn.backends.native.extensions.tasks import NativeTask  # late: for long runs
+                from armnn.backends.native.extensions import NativeTask  # late: for long runs
 
                 with NativeTask(table, self, call_id, deadline_ns) as task:
                     task.wait()
@@ -253,8 +416,6 @@ class _BoundProgram:
     def _other_tensor(self, index: int, handle: TensorHandle, *, is_output: bool) -> abi.Tensor:
         """Return a tensor in memory of any kind."""
         if self._others is None:
-            from armnn.backends.native.ports import Ports  # late: CpuAcc takes any host memory
-
             self._others = Ports(self._program, self._arena)
         tensor, port = self._others.tensor(index, handle, is_output=is_output)
         if port is not None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from armnn._arguments import flag, instance, real, refused, with_known_names
 from armnn.backends import ProfilingSink
 from armnn.backends.calling import call
-from armnn.backends.control import CancelToken, RunControl
+from armnn.backends.contract import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.types import MemorySource

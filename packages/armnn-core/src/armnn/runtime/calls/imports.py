@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnn._arguments import integer, items, refused
 from armnn.backends import SharedMemory
-from armnn.backends.control import RunControl
+from armnn.backends.contract import RunControl
 from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binding import BoundCall, aligned, check_usable

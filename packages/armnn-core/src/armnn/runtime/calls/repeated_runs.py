@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from armnn.backends.control import RunControl
+from armnn.backends.contract import RunControl
 from armnn.runtime.plans.cache import NetworkPlans, Reservation
 from armnn.runtime.plans.closing import Gate
 from armnn.runtime.plans.plan import POOL_LIMIT

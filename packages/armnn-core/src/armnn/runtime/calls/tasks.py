@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn.backends import Task
-from armnn.backends.control import CancelToken
+from armnn.backends.contract import CancelToken
 from armnn.errors import CancelledError, DeadlineExceededError
 from armnn.runtime.calls.control import check_token, deadline_of, seconds_of, seconds_until
 from armnn.runtime.plans.closing import Closable

@@ -14,7 +14,7 @@ from armnn._load_times import REST, stage
 from armnn._process_memory import trim_memory
 from armnn.backends import SHARED_MEMORY, SharedMemory
 from armnn.backends.calling import call
-from armnn.backends.control import RunControl
+from armnn.backends.contract import RunControl
 from armnn.errors import ExecutionError, GraphError
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import with_layer_types

@@ -26,7 +26,7 @@ from armnn.backends import (
     TensorHandle,
 )
 from armnn.backends.calling import call
-from armnn.backends.control import RunControl, controlled
+from armnn.backends.contract import RunControl, controlled
 from armnn.backends.memory import PlacedHandle
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn.runtime.plans.closing import Closing

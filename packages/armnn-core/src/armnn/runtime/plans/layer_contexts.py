@@ -22,9 +22,8 @@ from armnn.backends import (
     TensorHandle,
     Workload,
 )
-from armnn.backends.calling import call, check_answer
+from armnn.backends.calling import blamed, call, check_answer
 from armnn.backends.memory import allocated
-from armnn.backends.named_frames import blamed
 from armnn.errors import BackendError
 from armnn.graph import Layer, Value
 from armnn.optimizer import Candidate, Participants, Prepared

@@ -16,10 +16,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from armnn.backends import Allocator, Workload
-from armnn.backends.base import CachingBackend
-from armnn.backends.calling import call
+from armnn.backends.calling import blamed, call
+from armnn.backends.contract import CachingBackend
 from armnn.backends.memory import ALIGNMENT, address_of, allocated, handle_at
-from armnn.backends.named_frames import blamed
 from armnn.optimizer.prepared import SingleProgram
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import ExecutionContext, memory_managers

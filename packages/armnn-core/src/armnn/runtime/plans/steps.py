@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn._aliases import Aliased, empty_aliased
 from armnn._arguments import closest, conversion, refused
 from armnn.backends import Step
-from armnn.backends.control import RunControl
+from armnn.backends.contract import RunControl
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError, InvalidArgumentError
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.prepared import ProgramLayer

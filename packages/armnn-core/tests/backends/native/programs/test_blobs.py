@@ -15,12 +15,10 @@ import pytest
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends.cache import StaleEntryError
 from armnn.backends.native import NativeLibrary
-from armnn.backends.native.programs.blobs import Envelope
+from armnn.backends.native.programs import Envelope
 from armnn.errors import InvalidArgumentError
 from armnn.profiling import Recorder
-from armnn.storage.container import pack, unpack
-from armnn.storage.file_block import FileBlock
-from armnn.storage.folder import SUFFIX, CacheFolder
+from armnn.storage.folder import SUFFIX, CacheFolder, FileBlock, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

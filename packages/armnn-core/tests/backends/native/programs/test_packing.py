@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from armnn.backends.ffi.values import attributes_of
-from armnn.backends.native.programs.graph import NativeGraph
-from armnn.backends.native.programs.packing import RowMemory, packer
+from armnn.backends.native.graph import NativeGraph, RowMemory, packer
 from armnn.graph import Network
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo

@@ -1,30 +1,260 @@
 # SPDX-License-Identifier: MIT
-"""A worker process, and the connection to it."""
+"""A worker process and the connection to it: its start, frames with deadlines, its end."""
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
 import itertools
+import math
 import os
+import re
+import select
 import signal
 import socket
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from armnn.__about__ import __version__
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, is_compatible
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, WorkerLostError
-from armnn.isolation import codec
-from armnn.isolation.faults import Fault, frame_in
-from armnn.isolation.framing import BLOBS_LIMIT, PROTOCOL, Frame, Kind, ProtocolError
-from armnn.isolation.transport import GoneError, LateError, Transport
+from armnn.isolation import protocol
+from armnn.isolation.protocol import (
+    BLOBS_LIMIT,
+    PROTOCOL,
+    Frame,
+    Kind,
+    ProtocolError,
+    packed,
+    read_frame,
+)
 from armnn_backend_api.files import FileState
+from armnn_backend_api.memory import printable
 from armnn_backend_api.processes import Bounds, Child, Program, PythonCall, reduced_environment
+
+_FRAME: Final = re.compile(
+    r'^  File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9}) in (?P<name>.+)$'
+)
+
+_LONGEST_NAME: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The end of a worker.
+
+    Attributes:
+        backend: The id of the backend.
+        file: Where the backend came from: a module, a library, or the command of a board.
+        ending: How the process ended, or what it did: "SIGSEGV" for one.
+        frame: The innermost Python frame of the worker, "" if it is not known.
+        layer: What it was doing, "" if nothing.
+        call: Which call of the layer it was, from 1; 0 if it was none.
+    """
+
+    backend: str
+    file: str
+    ending: str
+    frame: str = ""
+    layer: str = ""
+    call: int = 0
+
+    def __str__(self) -> str:
+        doing = f" in call {self.call} of {self.layer!r}" if self.call else ""
+        if self.layer and not self.call:
+            doing = f" while it had to {self.layer}"
+        frame = f", at {self.frame}" if self.frame else ""
+        return f"the worker of backend {self.backend!r} ({self.file}) {self.ending}{doing}{frame}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {
+            "backend": self.backend,
+            "file": self.file,
+            "ending": self.ending,
+            "frame": self.frame,
+            "layer": self.layer,
+            "call": self.call,
+        }
+
+
+def frame_in(errors: bytes) -> str:
+    """Return the innermost frame that ``faulthandler`` wrote last."""
+    _, found, trace = errors.decode(errors="replace").rpartition("Fatal Python error: ")
+    if not found:
+        return ""
+    for line in trace.splitlines():
+        match = _FRAME.match(line)
+        if match is not None:
+            return printable(f"{match['file']}:{match['line']} in {match['name'][:_LONGEST_NAME]}")
+    return ""
+
+
+_PIECE: Final = 1 << 20
+_MOST_DESCRIPTORS: Final = 250  # the kernel's own limit is 253
+
+
+class GoneError(Exception):
+    """The other side has closed the connection, or has ended."""
+
+
+class LateError(Exception):
+    """The other side did not answer in time."""
+
+
+class Transport:
+    """One end of a connection, for one thread each time.
+
+    Attributes:
+        received: Descriptors that came with frames and were not taken yet.
+    """
+
+    def __init__(self, reading: int, writing: int, *, watch: int | None = None) -> None:
+        """Use descriptors, which the caller closes.
+
+        Args:
+            reading: Gives frames; a socket if descriptors come with them.
+            writing: Takes frames; it may be the same.
+            watch: Is readable when the other side has ended; without it this end blocks.
+        """
+        self.received: list[int] = []
+        self._reading = reading
+        self._writing = writing
+        self._watch = watch
+        self._until: float | None = None
+        self._socket: socket.socket | None = None
+        if reading == writing:
+            # Above the other, which a worker keeps away from plug-ins that close descriptors.
+            own = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, reading)
+            self._socket = socket.socket(fileno=own)
+
+    def close(self) -> None:
+        """Close what came and was not taken."""
+        while self.received:
+            os.close(self.received.pop())
+        if self._socket is not None:
+            self._socket.close()
+
+    def send(
+        self, frame: Frame, descriptors: Sequence[int] = (), *, until: float | None = None
+    ) -> None:
+        """Send a frame.
+
+        Args:
+            frame: The frame.
+            descriptors: Those that are sent along; both ends must be sockets.
+            until: When it must have been taken (``time.monotonic``), if ever.
+
+        Raises:
+            GoneError: There is no other side any more.
+            LateError: It did not take the frame in time.
+            ProtocolError: The frame is too large.
+        """
+        self._until = until
+        first, *others = packed(frame)
+        try:
+            if descriptors:
+                first = self._send_with(descriptors, first)
+            self._write((first, *others))
+        except ConnectionError as error:
+            raise GoneError from error
+
+    def receive(self, *, until: float | None = None, most: int = BLOBS_LIMIT) -> Frame:
+        """Return the next frame.
+
+        Args:
+            until: When it must have come (``time.monotonic``), if ever.
+            most: How many bytes its blobs may have.
+
+        Raises:
+            GoneError: There is no other side any more.
+            LateError: It did not come in time.
+            ProtocolError: What came is no frame.
+        """
+        self._until = until
+        return read_frame(self._read_exactly, most)
+
+    def _send_with(
+        self, descriptors: Sequence[int], piece: bytes | memoryview
+    ) -> bytes | memoryview:
+        """Send descriptors with the first bytes; return the others."""
+        assert self._socket is not None
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        while True:
+            try:
+                return piece[self._socket.sendmsg([piece], rights) :]
+            except BlockingIOError:
+                self._wait(self._writing, select.POLLOUT)
+
+    def _write(self, pieces: Iterable[bytes | memoryview]) -> None:
+        for piece in pieces:
+            left = memoryview(piece)
+            while left.nbytes:
+                try:
+                    left = left[os.write(self._writing, left[:_PIECE]) :]
+                except BlockingIOError:
+                    self._wait(self._writing, select.POLLOUT)
+
+    def _read_exactly(self, size: int) -> memoryview:
+        found = memoryview(bytearray(min(size, _PIECE)))
+        filled = 0
+        while filled < size:
+            if filled == found.nbytes:  # grown as it comes: a claimed size costs nothing
+                found = memoryview(bytearray(found).ljust(min(size, 4 * filled), b"\0"))
+            filled += self._read_some(found[filled:])
+        return found[:size]
+
+    def _read_some(self, into: memoryview) -> int:
+        while True:
+            try:
+                count = self._received_into(into)
+            except BlockingIOError:
+                self._wait(self._reading, select.POLLIN)
+            except ConnectionError as error:
+                raise GoneError from error
+            else:
+                if count == 0:
+                    raise GoneError
+                return count
+
+    def _received_into(self, into: memoryview) -> int:
+        if self._socket is None or self._watch is not None:  # a host takes no descriptors
+            return os.readv(self._reading, [into])
+        space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
+        count, ancillary, _, _ = self._socket.recvmsg_into([into], space, socket.MSG_CMSG_CLOEXEC)
+        for level, kind, content in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                numbers = array.array("i")
+                numbers.frombytes(content[: len(content) // 4 * 4])
+                self.received += numbers
+        return count
+
+    def _wait(self, descriptor: int, event: int) -> None:
+        """Wait until a descriptor is ready.
+
+        Raises:
+            GoneError: The other side has ended, and nothing of it is left to be read.
+            LateError: The time is up.
+        """
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if self._watch is not None:
+            poll.register(self._watch, select.POLLIN)
+        seconds = None if self._until is None else self._until - time.monotonic()
+        if seconds is not None and seconds <= 0:
+            raise LateError
+        ready = poll.poll(None if seconds is None else math.ceil(seconds * 1000))
+        if not ready:
+            raise LateError
+        if all(number == self._watch for number, _ in ready):
+            raise GoneError
+
 
 START_SECONDS: Final = 180.0
 """How long a worker may take until it has loaded its backend; an emulated one takes 40."""
@@ -186,7 +416,7 @@ class Link:
 
     def request(
         self,
-        document: codec.Document,
+        document: protocol.Document,
         blobs: Sequence[memoryview] = (),
         descriptors: Sequence[int] = (),
         *,
@@ -226,7 +456,7 @@ class Link:
                 raise
         if reply.kind is Kind.FAILURE:
             try:
-                raise codec.decoded_error(reply.document)
+                raise protocol.decoded_error(reply.document)
             except ProtocolError as error:
                 raise self.lose(f"sent what is no answer: {error}", doing) from error
         return reply
@@ -302,8 +532,8 @@ class Link:
         }
         reply = self.request(hello, seconds=START_SECONDS).document
         try:
-            needed = BackendVersion(*codec.integers(reply.get("protocol"), 2))
-            core = codec.text(reply.get("core"))
+            needed = BackendVersion(*protocol.integers(reply.get("protocol"), 2))
+            core = protocol.text(reply.get("core"))
         except ProtocolError as error:
             raise self.malformed(error, "hello") from error
         if not is_compatible(needed, PROTOCOL):
@@ -315,7 +545,7 @@ class Link:
 
     def _exchanged(
         self,
-        document: codec.Document,
+        document: protocol.Document,
         blobs: Sequence[memoryview],
         descriptors: Sequence[int],
         most: int,

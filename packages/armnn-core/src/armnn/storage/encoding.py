@@ -1,21 +1,112 @@
 # SPDX-License-Identifier: MIT
-"""Encoding of layers as JSON and arrays."""
+"""Layers, tensors and reports as JSON and arrays, for stored entries and messages to workers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.cache import StaleEntryError
-from armnn.graph import Layer, Network, Value
-from armnn.layers import LAYERS, Descriptor
-from armnn.layers._descriptor import enumeration_of
-from armnn.storage.descriptions import decoded_info, encoded_info, member_of
-from armnn.types import ArmnnEnum
+from armnn.backends.cache import Footprint, StaleEntryError
+from armnn.tensor import TensorInfo
+from armnn.types import ArmnnEnum, DataType
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+    from armnn.layers import Descriptor
+    from armnn.optimizer import Part, Report, ReportRow
+
+_E = TypeVar("_E", bound=ArmnnEnum)
+
+
+def member_of(kind: type[_E], number: int) -> _E:
+    """Return the member of an enumeration that has a number.
+
+    Raises:
+        StaleEntryError: None has.
+    """
+    for member in kind:
+        if member == number:
+            return member
+    raise StaleEntryError(f"{kind.__name__} has no {number!r}")
+
+
+def encoded_info(info: TensorInfo) -> list[Any]:
+    """Return a tensor info as JSON."""
+    return [info.shape, int(info.data_type), info.scales, info.zero_points, info.axis]
+
+
+def decoded_info(stored: list[Any]) -> TensorInfo:
+    """Return the tensor info of :func:`encoded_info`."""
+    shape, data_type, scales, zero_points, axis = stored
+    return TensorInfo(shape, member_of(DataType, data_type), scales, zero_points, axis)
+
+
+_ROW: Final = {
+    "layer",
+    "type",
+    "backend",
+    "refusals",
+    "compiled_into",
+    "specialisation",
+    "footprint",
+    "conversion",
+    "multiply_adds",
+}
+_REFUSAL: Final = {"backend", "reason"}
+_FOOTPRINT: Final = {"arena_bytes", "scratch_bytes", "weight_bytes"}
+_PART: Final = {"name", "backend", "layers", "specialisation", "borders"}
+_BORDER: Final = {"tensor", "source", "bytes", "copied"}
+
+
+def check_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
+    """Check the names in a report, which is decoded later.
+
+    Raises:
+        StaleEntryError: It is none.
+    """
+    described = [(row, _ROW) for row in rows]
+    described += [(each, _REFUSAL) for row in rows for each in row["refusals"]]
+    described += [(row["footprint"], _FOOTPRINT) for row in rows if row["footprint"] is not None]
+    described += [(part, _PART) for part in parts]
+    described += [(each, _BORDER) for part in parts for each in part["borders"]]
+    for each, expected in described:
+        if each.keys() != expected:
+            raise StaleEntryError(f"its report has {sorted(each)}, expected {sorted(expected)}")
+
+
+def decoded_report(rows: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]) -> Report:
+    """Return the report of ``as_dict`` of its rows and parts."""
+    from armnn.optimizer import Report  # late, as below: a report is asked for seldom
+
+    return Report(tuple(map(_decoded_row, rows)), parts=tuple(map(_decoded_part, parts)))
+
+
+def _decoded_row(row: dict[str, Any]) -> ReportRow:
+    from armnn.optimizer import Refusal, ReportRow
+
+    refusals = tuple(Refusal(**each) for each in row["refusals"])
+    return ReportRow(
+        row["layer"],
+        row["type"],
+        row["backend"],
+        refusals,
+        row["compiled_into"],
+        row["specialisation"],
+        None if row["footprint"] is None else Footprint(**row["footprint"]),
+        row["conversion"],
+        row["multiply_adds"],
+    )
+
+
+def _decoded_part(part: dict[str, Any]) -> Part:
+    from armnn.optimizer import Border, Part
+
+    borders = tuple(Border(**border) for border in part["borders"])
+    return Part(**{**part, "borders": borders})
 
 
 class UnstorableError(Exception):
@@ -67,6 +158,8 @@ def decoded_layer(
         StaleEntryError: The layer has other outputs now.
         Exception: It is something else: a LookupError, TypeError, ValueError or AttributeError.
     """
+    from armnn.layers import LAYERS  # late: a prepared load imports no layer table
+
     infos = [decoded_info(each) for each in row["outputs"]]
     if "data" in row:
         (info,) = infos
@@ -100,6 +193,8 @@ def _plain(value: Any) -> Any:
 
 
 def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
+    from armnn.layers._descriptor import enumeration_of  # late, as above
+
     defaults = {field.name: field.default for field in fields(kind)}
     values = {
         name: _typed(enumeration_of(defaults[name]), value) for name, value in parameters.items()

@@ -1,0 +1,670 @@
+# SPDX-License-Identifier: MIT
+"""The contract of backends in Python: the classes that a backend derives, fills in and is handed.
+
+The runtime calls a backend. It needs an id, the Backend API version that it needs, an answer to "do
+you support this layer?" and workloads; everything else has a default that works. A method may be
+added here in a minor version of the Backend API only with a default, so that older backends go on
+working.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn._arguments import closest, shown, text
+from armnn.backends.cache import CachedProgram, ProgramCache
+from armnn.backends.memory import (
+    HOST_SOURCES,
+    Allocator,
+    HostAllocator,
+    MemoryManager,
+    TensorHandle,
+    TensorHandleFactories,
+)
+from armnn.backends.options import CreationOptions, OptionValue
+from armnn.errors import GraphError, InvalidArgumentError, UnknownNameError
+from armnn.tensor import TensorInfo
+from armnn.types import DataLayout, QuantizedArithmetic
+from armnn_backend_api import BackendVersion
+from armnn_backend_api.memory import printable
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+
+_T = TypeVar("_T")
+
+
+class Capability(StrEnum):
+    """The known capabilities; the first nine are Arm NN's.
+
+    ``Backend.capabilities`` states them by these names, true or false. The conformance kit checks
+    by behaviour what a backend states as true. A vendor may add names of its own.
+    """
+
+    NON_CONST_WEIGHTS = "NonConstWeights"
+    """Layers take weights and biases that are computed or fed, not only constants."""
+    ASYNC_EXECUTION = "AsyncExecution"
+    """Steps run while their caller does something else: the extension ``armnn.async/1``."""
+    PROTECTED_CONTENT_ALLOCATION = "ProtectedContentAllocation"
+    """Working memory may come from an allocator of protected memory (``DmaBufProtected``)."""
+    CONSTANT_TENSORS_AS_INPUTS = "ConstantTensorsAsInputs"
+    """Constants, such as weights, come as inputs of a layer."""
+    PRE_IMPORT_IO_TENSORS = "PreImportIOTensors"
+    """A step that was bound to a caller's memory reads and writes it there, run after run."""
+    EXTERNALLY_MANAGED_MEMORY = "ExternallyManagedMemory"
+    """Working memory comes from the runtime, thus from an allocator that the user names."""
+    MULTI_AXIS_PACKING = "MultiAxisPacking"
+    """Tensors that live at the same time may share a block of memory, side by side."""
+    SINGLE_AXIS_PACKING = "SingleAxisPacking"
+    """Tensors that live one after the other may use the same block of memory."""
+    HAS_FP16 = "HasFp16"
+    """Layers compute on Float16."""
+    PROPAGATES_NAN = "PropagatesNaN"
+    """A result of NaN is NaN, never a number; true unless it is stated to be false."""
+    KEEPS_EXTREMES = "KeepsExtremes"
+    """Infinity is read and written as such, and no sum or square on the way to a result that is a
+    number of the type overflows; true unless it is stated to be false."""
+    RELEASES_CONSTANTS = "ReleasesConstants"
+    """``compile`` of a C backend neither reads a constant again nor refuses a node once it has
+    dropped a constant that it kept: the host may then free the data."""
+
+
+def has_capability(
+    capabilities: Mapping[str, OptionValue], name: str, value: OptionValue = True
+) -> bool:
+    """Return whether a capability has a value, by default true.
+
+    Counterpart of Arm NN's ``HasMatchingCapability``. A name that is not stated is false, but for
+    PropagatesNaN and KeepsExtremes.
+
+    Args:
+        capabilities: What a backend states.
+        name: Of :class:`Capability`, or a vendor's.
+        value: What it must be.
+
+    Raises:
+        UnknownNameError: The name is not stated and looks like a misspelt one that is known.
+    """
+    name = text(name, "the name of a capability")
+    if name in capabilities:
+        stated = capabilities[name]
+        return stated == value and isinstance(stated, bool) == isinstance(value, bool)
+    known = {*capabilities, *(each.value for each in Capability)}
+    meant = None if name in known else closest(name, sorted(known))
+    if meant is not None:
+        raise UnknownNameError(f"there is no capability {name!r}; did you mean {meant!r}?")
+    return value is (name in (Capability.PROPAGATES_NAN, Capability.KEEPS_EXTREMES))
+
+
+LONGEST_REASON: Final = 4096
+"""Characters of a reason that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The answer; true in a condition if it is yes.
+
+    Attributes:
+        supported: Whether the backend runs the layer.
+        reason: Why not, for people: what is not supported, on which input, and what is. Empty if
+            supported. Control characters, line ends and bidirectional marks become escapes, as it
+            is shown on terminals and in logs; of a long one the first 4096 characters are kept.
+        layout: The layout in which the backend takes the layer, where it refuses it as it is or is
+            faster so; None without a wish. The optimizer transposes where that pays. Since Backend
+            API 1.2.
+    """
+
+    supported: bool
+    reason: str = ""
+    layout: DataLayout | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", printable(self.reason, LONGEST_REASON))
+
+    def __bool__(self) -> bool:
+        return self.supported
+
+    @classmethod
+    def no(cls, reason: str, layout: DataLayout | None = None) -> Support:
+        """Return a refusal.
+
+        Args:
+            reason: Not empty; see the attribute.
+            layout: The layout in which it would be no refusal, if there is one.
+
+        Raises:
+            ValueError: The reason is empty.
+        """
+        if not reason:
+            raise ValueError("a refusal needs a reason")
+        return cls(False, reason, layout)
+
+
+SUPPORTED = Support(True)
+"""The answer yes."""
+
+
+class CancelToken(Protocol):
+    """Anything that can cancel a run; ``threading.Event`` is one."""
+
+    def is_set(self) -> bool:
+        """Return whether to stop the run."""
+        ...
+
+
+class ProfilingSink(ABC):
+    """Where profiling events go."""
+
+    @abstractmethod
+    def event(self, name: str, start_ns: int, end_ns: int, **details: OptionValue) -> None:
+        """Record that something took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``)."""
+
+
+class ProfilingContext:
+    """A backend's own events and counters (Arm NN: ``IBackendProfilingContext``)."""
+
+    def begin_run(self, network_id: int) -> None:
+        """Take note that a profiled run begins."""
+
+    def end_run(self, network_id: int) -> None:
+        """Take note that a profiled run ended.
+
+        Events of a device can be reported now.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RunControl:
+    """A caller's controls of one run.
+
+    Runs without them take the short way.
+
+    Attributes:
+        deadline_ns: When the run must have ended (``time.perf_counter_ns``), if ever.
+        cancel: Asked before each layer.
+        profiler: Gets one event per layer.
+    """
+
+    deadline_ns: int | None = None
+    cancel: CancelToken | None = None
+    profiler: ProfilingSink | None = None
+
+
+current_control: Final[ContextVar[RunControl | None]] = ContextVar("armnn_run", default=None)
+"""The control of the run that this thread is in; a step that takes long asks it now and then."""
+
+controlled_runs: Final[list[RunControl]] = []
+"""The controls of all threads' runs.
+
+Nearly always there is none: steps of microseconds look here first, which takes 0.06 us less of a
+small model's run than to ask ``current_control`` each time.
+"""
+
+
+@contextmanager
+def controlled(control: RunControl) -> Iterator[None]:
+    """Let a control be that of this thread's run."""
+    controlled_runs.append(control)
+    token = current_control.set(control)
+    try:
+        yield
+    finally:
+        current_control.reset(token)
+        controlled_runs.pop()  # any one: only whether there are some is asked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubgraphView:
+    """Some layers of a network (Arm NN: ``SubgraphView``).
+
+    Attributes:
+        network: The network; it is read, never changed through a view.
+        layers: In topological order.
+        inputs: The values that the layers read and that others make, Constant layers' included,
+            in the order of first use.
+        outputs: The values that the layers make and that others read, in the order of the layers.
+    """
+
+    network: Network
+    layers: tuple[Layer, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, network: Network, layers: Iterable[Layer]) -> SubgraphView:
+        """Return the view of some layers of a network.
+
+        Raises:
+            GraphError: A layer is not in the network.
+        """
+        wanted = dict.fromkeys(layers)
+        for layer in wanted:
+            if layer not in network:
+                raise GraphError(f"layer {layer.name!r} is not in the network {network.name!r}")
+        ordered = tuple(sorted(wanted, key=_positions(network).__getitem__))
+        inputs = dict.fromkeys(
+            value
+            for layer in ordered
+            for value in layer.inputs
+            if value is not None and value.producer not in wanted
+        )
+        outputs = tuple(
+            value
+            for layer in ordered
+            for value in layer.outputs
+            if any(reader not in wanted for reader, _ in value.uses)
+        )
+        return cls(network, ordered, tuple(inputs), outputs)
+
+    def part(self, *layers: Layer) -> SubgraphView:
+        """Return the view of some of these layers."""
+        return SubgraphView.of(self.network, layers)
+
+    def replacement(self) -> Network:
+        """Return a new network with the view's inputs.
+
+        A backend adds its layers and then one output per output of the view, in the same order;
+        :class:`Substitution` takes the result.
+        """
+        from armnn.graph import Network  # late: a prepared load imports no graph
+
+        fragment = Network(f"replacement in {self.network.name}")
+        fragment.is_temporary = True
+        for value in self.inputs:
+            fragment.add_input(value.name, value.info)
+        return fragment
+
+
+def _positions(network: Network) -> dict[Layer, int]:
+    return {layer: index for index, layer in enumerate(network.topological_order())}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Substitution:
+    """A part of a subgraph and its replacement.
+
+    Attributes:
+        pattern: The layers that go.
+        replacement: One Input layer per input of the pattern and one Output layer per output, in
+            the same order; what is between them comes in.
+    """
+
+    pattern: SubgraphView
+    replacement: Network
+
+
+@dataclass(slots=True, eq=False)
+class OptimizationViews:
+    """What a backend made of a subgraph (Arm NN: ``OptimizationViews``).
+
+    Every layer of the subgraph is in exactly one of the lists; those in none are untouched.
+
+    Attributes:
+        substitutions: Parts to replace.
+        failed: Parts that the backend cannot run after all; they go to the next backend.
+        untouched: Parts that stay as they are.
+        deleted: Parts to take out: each of its outputs is replaced by its input of the same
+            position, or just goes if nothing reads it.
+        reasons: For people: why a part failed, by the name of one of its layers.
+    """
+
+    substitutions: list[Substitution] = field(default_factory=list)
+    failed: list[SubgraphView] = field(default_factory=list)
+    untouched: list[SubgraphView] = field(default_factory=list)
+    deleted: list[SubgraphView] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def wrong_views(views: Any) -> str | None:
+    """Return what is wrong with an answer of ``optimize_subgraph``, None if nothing is."""
+    from armnn.graph import Network  # late: a prepared load imports no graph
+
+    if not isinstance(views, OptimizationViews):
+        return shown(views)
+    kinds = {
+        "substitutions": Substitution,
+        "failed": SubgraphView,
+        "untouched": SubgraphView,
+        "deleted": SubgraphView,
+    }
+    for name, kind in kinds.items():
+        rows: Any = getattr(views, name)
+        if not isinstance(rows, Sequence) or isinstance(rows, str):
+            return f"OptimizationViews with {shown(rows)} as {name}"
+        for row in rows:
+            if not isinstance(row, kind):
+                return f"OptimizationViews with {shown(row)} in {name}"
+    for each in views.substitutions:
+        pattern: Any = each.pattern
+        replacement: Any = each.replacement
+        if not isinstance(pattern, SubgraphView):
+            return f"a Substitution with {shown(pattern)} as pattern"
+        if not isinstance(replacement, Network):
+            return f"a Substitution with {shown(replacement)} as replacement"
+    reasons: Any = views.reasons
+    if not isinstance(reasons, Mapping):
+        return f"OptimizationViews with {shown(reasons)} as reasons"
+    return None
+
+
+Step: TypeAlias = Callable[[], object]
+"""One layer, bound to its tensors, ready to be run; what it returns is ignored."""
+
+
+class ModelContext:
+    """What a backend knows about one network (Arm NN: ``IBackendModelContext``).
+
+    One per backend and network, made from the model's options before anything else is asked. A
+    backend may derive from it to parse its options once.
+
+    Attributes:
+        options: The options that the caller gave this backend for this network.
+        quantized_arithmetic: How the network's quantised layers round; a backend may ignore it.
+        cache: Where compiled programs may be kept from one process to the next, if the caller
+            named a folder.
+    """
+
+    def __init__(self, options: Mapping[str, OptionValue]) -> None:
+        self.options = dict(options)
+        self.quantized_arithmetic = QuantizedArithmetic.REAL
+        self.cache: ProgramCache | None = None
+        self._shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
+        self._lock = threading.RLock()
+
+    def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return a key's value, made by ``make`` unless still held.
+
+        Workloads hold values. Specialisations of a network for different shapes share its weights;
+        a workload that packs them asks here, with the identity of the array in the key, so that
+        they are packed once. It holds the value, and the array too, so that no other array gets its
+        identity. The value is freed with the last workload that holds it: a network that meets ever
+        new shapes does not grow.
+
+        Raises:
+            TypeError: ``make`` returned what takes no weak references, such as a tuple or a number.
+        """
+        with self._lock:
+            value: _T | None = self._shared.get(key)
+            if value is None:
+                value = self._shared[key] = make()
+            return value
+
+
+class Workload(ABC):
+    """One layer, prepared by a backend (Arm NN: ``IWorkload``).
+
+    A workload does not change after it was made; any number of execution contexts share it.
+    """
+
+    @abstractmethod
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step that runs the layer on these tensors.
+
+        Called once per execution context. One context is used by one thread at a time.
+
+        Args:
+            inputs: One handle per input of the layer, None where an optional input is absent.
+            outputs: One handle per output.
+        """
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The scratch memory of a step (Arm NN: ``GetMemoryRequirements``).
+
+        The memory planner places it beside the tensors. Since Backend API 1.2.
+        """
+        return 0
+
+    def bind_with_scratch(
+        self,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        scratch: NDArray[np.uint8],
+    ) -> Step:
+        """Return the step that runs the layer, with scratch memory.
+
+        A runtime calls it in the place of :meth:`bind` if ``scratch_bytes`` is not 0; constants and
+        tests call :meth:`bind`, which allocates for itself. Since Backend API 1.2.
+
+        Args:
+            inputs: See :meth:`bind`.
+            outputs: See :meth:`bind`.
+            scratch: So many bytes, aligned as tensors are; other layers use them between two steps.
+        """
+        return self.bind(inputs, outputs)
+
+
+class BackendContext:
+    """What a backend keeps for one runtime (Arm NN: ``IBackendContext``).
+
+    Each event is optional.
+    """
+
+    def before_load_network(self, network_id: int) -> None:
+        """Accept or refuse a network before it is loaded.
+
+        An exception refuses it. The events of unloading follow if the loading fails later.
+        """
+
+    def after_load_network(self, network_id: int) -> None:
+        """Take note that a network was loaded."""
+
+    def before_unload_network(self, network_id: int) -> None:
+        """Take note that a network is being unloaded.
+
+        No run is going on any more.
+        """
+
+    def after_unload_network(self, network_id: int) -> None:
+        """Take note that a network was unloaded."""
+
+    def after_enqueue_workload(self, network_id: int) -> None:
+        """Take note of a run's end, from any thread.
+
+        Several threads may call it at once.
+        """
+
+    def close(self) -> None:
+        """Close the context, once, with the runtime."""
+
+
+class Backend(ABC):
+    """A backend (Arm NN: ``IBackendInternal``).
+
+    Backends are cheap and stateless: what they create may outlive them.
+
+    Attributes:
+        id: Letters and digits, as in "CpuAcc".
+        api_version: The Backend API version that the backend needs (not the newest it knows).
+    """
+
+    id: ClassVar[str]
+    api_version: ClassVar[BackendVersion]
+
+    @abstractmethod
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Return whether the backend runs a layer of known shape.
+
+        (Arm NN: ``GetLayerSupport``.) A refusal names the offending input and what is supported.
+        """
+
+    @abstractmethod
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        """Prepare a layer that is supported (Arm NN: ``IWorkloadFactory::CreateWorkload``).
+
+        Raises:
+            BackendError: It cannot be prepared.
+        """
+
+    def score(self) -> int:
+        """Return the backend's default preference; 0 is never.
+
+        It counts when the user names no backend.
+        """
+        return 1
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """What the backend can do (Arm NN: ``GetCapabilities``).
+
+        By the names of :class:`armnn.backends.Capability`, true or false, and by a vendor's own.
+        """
+        return {}
+
+    def has_capability(self, name: str, value: OptionValue = True) -> bool:
+        """Return whether a capability has a value, by default true.
+
+        Since Backend API 1.2. A name that the backend does not state is false, but for
+        PropagatesNaN (Arm NN: ``HasCapability``).
+
+        Raises:
+            UnknownNameError: The name looks like a misspelt one.
+        """
+        return has_capability(self.capabilities, name, value)
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
+        """Return what the backend keeps for one runtime, if anything.
+
+        Raises:
+            BackendUnavailableError: The hardware or driver is not there; the backend is left out.
+            InvalidArgumentError: The backend does not know one of its options in
+                ``options.backend_options``; by default it knows none.
+        """
+        given = options.backend_options.get(self.id)
+        if given:
+            raise InvalidArgumentError(
+                f"backend {self.id!r} has no options for a runtime: got "
+                f"{', '.join(sorted(given))}; those of a network are the backend_options of "
+                "optimize() and load_model()"
+            )
+        return None
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+        """Return what the backend keeps for one network.
+
+        Raises:
+            InvalidArgumentError: The backend does not know an option; by default it knows none.
+        """
+        if options:
+            raise InvalidArgumentError(
+                f"backend {self.id!r} has no options: got {', '.join(sorted(options))}"
+            )
+        return ModelContext(options)
+
+    def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext | None:
+        """Return the backend's part of profiling, if it has one."""
+        return None
+
+    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
+        """Return what becomes of layers assigned to the backend.
+
+        By default they stay as they are.
+        """
+        return OptimizationViews(untouched=[view])
+
+    def create_memory_manager(self) -> MemoryManager | None:
+        """Return the owner of a context's tensors, None without one.
+
+        None is for tensors in host memory.
+        """
+        return None
+
+    @property
+    def handle_factory_preferences(self) -> Sequence[str]:
+        """The ids of usable tensor-handle factories; empty for host memory."""
+        return ()
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        """Register the factories that the backend brings."""
+
+    def accepts_allocator(self, allocator: Allocator) -> Support:
+        """Return whether working memory may have a custom allocator.
+
+        By default it may if the backend works in host memory, as the runtime allocates that, and
+        the host can reach what the allocator gives.
+        """
+        if self.handle_factory_preferences:
+            return Support.no(f"backend {self.id!r} does not support a custom allocator")
+        if allocator.memory_source not in HOST_SOURCES:
+            return Support.no(
+                f"backend {self.id!r} computes in host memory, and the allocator's is "
+                f"{allocator.memory_source.arm_name}: expected one of "
+                f"{', '.join(source.arm_name for source in HOST_SOURCES)}"
+            )
+        return Support(True)
+
+    def default_allocator(self) -> Allocator:
+        """Return the allocator of working memory, by default.
+
+        The user may name another one.
+        """
+        return HostAllocator()
+
+    @property
+    def cache_file_count(self) -> int:
+        """The files that a compiled network takes in caches."""
+        return 0
+
+    def extension(self, name: str) -> object | None:
+        """Return an optional feature, None if the backend lacks it.
+
+        Since Backend API 1.1.
+
+        Args:
+            name: Name and version. armnn knows "armnn.async/1" (:class:`AsyncExecution`) and
+                "armnn.memory/1" (:class:`SharedMemory`); a vendor's begin with its own name.
+        """
+        return None
+
+
+class NetworkBackend(Backend):
+    """A backend that answers for all layers of a network."""
+
+    @abstractmethod
+    def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
+        """Return one answer per layer of the view, in order.
+
+        Raises:
+            ArmnnError: The backend failed instead of answering.
+        """
+
+
+class CachingBackend(Backend):
+    """A backend that finds compiled programs in the network's cache."""
+
+    @abstractmethod
+    def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
+        """Return the program of a :attr:`CachedProgram.cache_key`.
+
+        Raises:
+            StaleEntryError: It is not there, or does not fit any more.
+        """
+
+    @abstractmethod
+    def program_workload(
+        self,
+        program: CachedProgram,
+        inputs: Sequence[TensorInfo | None],
+        outputs: Sequence[TensorInfo],
+    ) -> Workload:
+        """Return what runs a found program, without a layer.
+
+        Args:
+            program: The program.
+            inputs: What the workload is bound to, as a layer with that program would be.
+            outputs: What it makes.
+
+        Raises:
+            BackendError: It is no program of this backend.
+        """

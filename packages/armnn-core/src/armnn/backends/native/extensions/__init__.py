@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""The optional extensions of the C table, as Python interfaces."""

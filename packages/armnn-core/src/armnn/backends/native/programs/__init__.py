@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Compiled graphs, their stored forms and new shapes."""

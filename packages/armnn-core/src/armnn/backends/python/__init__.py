@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Backends in Python behind files with static C tables."""
