@@ -2,10 +2,11 @@
 """Compares the reader of ONNX files with Protocol Buffers.
 
 It reads models, ONNX's node tests, and damaged files. Both have to refuse a file, or to read the
-same fields. The reader may refuse one more kind: files with names that are not text. It reads each
-model twice: in memory, and in a file by windows of a few bytes, in which fields of a few bytes are
-left as if they were large. Mutants are numbered as for the other fuzzers; all are read in one
-process, which may grow by 1 GiB.
+same fields; fields that the reader does not declare are unknown to Protocol Buffers, too. The
+reader may refuse one more kind: files with names that are not text. It reads each model twice: in
+memory, and in a file by windows of a few bytes, in which fields of a few bytes are left as if they
+were large. Mutants are numbered as for the other fuzzers; all are read in one process, which may
+grow by 1 GiB.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from unittest.mock import patch
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]  # has no annotations
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]  # has no annotations
+from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 
 from armnn.errors import ParseError
+from armnn_parser_onnx import protobuf
+from armnn_parser_onnx.messages import Model
 from armnn_parser_onnx.model_file import read_message
-from armnn_parser_onnx.wire import message as wire_message
-from armnn_parser_onnx.wire import source as wire_source
-from armnn_parser_onnx.wire.messages import Model
-from armnn_parser_onnx.wire.source import SourceFile, Span
+from armnn_parser_onnx.protobuf import SourceFile, Span
 from tools.fuzz.mutants import Mutants
 from tools.fuzz.seeds_onnx import node_tests
 from tools.models.fetch import MODELS, default_cache, fetch
@@ -42,13 +44,53 @@ TINY = 32
 """Bytes of a field from which on it counts as large, so that small files have large fields."""
 
 
+def message_kinds() -> list[tuple[type[protobuf.Message], Descriptor]]:
+    """Return each message class of the reader with its description in the package ``onnx``."""
+    found: dict[str, tuple[type[protobuf.Message], Descriptor]] = {}
+    waiting: list[tuple[type[protobuf.Message], Descriptor]] = [(Model, onnx.ModelProto.DESCRIPTOR)]
+    while waiting:
+        ours, theirs = waiting.pop()
+        if theirs.full_name not in found:
+            found[theirs.full_name] = ours, theirs
+            waiting += [
+                (ours.kind_of(ours.FIELDS[field.name]), field.message_type)
+                for field in theirs.fields
+                if field.name in ours.FIELDS and field.message_type is not None
+            ]
+    return list(found.values())
+
+
+def _model_proto() -> Any:
+    """Return Protocol Buffers' class of models without the fields that the reader lacks."""
+    declared = {theirs.full_name: ours.FIELDS for ours, theirs in message_kinds()}
+    file = descriptor_pb2.FileDescriptorProto()
+    onnx.ModelProto.DESCRIPTOR.file.CopyToProto(file)
+
+    def prune(kinds: Iterable[Any], scope: str) -> None:
+        for kind in kinds:
+            name = f"{scope}.{kind.name}"
+            fields = [each for each in kind.field if each.name in declared.get(name, ())]
+            if name in declared and len(fields) < len(kind.field):
+                del kind.field[:]
+                kind.field.extend(fields)
+            prune(kind.nested_type, name)
+
+    prune(file.message_type, file.package)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.ModelProto"))
+
+
+MODEL_PROTO = _model_proto()
+
+
 def verdict(data: bytes) -> str:
     """Return "same", "both refuse", "no text", or the difference.
 
     It is that of the reader in memory and in a file; where they differ, the text says so.
     """
     try:
-        theirs = onnx.ModelProto.FromString(data)
+        theirs = MODEL_PROTO.FromString(data)
     except DecodeError:
         theirs = None
     in_memory = _verdict(Span(data, 0, len(data)), theirs)
@@ -69,10 +111,7 @@ def file_of(data: bytes) -> SourceFile:
 def tiny_windows() -> Iterator[None]:
     """Read files as if each were a thousand times larger."""
     windows: dict[str, Any] = {"_FIRST_WINDOW": 12, "_LARGEST_WINDOW": 100}
-    with (
-        patch.multiple(wire_source, LARGE=TINY, **windows),
-        patch.multiple(wire_message, LARGE=TINY),
-    ):
+    with patch.multiple(protobuf, LARGE=TINY, **windows):
         yield
 
 
@@ -88,7 +127,7 @@ def _verdict(span: Span, theirs: Message | None) -> str:
 
 
 def difference(ours: Any, theirs: Message, place: str = "model") -> str:
-    """Return the first field whose value differs, "" without one.
+    """Return the first field that both declare and whose value differs, "" without one.
 
     Args:
         ours: A message of the reader.
@@ -96,6 +135,8 @@ def difference(ours: Any, theirs: Message, place: str = "model") -> str:
         place: What the message is called.
     """
     for field in theirs.DESCRIPTOR.fields:
+        if field.name not in ours.FIELDS:
+            continue
         mine, other = getattr(ours, field.name), getattr(theirs, field.name)
         where = f"{place}.{field.name}"
         if field.message_type is not None:
@@ -178,7 +219,7 @@ def whole_files(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
         if found != "same":
             yield name, found
     for path in paths:
-        theirs = onnx.load(path, load_external_data=False)
+        theirs = MODEL_PROTO.FromString(path.read_bytes())
         for source in (path, path.read_bytes()):
             found = difference(read_message(source)[0], theirs)
             if found:

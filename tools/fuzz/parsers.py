@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import armnn
-import armnn_parser_onnx.standard
+import armnn_parser_onnx
 from armnn.errors import ParseError
 from tools.fuzz.mutants import Mutants
 
@@ -39,7 +39,7 @@ SECONDS = 5
 """How much time of a processor parsing may take."""
 PATIENCE = 60
 """How many seconds a worker that does not compute is waited for."""
-_SHIPPED = os.path.realpath(armnn_parser_onnx.standard.__path__[0])
+_SHIPPED = os.path.realpath(armnn_parser_onnx.__path__[0])
 """The folder of data that a parser reads on first use."""
 MUTANTS_PER_WORKER = 1000
 """After so many a worker is replaced, so that what it keeps does not count as memory of one."""

@@ -25,7 +25,7 @@ from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of, data_type
 from armnn_conformance.comparison import difference
 from armnn_conformance.running import LAYER, feeds_of, network_of, output_name
 from armnn_parser_onnx.export import OPSET, NotExportableError, export_support, to_onnx
-from armnn_parser_onnx.export.operation import EXPORTERS
+from armnn_parser_onnx.export.graph import EXPORTERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -201,7 +201,7 @@ def test_a_type_that_the_operator_lacks_is_refused_with_the_words_of_onnx() -> N
 def test_more_constants_than_a_message_holds_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("armnn_parser_onnx.export.writer._LARGEST", 11)
+    monkeypatch.setattr("armnn_parser_onnx.export.graph._LARGEST", 11)
     net = armnn.Network("large")
     x = net.add_input("x", armnn.TensorInfo((3,), DataType.FLOAT32))
     net.add_output("y", net.add_addition(x, net.add_constant(np.ones(3, np.float32))))

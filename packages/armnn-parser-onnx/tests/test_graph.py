@@ -9,10 +9,9 @@ import pytest
 from armnn import Network, TensorInfo
 from armnn.errors import ParseError
 from armnn.types import DataType
-from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.graph import Graph
-from armnn_parser_onnx.tensors import onnx_type_of
-from armnn_parser_onnx.wire.messages import Tensor
+from armnn_parser_onnx.messages import Tensor
+from armnn_parser_onnx.tensors import ExternalData, onnx_type_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

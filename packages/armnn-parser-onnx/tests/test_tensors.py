@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: MIT
+"""Tensors are read as the package ``onnx`` reads them, in the file and beside it."""
+
 from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -7,12 +18,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import armnn
 from armnn.errors import ParseError
 from armnn.types import DataType
-from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.tensors import data_type_of, onnx_type_name, to_array
-from armnn_parser_onnx.wire.messages import Tensor
-from armnn_parser_onnx.wire.source import Span
+from armnn_parser_onnx.messages import Entry, Tensor, encoded
+from armnn_parser_onnx.parser import parse
+from armnn_parser_onnx.protobuf import Span
+from armnn_parser_onnx.tensors import ExternalData, data_type_of, onnx_type_name, to_array
 
 NOWHERE = ExternalData(None)
 NUMPY_TYPES = [
@@ -111,3 +123,226 @@ def test_type_names_are_those_of_the_operator_schemas() -> None:
     spelled = set(onnx.defs.get_schema("Cast").type_constraints[0].allowed_type_strs)
     ours = {onnx_type_name(data_type) for data_type in DataType}
     assert spelled - ours <= {"tensor(string)", "tensor(float6e2m3)", "tensor(float6e3m2)"}
+
+
+DATA = np.arange(4, dtype=np.float32)
+
+
+def tensor(location: str | None = "data.bin", **entries: str) -> Tensor:
+    if location is not None:
+        entries = {"location": location, **entries}
+    return Tensor(
+        name="w",
+        data_type=TensorProto.FLOAT,
+        dims=[4],
+        data_location=TensorProto.EXTERNAL,
+        external_data=[Entry(key=key, value=value) for key, value in entries.items()],
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    inside = tmp_path / "model"
+    (inside / "sub").mkdir(parents=True)
+    (inside / "data.bin").write_bytes(b"pad!" + DATA.tobytes())
+    (inside / "sub" / "data.bin").write_bytes(DATA.tobytes())
+    (tmp_path / "secret.bin").write_bytes(DATA.tobytes())
+    return inside
+
+
+def test_bytes_at_an_offset_are_read(folder: Path) -> None:
+    data = ExternalData(folder).read(tensor(offset="4", length="16"), 16)
+    assert data == DATA.tobytes()
+
+
+@pytest.mark.parametrize(("offset", "mapped"), [(0, True), (4112, True), (4097, False)])
+def test_much_data_is_mapped_where_its_address_is_aligned(
+    folder: Path, offset: int, mapped: bool
+) -> None:
+    data = np.random.default_rng(2).bytes(1 << 16)
+    (folder / "data.bin").write_bytes(bytes(offset) + data)
+    made = ExternalData(folder).read(tensor(offset=str(offset)), len(data))
+    assert isinstance(made, memoryview) == mapped
+    assert made == data
+    assert np.frombuffer(made, np.float32).flags.aligned
+
+
+def test_a_folder_below_the_model_is_read(folder: Path) -> None:
+    assert ExternalData(folder).read(tensor("sub/data.bin"), 16) == DATA.tobytes()
+
+
+def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
+    (folder / "link.bin").symlink_to(folder / "sub" / "data.bin")
+    assert ExternalData(folder).read(tensor("link.bin"), 16) == DATA.tobytes()
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "../secret.bin", "sub/../../secret.bin", "sub/../data.bin", "/etc/passwd", "C:\\x", "\\x",
+        "..\\secret.bin", "", "a\0b",
+    ],
+)  # fmt: skip
+def test_paths_that_may_lead_out_are_refused(folder: Path, location: str) -> None:
+    with pytest.raises(ParseError, match=r"'w' has the location .*expected a path below"):
+        ExternalData(folder).read(tensor(location), 16)
+
+
+def test_a_missing_location_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match="expected a path below the model's folder"):
+        ExternalData(folder).read(tensor(None), 16)
+
+
+@pytest.mark.parametrize("target", ["../secret.bin", "/dev/zero"])
+def test_links_that_lead_out_are_refused(folder: Path, target: str) -> None:
+    (folder / "link.bin").symlink_to(target)
+    with pytest.raises(ParseError, match="which leads out of the model's folder"):
+        ExternalData(folder).read(tensor("link.bin"), 16)
+
+
+def test_a_folder_link_that_leads_out_is_refused(folder: Path) -> None:
+    (folder / "out").symlink_to("..")
+    with pytest.raises(ParseError, match="which leads out of the model's folder"):
+        ExternalData(folder).read(tensor("out/secret.bin"), 16)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.bin")
+    with pytest.raises(ParseError, match="is not in a regular file"):
+        ExternalData(folder).read(tensor("pipe.bin"), 16)
+
+
+def test_a_directory_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match="is not in a regular file"):
+        ExternalData(folder).read(tensor("sub"), 16)
+
+
+def test_a_missing_file_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match=r"cannot be read from .*none\.bin"):
+        ExternalData(folder).read(tensor("none.bin"), 16)
+
+
+@pytest.mark.parametrize("entries", [{"offset": "8"}, {"offset": "9223372036854775807"}])
+def test_data_beyond_the_file_is_refused(folder: Path, entries: dict[str, str]) -> None:
+    with pytest.raises(ParseError, match=r"spans the bytes \d+ to \d+, but the file has 20"):
+        ExternalData(folder).read(tensor(**entries), 16)
+
+
+@pytest.mark.parametrize("text", ["-4", "4.0", "0x4", " 4", "4_0", "٤", "9" * 30])
+@pytest.mark.parametrize("key", ["offset", "length"])
+def test_numbers_that_are_none_are_refused(folder: Path, key: str, text: str) -> None:
+    wanted = re.escape(f"has the {key} {text!r}: expected a number of bytes")
+    with pytest.raises(ParseError, match=wanted):
+        ExternalData(folder).read(tensor(**{key: text}), 16)
+
+
+def test_a_length_that_does_not_fit_the_dimensions_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match="has a length of 12 bytes: expected 16"):
+        ExternalData(folder).read(tensor(length="12"), 16)
+
+
+@pytest.fixture
+def saved(folder: Path, model: Callable[..., onnx.ModelProto]) -> Path:
+    made = model(helper.make_node("Add", ["x", "w"], ["y"]), {"x": DATA})
+    made.graph.initializer.append(TensorProto.FromString(encoded(tensor(offset="4"))))
+    path = folder / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+def test_a_model_with_external_data_is_parsed(saved: Path) -> None:
+    network = parse(saved)
+    constant = network.find("w")
+    read = {name: status.st_ino for name, status in network.external_files.items()}
+    assert read == {"data.bin": (saved.parent / "data.bin").stat().st_ino}
+    assert constant.data is not None
+    np.testing.assert_array_equal(constant.data, DATA)
+
+
+def test_a_model_in_the_working_folder_is_parsed(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(saved.parent)
+    assert parse("model.onnx").find("w").data is not None
+
+
+def test_a_model_given_as_bytes_has_no_external_data(saved: Path) -> None:
+    with pytest.raises(ParseError, match="a model given as bytes has no folder: pass the model"):
+        parse(saved.read_bytes())
+
+
+def test_a_file_that_only_a_branch_reads_is_noticed_when_it_changes(folder: Path) -> None:
+    made = helper.make_tensor_value_info
+    value = TensorProto(name="value", data_type=TensorProto.FLOAT, dims=[1])
+    value.data_location = TensorProto.EXTERNAL
+    for key, text in {"location": "data.bin", "offset": "4", "length": "4"}.items():
+        value.external_data.add(key=key, value=text)
+    filled = helper.make_node("ConstantOfShape", ["shape"], ["filled"])
+    filled.attribute.append(helper.make_attribute("value", value))
+    kept = helper.make_node("Identity", ["x"], ["kept"])
+    branches = {
+        "then_branch": helper.make_graph([filled], "then", [], [made("filled", 1, [4])]),
+        "else_branch": helper.make_graph([kept], "else", [], [made("kept", 1, [4])]),
+    }
+    choice = helper.make_node("If", ["choice"], ["y"], **branches)
+    shape = helper.make_tensor("shape", TensorProto.INT64, [1], [4])
+    inputs = [made("choice", TensorProto.BOOL, []), made("x", 1, [4])]
+    graph = helper.make_graph([choice], "choosing", inputs, [made("y", 1, [4])], [shape])
+    path = folder / "model.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    cache = folder / "cache"
+    for number in (2.5, 2.5, 7.5):
+        (folder / "data.bin").write_bytes(np.array([0, number], np.float32).tobytes())
+        loaded = armnn.load_model(path, backends=["CpuRef"], cache_dir=cache)
+        made_of_it = loaded.run({"choice": np.bool_(True), "x": np.zeros(4, np.float32)})["y"]
+        assert made_of_it.tolist() == [number] * 4
+
+
+X = np.array([1, 20, 300, 4000], np.float32)
+
+
+def run(path: Path, **arguments: Any) -> tuple[list[float], bool]:
+    """Return a model's result, and whether it was parsed."""
+    loaded = armnn.load_model(path, backends=["CpuRef"], **arguments)
+    return loaded.run({"x": X})["y"].tolist(), loaded.load_times["parse"] > 0
+
+
+def test_a_cached_model_is_not_parsed_until_its_data_changes(saved: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    expected = (X + DATA).tolist()
+    assert run(saved, cache_dir=cache) == (expected, True)
+    assert run(saved, cache_dir=cache) == (expected, False)
+    (saved.parent / "data.bin").write_bytes(b"pad!" + (2 * DATA).tobytes())
+    assert run(saved, cache_dir=cache) == ((X + 2 * DATA).tolist(), True)
+    assert run(saved, cache_dir=cache) == ((X + 2 * DATA).tolist(), False)
+    (saved.parent / "data.bin").write_bytes(b"pad!" + DATA.tobytes()[:-1])
+    with pytest.raises(ParseError, match="spans the bytes 4 to 20, but the file has 19"):
+        run(saved, cache_dir=cache)
+    (saved.parent / "data.bin").unlink()
+    with pytest.raises(ParseError, match=r"'w' cannot be read from .*data\.bin"):
+        run(saved, cache_dir=cache)
+
+
+def test_a_cached_model_needs_no_parser_where_its_data_is_beside_it(
+    saved: Path, tmp_path: Path
+) -> None:
+    code = """if True:
+        import sys, armnn, numpy
+
+        loaded = armnn.load_model(sys.argv[1], backends=["CpuRef"], cache_dir=sys.argv[2])
+        print(loaded.run({"x": numpy.array([1, 20, 300, 4000], "f4")})["y"].tolist())
+        print([name for name in sys.modules if name.startswith(("armnn_parser_", "onnx"))])
+        """
+    expected, _ = run(saved, cache_dir=tmp_path / "cache")
+    command = [sys.executable, "-c", code, str(saved), str(tmp_path / "cache")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    assert done.stdout.splitlines() == [str(expected), "[]"]
+
+
+def test_a_compiled_model_holds_data_that_was_beside_it(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    file = tmp_path / "other" / "model.armnn-prepared"
+    with armnn.Runtime() as runtime:
+        runtime.compile_network(parse(saved), file, ["CpuRef"])
+    shutil.rmtree(saved.parent)
+    assert run(file) == ((X + DATA).tolist(), False)

@@ -11,11 +11,8 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from armnn.errors import ParseError
-from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.node import describe_node
-from armnn_parser_onnx.tensors import to_array
-from armnn_parser_onnx.wire.kinds import TENSOR
-from armnn_parser_onnx.wire.messages import Graph, Node, Tensor, ValueInfo
+from armnn_parser_onnx.messages import TENSOR, Graph, Node, Tensor, ValueInfo
+from armnn_parser_onnx.tensors import ExternalData, to_array
 
 Bodies: TypeAlias = "dict[tuple[str, str], Body]"
 """The graphs in attributes of the nodes of a graph, by the node's first output and the attribute's
@@ -184,3 +181,12 @@ def tensor_of(node: Node) -> Tensor | None:
         and bool(node.output[0])
     )
     return attribute.t if is_valid else None
+
+
+def describe_node(op_type: str, name: str, outputs: tuple[str, ...]) -> str:
+    """Return a node's name for messages.
+
+    It is its name, else its first output.
+    """
+    named = f"node {name!r}" if name else f"node of the output {outputs[0] if outputs else ''!r}"
+    return f"{named} ({op_type})"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""If and Loop: the chosen branch, the iterations in order.
+"""If, Loop and Scan: the chosen branch, the iterations in order.
 
 A condition or a trip count that is not known yet defers the node (:mod:`armnn.graph`); so does the
-condition of each further iteration of a loop.
+condition of each further iteration of a loop. A Scan is converted once per element of the scanned
+axes.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import numpy as np
 from armnn.errors import ParseError
 from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
+from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn.tensor import TensorInfo
+from armnn_parser_onnx import messages
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.body import Body
 from armnn_parser_onnx.conversion import convert_nodes
-from armnn_parser_onnx.declared import dimensions_of
-from armnn_parser_onnx.element_types import body_output_types
-from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.element_types import body_output_types, dimensions_of
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
-from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.tensors import ExternalData
 
 MOST_ITERATIONS = 4096
 """How often the body of one Loop or Scan is converted."""
@@ -40,8 +41,8 @@ def convert_if(operation: Operation) -> Sequence[Value]:
     if condition.size != 1:
         raise operation.error(f"the condition has {condition.size} elements: expected one")
     name = "then_branch" if condition.reshape(())[()] else "else_branch"
-    scope = Scope.of(operation, name)
-    check_outputs(operation, name, scope.body, 0)
+    scope = _Scope.of(operation, name)
+    _check_outputs(operation, name, scope.body, 0)
     return scope.convert(operation.network, [], scope.captured(operation), name)
 
 
@@ -49,9 +50,9 @@ def convert_if(operation: Operation) -> Sequence[Value]:
 def convert_loop(operation: Operation) -> Sequence[Value]:
     """Convert the body once per iteration."""
     states = [operation.input(index) for index in range(2, len(operation.inputs))]
-    scope = Scope.of(operation, "body")
-    check_count(operation, "the inputs of 'body'", len(scope.body.inputs), 2 + len(states))
-    check_outputs(operation, "body", scope.body, 1)
+    scope = _Scope.of(operation, "body")
+    _check_count(operation, "the inputs of 'body'", len(scope.body.inputs), 2 + len(states))
+    _check_outputs(operation, "body", scope.body, 1)
     trips = None
     if operation.has_input(0):
         trips = max(0, _one(operation, "trip count", operation.known(0).reshape(-1).tolist()))
@@ -64,7 +65,7 @@ def convert_loop(operation: Operation) -> Sequence[Value]:
     return loop.run(operation.network, _Progress(0, condition, states, captured, [[]] * rows))
 
 
-class Scope(NamedTuple):
+class _Scope(NamedTuple):
     """A body with everything its conversion needs, now or later.
 
     Attributes:
@@ -84,7 +85,7 @@ class Scope(NamedTuple):
     scope: str
 
     @classmethod
-    def of(cls, operation: Operation, attribute: str) -> Scope:
+    def of(cls, operation: Operation, attribute: str) -> _Scope:
         """Return the scope of the graph in an attribute."""
         graph = operation.graph
         derived = DerivedArrays() if graph.derived is None else graph.derived
@@ -156,7 +157,7 @@ class _Loop(NamedTuple):
         states: How many values the iterations hand on.
     """
 
-    scope: Scope
+    scope: _Scope
     node: str
     trips: int | None
     states: int
@@ -175,7 +176,7 @@ class _Loop(NamedTuple):
         return [*progress.states, *scans]
 
     def _step(self, network: Network, progress: _Progress) -> _Progress:
-        check_limits(self.node, network, progress.iteration, self.trips)
+        _check_limits(self.node, network, progress.iteration, self.trips)
         body, index = self.scope.body, progress.iteration
         given = [
             _number(network, np.int64(index), body.inputs[0], f"{self.scope.prefix}{index}/i"),
@@ -238,7 +239,7 @@ class _RestOfLoop(DeferredOperator):
         return self._loop.run(network, progress)
 
 
-def check_limits(node: str, network: Network, index: int, trips: int | None) -> None:
+def _check_limits(node: str, network: Network, index: int, trips: int | None) -> None:
     """Check that a loop may have one more iteration.
 
     Raises:
@@ -257,7 +258,7 @@ def check_limits(node: str, network: Network, index: int, trips: int | None) -> 
         )
 
 
-def check_count(operation: Operation, what: str, got: int, expected: int) -> None:
+def _check_count(operation: Operation, what: str, got: int, expected: int) -> None:
     """Check how many there are of something.
 
     Raises:
@@ -267,7 +268,7 @@ def check_count(operation: Operation, what: str, got: int, expected: int) -> Non
         raise operation.error(f"{what} are {got}: expected {expected}")
 
 
-def check_outputs(operation: Operation, name: str, body: Body, more: int) -> None:
+def _check_outputs(operation: Operation, name: str, body: Body, more: int) -> None:
     """Check that a body makes the node's outputs and ``more``.
 
     Raises:
@@ -294,3 +295,129 @@ def _number(network: Network, number: np.generic, like: messages.ValueInfo, name
     rank = len(dimensions_of(like) or ())
     data = np.full((1,) * min(rank, 1), number)
     return network.add_constant(data, name=network.unique_name(name))
+
+
+@operator("Scan", since=9, moves_data=True)
+def convert_scan(operation: Operation) -> Sequence[Value]:
+    """Convert the body once per element of the scanned axes."""
+    inputs = operation.values()
+    return _Scan(operation, inputs).run(inputs)
+
+
+@operator("Scan", moves_data=True)
+def convert_scan_of_batches(operation: Operation) -> Sequence[Value]:
+    """Scan each batch entry, as before opset 9.
+
+    All inputs and outputs have the batch as first axis there.
+    """
+    if operation.has_input(0):
+        raise RefusedError(
+            "sequences of different lengths are not supported: leave out the first "
+            "input or use opset 9"
+        )
+    inputs = [operation.input(index) for index in range(1, len(operation.inputs))]
+    shapes = [operation.shape_of(value) for value in inputs]
+    if any(not shape or shape[0] != shapes[0][0] for shape in shapes):
+        raise operation.error("its inputs are of different batch sizes or have no axis for them")
+    size = _known_size(operation, inputs[0], 0)
+    scan = _Scan(operation, inputs, batched=True)
+    parts = [scan.run([_element(operation, v, entry, 0) for v in inputs]) for entry in range(size)]
+    if not parts:
+        raise RefusedError("it scans an empty batch")
+    return [
+        operation.network.add_stack(list(each), axis=0, name=operation.layer_name("batch"))
+        for each in zip(*parts, strict=True)
+    ]
+
+
+class _Scan:
+    """A Scan node whose attributes were checked."""
+
+    def __init__(
+        self, operation: Operation, inputs: Sequence[Value], *, batched: bool = False
+    ) -> None:
+        self._operation = operation
+        self._scope = _Scope.of(operation, "body")
+        body = self._scope.body
+        self._scanned = operation.integer("num_scan_inputs")
+        self._states = len(inputs) - self._scanned
+        self._rows = len(body.outputs) - self._states
+        if not 1 <= self._scanned <= len(inputs) or self._rows < 0:
+            raise operation.error(
+                f"the attribute 'num_scan_inputs' is {self._scanned}, with {len(inputs)} inputs "
+                f"and {len(body.outputs)} outputs of the body: expected 1 to {len(inputs)}, and "
+                "an output for each state"
+            )
+        _check_count(operation, "the inputs of 'body'", len(body.inputs), len(inputs))
+        _check_outputs(operation, "body", body, 0)
+        directions = "directions" if batched else "scan_input_directions"
+        self._backward = self._list(directions, self._scanned)
+        self._axes = (
+            [0] * self._scanned if batched else self._list("scan_input_axes", self._scanned)
+        )
+        self._row_axes = [0] * self._rows
+        self._rows_backward = [0] * self._rows
+        if not batched:
+            self._row_axes = self._list("scan_output_axes", self._rows)
+            self._rows_backward = self._list("scan_output_directions", self._rows)
+
+    def run(self, inputs: Sequence[Value]) -> list[Value]:
+        """Add every iteration."""
+        operation, network = self._operation, self._operation.network
+        states, scanned = list(inputs[: self._states]), inputs[self._states :]
+        axes = [
+            operation.axis(axis, len(operation.shape_of(value)))
+            for axis, value in zip(self._axes, scanned, strict=True)
+        ]
+        length = self._length(scanned, axes)
+        captured = self._scope.captured(operation)
+        rows: list[list[Value]] = [[] for _ in range(self._rows)]
+        for index in range(length):
+            _check_limits(str(operation), network, index, length)
+            elements = [
+                _element(operation, value, length - 1 - index if backward else index, axis)
+                for value, axis, backward in zip(scanned, axes, self._backward, strict=True)
+            ]
+            made = self._scope.convert(network, [*states, *elements], captured, str(index))
+            states = made[: self._states]
+            for row, value in zip(rows, made[self._states :], strict=True):
+                row.append(value)
+        return [*states, *(self._joined(index, row) for index, row in enumerate(rows))]
+
+    def _length(self, scanned: Sequence[Value], axes: Sequence[int]) -> int:
+        operation = self._operation
+        sizes = [
+            _known_size(operation, value, axis) for value, axis in zip(scanned, axes, strict=True)
+        ]
+        if len(set(sizes)) != 1:
+            raise operation.error(f"the scanned axes have {sizes} elements: expected one number")
+        if sizes[0] == 0 and self._rows:
+            raise RefusedError("it scans nothing, so that its outputs have no shape")
+        return sizes[0]
+
+    def _joined(self, index: int, row: list[Value]) -> Value:
+        operation = self._operation
+        axis = operation.axis(self._row_axes[index], len(operation.shape_of(row[0])) + 1)
+        ordered = row[::-1] if self._rows_backward[index] else row
+        return operation.network.add_stack(ordered, axis=axis, name=operation.layer_name("rows"))
+
+    def _list(self, name: str, count: int) -> list[int]:
+        given = self._operation.integers(name)
+        if given is None:
+            return [0] * count
+        _check_count(self._operation, f"the numbers of {name!r}", len(given), count)
+        return list(given)
+
+
+def _known_size(operation: Operation, value: Value, axis: int) -> int:
+    size = operation.shape_of(value)[axis]
+    if not isinstance(size, int):
+        raise NotKnownYetError(f"the size of the axis {axis} of {value.name!r} is not known")
+    return size
+
+
+def _element(operation: Operation, value: Value, index: int, axis: int) -> Value:
+    """Return a value's part at an index, without the axis."""
+    return operation.network.add_gather(
+        value, np.array(index, np.int32), axis=axis, name=operation.layer_name("element")
+    )

@@ -17,6 +17,7 @@ from armnn.parsing.conversion import (
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
+from armnn_parser_onnx import messages
 from armnn_parser_onnx._registry import Converter
 from armnn_parser_onnx.body import (
     Bodies,
@@ -28,20 +29,24 @@ from armnn_parser_onnx.body import (
     names_read,
     tensor_of,
 )
-from armnn_parser_onnx.element_types import output_types
+from armnn_parser_onnx.element_types import check_input_types, output_types
 from armnn_parser_onnx.folded import folded
 from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
+from armnn_parser_onnx.messages import make_type
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators import find_converter
-from armnn_parser_onnx.schemas import find_schema
-from armnn_parser_onnx.signature import check_input_types
-from armnn_parser_onnx.standard.schema import Schema
+from armnn_parser_onnx.schemas import (
+    DEFAULT_DOMAINS,
+    MICROSOFT,
+    PREVIEW,
+    Schema,
+    microsoft_schema,
+    standard_schema,
+)
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
-from armnn_parser_onnx.wire import messages
-from armnn_parser_onnx.wire.making import make_type
 
-Found: TypeAlias = "tuple[Schema, Converter | None]"
+_Found: TypeAlias = "tuple[Schema, Converter | None]"
 """The schema and the converter of a node; without the latter, ONNX defines it by other nodes."""
 
 
@@ -58,7 +63,7 @@ def convert_model(main: messages.Graph, opset: int, graph: Graph) -> None:
     live = live_nodes(main)
     graph.bodies.update(bodies_of(live, graph.external_data))
     if graph.survey is not None:
-        note_operators(live, graph.bodies, opset, graph.survey)
+        _note_operators(live, graph.bodies, opset, graph.survey)
     convert_nodes(live, [output.name for output in main.output], opset, graph)
 
 
@@ -118,20 +123,20 @@ class _DeferredNode(DeferredOperator):
         return [graph.value(name) for name in self.outputs]
 
 
-class _NodeConversion(Conversion[messages.Node, Found, str]):
+class _NodeConversion(Conversion[messages.Node, _Found, str]):
     def __init__(
         self, nodes: Sequence[messages.Node], outputs: Iterable[str], opset: int, graph: Graph
     ) -> None:
         super().__init__(graph.network, graph.survey)
         self._graph = graph
         self._opset = opset
-        self._found: dict[tuple[str, str, int], Found] = {}
+        self._found: dict[tuple[str, str, int], _Found] = {}
         self._fitting: dict[tuple[int | DataType | None, ...], Schema] = {}
         self._read = {name for node in nodes for name in self.keys_read(node)}
         self._read.update(outputs)
 
     def operator_of(self, record: messages.Node) -> Operator:
-        return operator_of(record, self._graph.scope)
+        return _operator_of(record, self._graph.scope)
 
     def place_of(self, record: messages.Node) -> str:
         return repr(record.name or (record.output[0] if record.output else ""))
@@ -142,10 +147,10 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
     def keys_made(self, record: messages.Node) -> Iterable[str]:
         return (name for name in record.output if name)
 
-    def find(self, record: messages.Node) -> Found:
+    def find(self, record: messages.Node) -> _Found:
         key = record.op_type, record.domain, self._opset
         if key not in self._found:
-            self._found[key] = found(record, self._opset)
+            self._found[key] = _find(record, self._opset)
         return self._found[key]
 
     def convert_part(self, record: messages.Node) -> None:
@@ -168,7 +173,7 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
         layer_name = self._graph.unique_name(proto.name or name)
         self._graph.bind(name, self.network.add_constant(data, name=layer_name))
 
-    def add_layers(self, record: messages.Node, found: Found) -> None:
+    def add_layers(self, record: messages.Node, found: _Found) -> None:
         schema, converter = found
         if converter is None:
             self._expand(record, schema)
@@ -180,7 +185,7 @@ class _NodeConversion(Conversion[messages.Node, Found, str]):
             _check_quantized(operation, read)
         self._bind(operation, values_of(operation, converter.convert))
 
-    def defer(self, record: messages.Node, found: Found, unknown: NotKnownYetError) -> None:
+    def defer(self, record: messages.Node, found: _Found, unknown: NotKnownYetError) -> None:
         """Add a StandIn layer for a node not yet convertible.
 
         Raises:
@@ -282,20 +287,20 @@ def _is_deferred(value: Value) -> bool:
     return held is not None and isinstance(held, DeferredOperator)
 
 
-def operator_of(node: messages.Node, scope: str) -> Operator:
+def _operator_of(node: messages.Node, scope: str) -> Operator:
     """Return a node's description for other packages."""
     name = node.name or next((name for name in node.output if name), "")
     return Operator(node.op_type, f"{scope}{name}")
 
 
-def note_operators(
+def _note_operators(
     nodes: Iterable[messages.Node], bodies: Bodies, opset: int, survey: Survey, scope: str = ""
 ) -> None:
     """Record nodes, with their graphs', and those not computable."""
     for node in nodes:
-        operator = operator_of(node, scope)
+        operator = _operator_of(node, scope)
         try:
-            found(node, opset)
+            _find(node, opset)
             survey.operators[operator] = ""
         except RefusedError as refusal:
             survey.operators[operator] = str(refusal)
@@ -303,22 +308,67 @@ def note_operators(
             body = bodies.get(body_key(node, attribute.name))
             if body is not None:
                 inner = f"{operator.name}/{attribute.name}/"
-                note_operators(body.nodes, body.bodies, opset, survey, inner)
+                _note_operators(body.nodes, body.bodies, opset, survey, inner)
 
 
-def found(proto: messages.Node, opset: int) -> Found:
-    """Return a node's schema and converter.
-
-    Without a converter, ONNX defines it by other operators.
+def _find(node: messages.Node, opset: int) -> _Found:
+    """Return the schema and the converter of a node.
 
     Raises:
         RefusedError: Layers cannot compute the operator.
     """
-    schema = find_schema(proto, opset)
-    converter = find_converter(proto.op_type, opset, schema.domain)
+    schema = _find_schema(node, opset)
+    converter = find_converter(node.op_type, opset, schema.domain)
     if converter is None and not has_body(schema):
-        raise RefusedError("no layer computes it")
+        raise RefusedError(_why_not(schema))
     return schema, converter
+
+
+_OF_MICROSOFT_WITHOUT_DOMAIN = ("SimplifiedLayerNormalization",)
+"""Operators of onnxruntime that it writes without the domain."""
+
+
+def _find_schema(node: messages.Node, opset: int) -> Schema:
+    """Return the schema of a node's operator.
+
+    Args:
+        node: The node.
+        opset: The version of ONNX's operators.
+
+    Raises:
+        RefusedError: The operator, its domain or its version is not supported.
+    """
+    found = standard_schema(node.op_type, opset, PREVIEW) if node.domain == PREVIEW else None
+    if found is not None:
+        return found
+    default = node.domain in DEFAULT_DOMAINS
+    if node.domain == MICROSOFT or (default and node.op_type in _OF_MICROSOFT_WITHOUT_DOMAIN):
+        schema = microsoft_schema(node.op_type)
+        if schema is None:
+            raise RefusedError(f"of the operators of {MICROSOFT} this one is not supported")
+        return schema
+    if not default:
+        raise RefusedError(f"the operators of the domain {node.domain!r} are not supported")
+    found = standard_schema(node.op_type, opset)
+    if found is None:
+        raise RefusedError(f"ONNX has no such operator at opset {opset}")
+    if found.deprecated:
+        raise RefusedError(f"ONNX has withdrawn it at opset {found.since}")
+    return found
+
+
+def _why_not(schema: Schema) -> str:
+    """Return why no layers are made of an operator."""
+    if "seed" in schema.attributes:
+        return "it draws random numbers"
+    parameters = [*schema.inputs, *schema.outputs]
+    types = [schema.types.get(each.type, (each.type,)) for each in parameters]
+    for start, what in (("seq(", "sequences"), ("optional(", "optionals"), ("map(", "maps")):
+        if any(all(name.startswith(start) for name in names) for names in types):
+            return f"networks have no {what}"
+    if any(set(names) == {"tensor(string)"} for names in types):
+        return "networks have no strings"
+    return "no layer computes it"
 
 
 def _onnx_type(info: TensorInfo) -> messages.Type:

@@ -1,26 +1,90 @@
 # SPDX-License-Identifier: MIT
-"""Operators defined by nodes of others, in ONNX's textual form.
+"""onnxruntime's operators, and ONNX's quantised ones, as nodes of others in textual form.
 
-Quantised operators become real ones between DequantizeLinear and QuantizeLinear.
+Quantised operators become real ones between DequantizeLinear and QuantizeLinear. A node is
+``output, ... = Operator <name = number, name: kind = @attribute> (input, ...)``, which is a part of
+ONNX's textual form; what stands between ``<`` and ``>`` may be left out. A number is an integer, a
+float, or a list of integers in brackets.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from armnn.errors import ParseError
-from armnn_parser_onnx.domains import MICROSOFT
-from armnn_parser_onnx.node_text import read_nodes
-from armnn_parser_onnx.standard.schema import Schema
-from armnn_parser_onnx.wire.kinds import FLOAT, FLOATS, INT, INTS, STRING, STRINGS
-from armnn_parser_onnx.wire.messages import Function, Node, Opset
+from armnn_parser_onnx.messages import (
+    FLOAT,
+    FLOATS,
+    INT,
+    INTS,
+    STRING,
+    STRINGS,
+    Attribute,
+    Function,
+    Node,
+    Opset,
+    make_attribute,
+)
+from armnn_parser_onnx.schemas import MICROSOFT, Schema
+
+_NODE = re.compile(r"\s*([\w\s,]+?)\s*=\s*(\w+)\s*(?:<([^>]*)>)?\s*\(([^)]*)\)\s*")
+_ATTRIBUTE = re.compile(r"\s*(\w+)\s*(?::\s*\w+\s*)?=\s*(@\w+|\[[^\]]*\]|[^,\s]+)\s*(?:,|$)")
+
+
+def _read_nodes(text: str) -> list[Node]:
+    """Return the nodes of a text.
+
+    They must not be changed: texts that were read before have the same ones.
+
+    Raises:
+        ValueError: It is not in this form.
+    """
+    return [*_nodes_of(text)]
+
+
+@functools.lru_cache(64)
+def _nodes_of(text: str) -> tuple[Node, ...]:
+    """Return the nodes, once for each of few texts."""
+    nodes, place = [], 0
+    while place < len(text):
+        found = _NODE.match(text, place)
+        if found is None:
+            raise ValueError(f"no node at {text[place : place + 40]!r}")
+        outputs, operator, attributes, inputs = found.groups()
+        nodes.append(
+            Node(
+                op_type=operator,
+                input=_names(inputs),
+                output=_names(outputs),
+                attribute=[
+                    _attribute(name, value) for name, value in _ATTRIBUTE.findall(attributes or "")
+                ],
+            )
+        )
+        place = found.end()
+    return tuple(nodes)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")] if text.strip() else []
+
+
+def _attribute(name: str, text: str) -> Attribute:
+    if text.startswith("@"):
+        return Attribute(name=name, ref_attr_name=text[1:])
+    if text.startswith("["):
+        return make_attribute(name, [int(each) for each in text[1:-1].split(",")])
+    is_integer = text.removeprefix("-").isdigit()
+    return make_attribute(name, int(text) if is_integer else float(text))
+
 
 _OPSET = 21
 """The version of the operators in the definitions."""
 
-Definition: TypeAlias = "str | Callable[[Node], str]"
+_Definition: TypeAlias = "str | Callable[[Node], str]"
 """The nodes, or a function that writes them for a node."""
 
 
@@ -38,7 +102,7 @@ def definition_of(node: Node, schema: Schema) -> Function:
     return Function(
         input=inputs,
         output=[parameter.name for parameter in schema.outputs],
-        node=read_nodes(body),
+        node=_read_nodes(body),
         opset_import=[Opset(version=_OPSET)],
     )
 
@@ -287,7 +351,7 @@ _PARAMETERS = {
 }
 """What the parameters of a fused activation are."""
 
-DEFINITIONS: dict[tuple[str, str], Definition] = {
+DEFINITIONS: dict[tuple[str, str], _Definition] = {
     ("", "QLinearConv"): _q_linear_conv,
     ("", "QLinearMatMul"): (
         "left = DequantizeLinear <axis = -2> (a, a_scale, a_zero_point) "

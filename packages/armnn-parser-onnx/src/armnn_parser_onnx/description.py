@@ -6,10 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.model_file import read_message
-from armnn_parser_onnx.tensors import EXTERNAL, external_bytes
-from armnn_parser_onnx.wire.messages import (
+from armnn_parser_onnx.messages import (
     Attribute,
     Dimension,
     Graph,
@@ -17,8 +14,10 @@ from armnn_parser_onnx.wire.messages import (
     Node,
     Tensor,
     ValueInfo,
+    encoded,
 )
-from armnn_parser_onnx.wire.writer import encoded
+from armnn_parser_onnx.model_file import read_message
+from armnn_parser_onnx.tensors import EXTERNAL, ExternalData, external_bytes
 
 
 def read_declarations(source: str | os.PathLike[str] | bytes) -> Model:
@@ -39,6 +38,9 @@ def read_declarations(source: str | os.PathLike[str] | bytes) -> Model:
 
 def whole_model(source: str | os.PathLike[str] | bytes) -> bytes:
     """Return a model's bytes, with external data inside.
+
+    Where there is such data, the bytes lack what no run needs: how the model is trained, and on
+    which devices its nodes are placed.
 
     Raises:
         ModelFileNotFoundError: There is no such file.

@@ -23,12 +23,10 @@ from armnn.layers.elementwise import ElementwiseBinaryDescriptor
 from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
-from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.graph import Quantization
 from armnn_parser_onnx.operation import Operation
-from armnn_parser_onnx.operators.convolution import groups_of, planar
-from armnn_parser_onnx.weights import check_channels
-from armnn_parser_onnx.window import read_window
+from armnn_parser_onnx.operators.convolution import check_channels, groups_of, planar, read_window
+from armnn_parser_onnx.schemas import MICROSOFT
 
 _STORED = {np.dtype(np.uint8): DataType.QASYMM_U8, np.dtype(np.int8): DataType.QASYMM_S8}
 

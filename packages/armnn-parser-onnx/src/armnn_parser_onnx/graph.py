@@ -14,10 +14,9 @@ from armnn.graph import Network, Survey, Value
 from armnn.parsing.conversion import ValueTable
 from armnn.tensor import Shape
 from armnn.types import DataType
+from armnn_parser_onnx import messages
 from armnn_parser_onnx.body import Bodies
-from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.tensors import to_array
-from armnn_parser_onnx.wire import messages
+from armnn_parser_onnx.tensors import ExternalData, to_array
 
 Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
 """Type, scales and zero points."""

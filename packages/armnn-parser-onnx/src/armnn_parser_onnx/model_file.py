@@ -10,12 +10,12 @@ from typing import Any
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import check_model_file, unreadable
+from armnn_parser_onnx import messages
 from armnn_parser_onnx._registry import NEWEST_OPSET
-from armnn_parser_onnx.domains import DEFAULT_DOMAINS
-from armnn_parser_onnx.external_data import ExternalData
-from armnn_parser_onnx.wire import messages
-from armnn_parser_onnx.wire.messages import Model
-from armnn_parser_onnx.wire.source import SourceFile, Span
+from armnn_parser_onnx.messages import Model
+from armnn_parser_onnx.protobuf import SourceFile, Span
+from armnn_parser_onnx.schemas import DEFAULT_DOMAINS
+from armnn_parser_onnx.tensors import ExternalData
 
 _MAX_BYTES = 2**31 - 1
 """The largest message of Protocol Buffers."""

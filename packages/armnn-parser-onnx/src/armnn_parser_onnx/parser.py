@@ -8,15 +8,17 @@ import os
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import Network, Survey
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
-from armnn_parser_onnx import control_flow, scan  # noqa: F401 # they enter their converters
+from armnn_parser_onnx import (
+    control_flow,  # noqa: F401 # it enters its converters
+    messages,
+)
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
-from armnn_parser_onnx.declared import dimensions_of, element_type_of
+from armnn_parser_onnx.element_types import dimensions_of, element_type_of
+from armnn_parser_onnx.functions import with_functions_inlined
 from armnn_parser_onnx.graph import Graph
-from armnn_parser_onnx.inlining import with_functions_inlined
 from armnn_parser_onnx.model_file import ModelFile, default_opset, read_model
 from armnn_parser_onnx.tensors import checked_count, data_type_of, onnx_type_name
-from armnn_parser_onnx.wire import messages
 
 _ANONYMOUS = "?"
 """What some exporters call every dimension that they do not know."""

@@ -19,7 +19,7 @@ from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import network_of
 
 
-def parse_text(
+def _parse_text(
     source: str | os.PathLike[str] | bytes, form: str, *, survey: Survey | None = None
 ) -> Network:
     """Read an ONNX model that is stored as text.
@@ -62,6 +62,6 @@ def _binary(name: str, content: bytes, form: str) -> bytes:
     return made
 
 
-parse_textproto: Final = partial(parse_text, form="textproto")
-parse_json: Final = partial(parse_text, form="json")
-parse_onnxtxt: Final = partial(parse_text, form="onnxtxt")
+parse_textproto: Final = partial(_parse_text, form="textproto")
+parse_json: Final = partial(_parse_text, form="json")
+parse_onnxtxt: Final = partial(_parse_text, form="onnxtxt")

@@ -8,14 +8,15 @@ can be looked at with the tools that exist for ONNX files.
 from __future__ import annotations
 
 from armnn.errors import NotExportableError
-from armnn_parser_onnx.export.model import export_support, to_onnx
-from armnn_parser_onnx.export.subgraphs import (
+from armnn_parser_onnx.export.graph import OPSET
+from armnn_parser_onnx.export.model import (
     as_one_layer,
     computed_inputs,
+    export_support,
     layer_view,
     not_compiled,
+    to_onnx,
 )
-from armnn_parser_onnx.export.writer import OPSET
 from armnn_parser_onnx.tensors import onnx_type_of
 
 __all__ = [

@@ -27,9 +27,9 @@ from armnn.types import (
     LogicalBinaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.schemas import MICROSOFT
 from armnn_parser_onnx.shapes import reshape_to_groups
 
 _MOST_SCORES = 2**25
@@ -77,7 +77,7 @@ def attention(operation: Operation) -> Sequence[Value]:
         name=operation.layer_name("heads" if flat else ""),
     )
     if flat:
-        made = merged_heads(operation, made, "")
+        made = _merged_heads(operation, made, "")
     outputs = [made, operands.key, operands.value]
     if len(operation.outputs) > 3 and operation.outputs[3]:
         mask = _mask(operation, operands)
@@ -97,7 +97,7 @@ def _says_it_all(operation: Operation, operands: _Operands) -> bool:
     return window == (-1, -1) and not operation.has_input(6) and operands.aligned
 
 
-def split_heads(operation: Operation, value: Value, heads: int, part: str) -> Value:
+def _split_heads(operation: Operation, value: Value, heads: int, part: str) -> Value:
     """Convert [N, positions, heads * numbers] to [N, heads, positions, numbers]."""
     if heads < 1:
         raise operation.error(f"the number of heads is {heads}: expected at least 1")
@@ -110,7 +110,7 @@ def split_heads(operation: Operation, value: Value, heads: int, part: str) -> Va
     return transpose(operation, apart, (0, 2, 1, 3), f"{part}_heads")
 
 
-def merged_heads(operation: Operation, value: Value, part: str) -> Value:
+def _merged_heads(operation: Operation, value: Value, part: str) -> Value:
     """Undo :func:`split_heads`."""
     turned = transpose(operation, value, (0, 2, 1, 3), "positions")
     return operation.network.add_reshape(
@@ -126,10 +126,10 @@ def _operands(operation: Operation, flat: bool) -> _Operands:
             f"queries, keys and values have the ranks {ranks}: expected 3 or 4, the same of all"
         )
     if flat:
-        query = split_heads(operation, query, operation.integer("q_num_heads", 0), "query")
+        query = _split_heads(operation, query, operation.integer("q_num_heads", 0), "query")
         groups = operation.integer("kv_num_heads", 0)
-        key = split_heads(operation, key, groups, "key")
-        value = split_heads(operation, value, groups, "value")
+        key = _split_heads(operation, key, groups, "key")
+        value = _split_heads(operation, value, groups, "value")
     cached: int | None = 0
     aligned = True
     if operation.has_input(4) != operation.has_input(5):
@@ -329,7 +329,7 @@ def rotary_embedding(operation: Operation) -> Value:
     value = operation.input()
     flat = len(operation.shape()) == 3
     if flat:
-        value = split_heads(operation, value, operation.integer("num_heads", 0), "input")
+        value = _split_heads(operation, value, operation.integer("num_heads", 0), "input")
     turned = operation.integer("rotary_embedding_dim")
     cos, sin = (_table(operation, index, turned // 2) for index in (1, 2))
     result = operation.network.add_rotary_embedding(
@@ -339,7 +339,7 @@ def rotary_embedding(operation: Operation) -> Value:
         interleaved=operation.flag("interleaved"),
         name=operation.layer_name("heads" if flat else ""),
     )
-    return merged_heads(operation, result, "") if flat else result
+    return _merged_heads(operation, result, "") if flat else result
 
 
 def _table(operation: Operation, index: int, pairs: int) -> Value:
@@ -387,7 +387,7 @@ def microsoft_attention(operation: Operation) -> Sequence[Value]:
         product = binary(operation, BinaryOperation.ADD, product, bias, "biased")
     sizes = _projected_sizes(operation)
     parts = [
-        split_heads(operation, part, heads, name)
+        _split_heads(operation, part, heads, name)
         for part, name in zip(
             _split(operation, product, sizes), ("query", "key", "value"), strict=True
         )
@@ -444,7 +444,7 @@ def multi_head_attention(operation: Operation) -> Sequence[Value]:
     apart = []
     for part, name in zip(parts, ("query", "key", "value"), strict=True):
         flat = len(operation.shape_of(part)) == 3
-        apart.append(split_heads(operation, part, heads, name) if flat else part)
+        apart.append(_split_heads(operation, part, heads, name) if flat else part)
     if operation.has_input(6) and operation.has_input(7):
         for index, past in ((1, 6), (2, 7)):
             apart[index] = network.add_concat(
@@ -500,7 +500,7 @@ def _attended(operation: Operation, parts: Sequence[Value], *, mask: int, added:
         causal_from_end=operation.flag("unidirectional"),
         name=operation.layer_name("heads"),
     )
-    return merged_heads(operation, made, "")
+    return _merged_heads(operation, made, "")
 
 
 def _key_mask(operation: Operation, given: Value | None, key: Value) -> Value | None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions: Conv becomes one of three layers."""
+"""Convolutions, and the attributes of sliding windows, which poolings have, too."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,195 @@ from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
     reshape,
+    same_padding,
     static_shape,
     transpose,
 )
+from armnn.tensor import Dimension
 from armnn.types import BinaryOperation, DataLayout, GridPadding, ResizeMethod
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
-from armnn_parser_onnx.weights import changed, check_channels, static_weights
-from armnn_parser_onnx.window import AUTO_PAD, Window, per_axis, read_window
+
+_AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_LARGEST = 2**31 - 1
+
+
+class Window:
+    """A sliding window, one number per spatial axis.
+
+    Attributes:
+        size: How many elements it reads.
+        strides: The distance from one window to the next.
+        dilations: The distance from one element that it reads to the next.
+        before: The padding before the input.
+        after: The padding after the input.
+    """
+
+    __slots__ = ("after", "before", "dilations", "size", "strides")
+
+    def __init__(
+        self,
+        size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilations: tuple[int, ...],
+        before: tuple[int, ...],
+        after: tuple[int, ...],
+    ) -> None:
+        self.size = size
+        self.strides = strides
+        self.dilations = dilations
+        self.before = before
+        self.after = after
+
+    def padded_to(self, count: int) -> Window:
+        """Return a window padded to ``count`` axes, new ones first.
+
+        It does nothing along the new axes.
+        """
+        new = count - len(self.size)
+        ones, zeros = (1,) * new, (0,) * new
+        return Window(
+            ones + self.size,
+            ones + self.strides,
+            ones + self.dilations,
+            zeros + self.before,
+            zeros + self.after,
+        )
+
+
+def read_window(operation: Operation, size: Sequence[int], spatial: Sequence[Dimension]) -> Window:
+    """Return the window that the attributes of a node describe.
+
+    Args:
+        operation: The node.
+        size: The size of the window.
+        spatial: The spatial dimensions of the input.
+
+    Raises:
+        ParseError: An attribute has a wrong length or a number out of its range.
+        NotKnownYetError: The padding depends on a dimension that is not known.
+    """
+    rank = len(size)
+    if len(spatial) != rank:
+        raise operation.error(
+            f"a window of {rank} axes cannot slide over an input of {len(spatial)} spatial axes"
+        )
+    strides = per_axis(operation, "strides", rank, default=1, least=1)
+    dilations = per_axis(operation, "dilations", rank, default=1, least=1)
+    mode = operation.text("auto_pad", _AUTO_PAD, "NOTSET")
+    if mode == "NOTSET":
+        pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+        before, after = pads[:rank], pads[rank:]
+    elif mode == "VALID":
+        before = after = (0,) * rank
+    else:
+        pairs = [
+            _same_padding(*four, upper=mode == "SAME_UPPER")
+            for four in zip(spatial, size, strides, dilations, strict=True)
+        ]
+        before, after = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    return Window(tuple(size), strides, dilations, before, after)
+
+
+def kernel_shape(operation: Operation) -> tuple[int, ...]:
+    """Return the size of a pooling window.
+
+    Raises:
+        ParseError: A number is out of its range.
+    """
+    size = operation.integers("kernel_shape")
+    assert size is not None  # the schema requires it
+    return per_axis(operation, "kernel_shape", len(size), default=1, least=1)
+
+
+def per_axis(
+    operation: Operation, name: str, count: int, *, default: int, least: int
+) -> tuple[int, ...]:
+    """Return an attribute with one number per axis or side.
+
+    Raises:
+        ParseError: It has a wrong length or a number out of its range.
+    """
+    values = operation.integers(name)
+    if values is None:
+        return (default,) * count
+    if len(values) != count or not all(least <= value <= _LARGEST for value in values):
+        raise operation.error(
+            f"the attribute {name!r} is {list(values)}: expected {count} numbers, each at least "
+            f"{least}"
+        )
+    return values
+
+
+def _same_padding(
+    size: Dimension, window: int, stride: int, dilation: int, *, upper: bool
+) -> tuple[int, int]:
+    """Return the padding that makes ceil(size / stride) windows."""
+    total = same_padding(size, window, stride, dilation, "auto_pad")
+    less, more = total // 2, total - total // 2
+    return (less, more) if upper else (more, less)
+
+
+def _changed(
+    operation: Operation,
+    value: Value,
+    how: str,
+    change: Callable[[NDArray[Any]], NDArray[Any]],
+    layers: Callable[[], Value],
+) -> Value:
+    """Change constant weights at once, computed ones by layers.
+
+    Args:
+        operation: The node.
+        value: The weights.
+        how: Says what is changed; constants that are changed alike are shared.
+        change: Changes the data.
+        layers: Adds layers that do the same.
+    """
+    if value.constant is None:
+        return layers()
+    return operation.graph.derived_constant(value, how, change)
+
+
+def _static_weights(operation: Operation) -> tuple[int, ...]:
+    """Return the shape of the weights.
+
+    Raises:
+        ParseError: The ranks of weights and input do not fit a convolution.
+        NotKnownYetError: A dimension is not known.
+    """
+    shape = static_shape(operation.input(1), "its weights")
+    rank = len(operation.shape())
+    if len(shape) != rank or not 3 <= rank <= 5 or 0 in shape:
+        raise operation.error(
+            f"the weights have shape {list(shape)} and the input has rank {rank}: expected one "
+            "rank from 3 to 5, and no empty weights"
+        )
+    _check_kernel_shape(operation, shape[2:])
+    return shape
+
+
+def _check_kernel_shape(operation: Operation, size: tuple[int, ...]) -> None:
+    declared = operation.integers("kernel_shape")
+    if declared is not None and declared != size:
+        raise operation.error(
+            f"the attribute 'kernel_shape' is {list(declared)}, but the weights have {list(size)}"
+        )
+
+
+def check_channels(operation: Operation, expected: int) -> None:
+    """Check the input's channels against the weights.
+
+    Raises:
+        ParseError: They differ.
+    """
+    channels = operation.shape()[1]
+    if isinstance(channels, int) and channels != expected:
+        raise operation.error(
+            f"the input has {channels} channels: expected {expected} for these weights and groups"
+        )
 
 
 @operator("Conv")
@@ -39,7 +218,7 @@ def convolution(operation: Operation) -> Value:
     A convolution along one axis is one over an image of height 1.
     """
     value, weights = operation.input(), operation.input(1)
-    shape = static_weights(operation)
+    shape = _static_weights(operation)
     groups = groups_of(operation, channels=shape[1], outputs=shape[0])
     check_channels(operation, groups * shape[1])
     spatial = len(shape) - 2
@@ -67,7 +246,7 @@ def _convolution2d(
             name=operation.layer_name(part),
         ).output
     # One channel in each group: the weights [O, 1, H, W] become [1, H, W, O].
-    weights = changed(
+    weights = _changed(
         operation,
         weights,
         "depthwise",
@@ -99,7 +278,7 @@ def planar(kind: type[Convolution2dDescriptor], window: Window) -> Convolution2d
 
 def _convolution3d(operation: Operation, window: Window) -> Value:
     weights = operation.input(1)
-    moved = changed(
+    moved = _changed(
         operation,
         weights,
         "depth_first",
@@ -128,7 +307,7 @@ def _convolution3d(operation: Operation, window: Window) -> Value:
 
 
 def _as_planes(operation: Operation, weights: Value, shape: tuple[int, ...]) -> Value:
-    return changed(
+    return _changed(
         operation,
         weights,
         "as_image",
@@ -155,7 +334,7 @@ def groups_of(operation: Operation, channels: int, outputs: int) -> int:
 @operator("ConvInteger")
 def convolution_integer(operation: Operation) -> Value:
     """Add ConvolutionInteger."""
-    shape = static_weights(operation)
+    shape = _static_weights(operation)
     if len(shape) != 4:
         raise RefusedError(f"no layer computes it along {len(shape) - 2} axes")
     groups = groups_of(operation, channels=shape[1], outputs=shape[0])
@@ -176,7 +355,7 @@ _MOST_DILATED_WEIGHTS = 2**24
 @operator("ConvTranspose")
 def transposed_convolution(operation: Operation) -> Value:
     """Add TransposeConvolution2d, with layers for its unsupported padding."""
-    shape = static_weights(operation)
+    shape = _static_weights(operation)
     groups = operation.integer("group")
     if groups < 1 or shape[0] % groups:
         raise operation.error(
@@ -305,7 +484,7 @@ def _transposed_window(operation: Operation, size: tuple[int, ...]) -> Window:
     dilations = per_axis(operation, "dilations", rank, default=1, least=1)
     extra = per_axis(operation, "output_padding", rank, default=0, least=0)
     wanted = operation.integers("output_shape")
-    mode = operation.text("auto_pad", AUTO_PAD)
+    mode = operation.text("auto_pad", _AUTO_PAD)
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, size, strict=True)]
     if wanted is None and mode in ("NOTSET", "VALID"):
         given = per_axis(operation, "pads", 2 * rank, default=0, least=0)
@@ -373,7 +552,7 @@ def _transposed_weights(operation: Operation, window: Window) -> Value:
         return reshape(operation, value, together, "weights")
 
     dilated = "x".join(map(str, window.dilations))
-    return changed(operation, weights, f"transposed_{groups}_{dilated}", change, layers)
+    return _changed(operation, weights, f"transposed_{groups}_{dilated}", change, layers)
 
 
 def _dilated(array: NDArray[Any], dilations: tuple[int, ...]) -> NDArray[Any]:
@@ -397,7 +576,7 @@ def deformed_convolution(operation: Operation) -> Value:
     GridSample reads what each window reads. The offsets move the places where a window reads (Dai
     et al. 2017), a mask weighs what it reads.
     """
-    weights, shape = static_weights(operation), static_shape(operation.input())
+    weights, shape = _static_weights(operation), static_shape(operation.input())
     if len(shape) != 4:
         raise RefusedError(f"no layer computes it along {len(shape) - 2} axes")
     window = read_window(operation, weights[2:], shape[2:])

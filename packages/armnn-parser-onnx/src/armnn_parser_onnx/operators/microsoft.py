@@ -9,9 +9,9 @@ from armnn.graph import Value
 from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast
 from armnn.types import ActivationFunction, BinaryOperation, DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.domains import MICROSOFT
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.schemas import MICROSOFT
 
 _LONGEST = 2**24
 

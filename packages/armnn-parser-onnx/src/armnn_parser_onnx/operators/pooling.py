@@ -28,9 +28,9 @@ from armnn.types import (
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.operators.convolution import Window, kernel_shape, per_axis, read_window
 from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
-from armnn_parser_onnx.window import Window, kernel_shape, per_axis, read_window
 
 
 @operator("MaxPool", moves_data=True)
@@ -39,7 +39,7 @@ def max_pool(operation: Operation) -> Sequence[Value]:
     pooled = _pool(operation, operation.input(), PoolingAlgorithm.MAX)
     if not any(operation.outputs[1:]):
         return [pooled]
-    return [pooled, places_of_maxima(operation, pooled)]
+    return [pooled, _places_of_maxima(operation, pooled)]
 
 
 @operator("AveragePool")
@@ -235,7 +235,7 @@ _MOST_PLACES = 2**24
 _LARGEST_IMAGE = 2**40
 
 
-def places_of_maxima(operation: Operation, pooled: Value) -> Value:
+def _places_of_maxima(operation: Operation, pooled: Value) -> Value:
     """Return each window's first maximum as a flat input index.
 
     Args:

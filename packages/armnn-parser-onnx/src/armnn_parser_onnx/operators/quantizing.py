@@ -129,7 +129,7 @@ def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
     scale = _for_each(operation, cast(operation, scale, precision, "scale"), "scale_of_each")
     quotient = binary(operation, BinaryOperation.DIV, value, scale, "quotient")
     if stored.is_float:
-        return saturated_cast(operation, quotient, stored, operation.flag("saturate", True))
+        return _saturated_cast(operation, quotient, stored, operation.flag("saturate", True))
     quotient = cast(operation, quotient, DataType.FLOAT32, "wide")
     quotient = unary(operation, UnaryOperation.ROUND, quotient, "steps")
     if point is not None:
@@ -271,13 +271,13 @@ def _cast(operation: Operation, data_type: DataType) -> Value:
     if not value.info.data_type.is_float:
         return cast(operation, value, data_type)
     if data_type.is_float:
-        return saturated_cast(operation, value, data_type, operation.flag("saturate", True))
+        return _saturated_cast(operation, value, data_type, operation.flag("saturate", True))
     if data_type.is_integer and data_type.bits < 8:
         value = cast(operation, value, DataType.SIGNED32, "wide")
     return cast(operation, value, data_type)
 
 
-def saturated_cast(
+def _saturated_cast(
     operation: Operation, value: Value, data_type: DataType, saturate: bool
 ) -> Value:
     """Cast real numbers to a float type.

@@ -110,13 +110,13 @@ def resize_by_scales(operation: Operation) -> Value:
 def _upsample(operation: Operation, scales: Sequence[float]) -> Value:
     mode = operation.text("mode", _MODES[:2])
     axes = _axes_from_scales(operation, scales, range(len(operation.shape())))
-    return _resized(operation, axes, None, Sampling(mode, "asymmetric", "floor"))
+    return _resized(operation, axes, None, _Sampling(mode, "asymmetric", "floor"))
 
 
 @operator("Resize", since=11)
 def resize(operation: Operation) -> Value:
     """Add Resize to a known, scaled or computed size."""
-    sampling = Sampling(
+    sampling = _Sampling(
         mode=operation.text("mode", _MODES),
         coordinates=operation.text("coordinate_transformation_mode", _COORDINATES),
         nearest=operation.text("nearest_mode", _NEAREST),
@@ -225,13 +225,13 @@ def _check_count(
 
 
 def _resized(
-    operation: Operation, axes: list[_Axis], sizes: Value | None, sampling: Sampling
+    operation: Operation, axes: list[_Axis], sizes: Value | None, sampling: _Sampling
 ) -> Value:
     rounding = _layer_rounding(axes, sampling)
     if rounding is None:
         if sizes is not None:
             operation.known_integers(3)
-        return resampled(operation, operation.input(), _known(operation, axes), sampling)
+        return _resampled(operation, operation.input(), _known(operation, axes), sampling)
     rank, value = len(axes), operation.input()
     image = value if rank == 4 else with_spatial_axes(operation, value, 2)
     targets = [_target(operation, value, axes, index, sizes) for index in range(2, rank)]
@@ -260,7 +260,7 @@ def _resized(
     return result if rank == 4 else without_spatial_axes(operation, result, 3)
 
 
-def _known(operation: Operation, axes: Sequence[_Axis]) -> list[ResizedAxis]:
+def _known(operation: Operation, axes: Sequence[_Axis]) -> list[_ResizedAxis]:
     """Return the axes that change, whose sizes must be known."""
     found = []
     for index, axis in enumerate(axes):
@@ -274,7 +274,7 @@ def _known(operation: Operation, axes: Sequence[_Axis]) -> list[ResizedAxis]:
                 f"1 to {_LARGEST_IMAGE}"
             )
         scale = axis.target / axis.size if axis.scale is None else axis.scale
-        found.append(ResizedAxis(index, axis.size, axis.target, scale, axis.box))
+        found.append(_ResizedAxis(index, axis.size, axis.target, scale, axis.box))
     return found
 
 
@@ -309,7 +309,7 @@ def _target(
     return binary(operation, BinaryOperation.MUL, size, factor, "target")
 
 
-def _layer_rounding(axes: Sequence[_Axis], sampling: Sampling) -> ResizeRounding | None:
+def _layer_rounding(axes: Sequence[_Axis], sampling: _Sampling) -> ResizeRounding | None:
     """Return the layer's rounding, None if it lacks the node's."""
     if len(axes) not in (3, 4) or not all(axis.stays for axis in axes[:2]):
         return None
@@ -326,7 +326,7 @@ def _layer_rounding(axes: Sequence[_Axis], sampling: Sampling) -> ResizeRounding
     return None
 
 
-def _layer_samples(axis: _Axis, sampling: Sampling) -> bool:
+def _layer_samples(axis: _Axis, sampling: _Sampling) -> bool:
     """Return whether the layer samples an axis alike.
 
     Places and weights are the same then.
@@ -351,7 +351,7 @@ def _grows(axis: _Axis) -> bool:
     return axis.scale is not None and axis.scale >= 1
 
 
-def _picks_the_same(axis: _Axis, sampling: Sampling, rounding: ResizeRounding) -> bool:
+def _picks_the_same(axis: _Axis, sampling: _Sampling, rounding: ResizeRounding) -> bool:
     """Return whether layer and node pick the same neighbours."""
     coordinates, nearest = sampling.coordinates, sampling.nearest
     size, target = axis.size, axis.target
@@ -359,8 +359,8 @@ def _picks_the_same(axis: _Axis, sampling: Sampling, rounding: ResizeRounding) -
         if max(size, target) > _LARGEST_IMAGE:
             return False
         scale = target / size if axis.scale is None else axis.scale
-        known = ResizedAxis(0, size, target, scale)
-        theirs = rounded(sample_places(known, coordinates), nearest)
+        known = _ResizedAxis(0, size, target, scale)
+        theirs = rounded(_sample_places(known, coordinates), nearest)
         ours = _picked_by_layer(axis, size, target, coordinates, rounding)
         return bool(np.array_equal(np.clip(theirs, 0, size - 1), ours))
     if rounding is not ResizeRounding.TENSORFLOW:
@@ -411,7 +411,7 @@ _MOST_WEIGHTS = 2**24
 _MOST_TAPS = 2**21
 
 
-class Sampling(NamedTuple):
+class _Sampling(NamedTuple):
     """How a node samples along all of its axes.
 
     Attributes:
@@ -433,7 +433,7 @@ class Sampling(NamedTuple):
     extrapolation: float = 0.0
 
 
-class ResizedAxis(NamedTuple):
+class _ResizedAxis(NamedTuple):
     """An axis of known sizes.
 
     Attributes:
@@ -451,8 +451,8 @@ class ResizedAxis(NamedTuple):
     box: tuple[float, float] = (0.0, 1.0)
 
 
-def resampled(
-    operation: Operation, value: Value, axes: Sequence[ResizedAxis], sampling: Sampling
+def _resampled(
+    operation: Operation, value: Value, axes: Sequence[_ResizedAxis], sampling: _Sampling
 ) -> Value:
     """Resize along some axes, one after the other.
 
@@ -464,7 +464,7 @@ def resampled(
     outside = _outside(operation, axes, sampling)
     for axis in axes:
         part = f"axis_{axis.number}" if axis is not axes[-1] or outside is not None else ""
-        places = sample_places(axis, sampling.coordinates)
+        places = _sample_places(axis, sampling.coordinates)
         if sampling.mode == "nearest":
             picked = np.clip(rounded(places, sampling.nearest), 0, axis.size - 1).astype(np.int64)
             indices = operation.integers_constant(picked.tolist(), "picked")
@@ -480,7 +480,7 @@ def resampled(
     return operation.network.add_where(outside, fill, value, name=operation.layer_name())
 
 
-def sample_places(axis: ResizedAxis, coordinates: str) -> NDArray[np.float64]:
+def _sample_places(axis: _ResizedAxis, coordinates: str) -> NDArray[np.float64]:
     """Return the input coordinate of each output sample."""
     at = np.arange(axis.target, dtype=np.float64)
     size, scale = axis.size, axis.scale
@@ -518,7 +518,7 @@ _ROUNDINGS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 
 
 def _weights(
-    axis: ResizedAxis, places: NDArray[np.float64], sampling: Sampling
+    axis: _ResizedAxis, places: NDArray[np.float64], sampling: _Sampling
 ) -> NDArray[np.float64]:
     """Return each input sample's weight per output sample, [target, size].
 
@@ -574,7 +574,9 @@ def _multiplied(
     return transpose(operation, product, np.argsort(order).tolist(), part)
 
 
-def _outside(operation: Operation, axes: Sequence[ResizedAxis], sampling: Sampling) -> Value | None:
+def _outside(
+    operation: Operation, axes: Sequence[_ResizedAxis], sampling: _Sampling
+) -> Value | None:
     """Return which output samples are outside the image.
 
     None if that does not matter.
@@ -584,7 +586,7 @@ def _outside(operation: Operation, axes: Sequence[ResizedAxis], sampling: Sampli
     rank = len(operation.shape())
     masks = []
     for axis in axes:
-        places = sample_places(axis, sampling.coordinates)
+        places = _sample_places(axis, sampling.coordinates)
         shape = [1] * rank
         shape[axis.number] = axis.target
         masks.append(((places < 0) | (places > axis.size - 1)).reshape(shape))

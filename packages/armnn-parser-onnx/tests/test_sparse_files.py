@@ -15,11 +15,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from armnn.errors import ParseError
+from armnn_parser_onnx.messages import Tensor, encoded
 from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import parse
-from armnn_parser_onnx.wire.messages import Tensor
-from armnn_parser_onnx.wire.source import SourceFile, Span
-from armnn_parser_onnx.wire.writer import encoded
+from armnn_parser_onnx.protobuf import SourceFile, Span
 
 MOST = 2**31 - 1
 """The largest file that Protocol Buffers allows."""

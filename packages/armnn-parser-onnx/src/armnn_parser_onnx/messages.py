@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""ONNX's messages, each field with its number.
+"""ONNX's messages: declared with each field's number, made from values of Python, and encoded.
 
-Source: onnx-ml.proto. A test compares the fields with those of the package ``onnx``.
+Source: onnx-ml.proto. Training, the placement on devices, and what is in the types of maps are not
+declared, so they are skipped. A test compares the other fields with those of the package ``onnx``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from armnn_parser_onnx.wire.fields import (
+from armnn_parser_onnx.protobuf import (
+    EIGHT_BYTES,
+    FOUR_BYTES,
+    LENGTH,
+    VARINT,
+    Field,
+    Message,
+    Span,
     array,
     choice,
     content,
@@ -27,8 +37,40 @@ from armnn_parser_onnx.wire.fields import (
     text,
     texts,
 )
-from armnn_parser_onnx.wire.message import Message
-from armnn_parser_onnx.wire.source import Span
+
+FLOAT, INT, STRING, TENSOR, GRAPH = 1, 2, 3, 4, 5
+FLOATS, INTS, STRINGS = 6, 7, 8
+"""Numbers of ``AttributeProto.AttributeType``."""
+
+KIND_NAMES: Final = {
+    0: "UNDEFINED",
+    FLOAT: "FLOAT",
+    INT: "INT",
+    STRING: "STRING",
+    TENSOR: "TENSOR",
+    GRAPH: "GRAPH",
+    FLOATS: "FLOATS",
+    INTS: "INTS",
+    STRINGS: "STRINGS",
+    9: "TENSORS",
+    10: "GRAPHS",
+    11: "SPARSE_TENSOR",
+    12: "SPARSE_TENSORS",
+    13: "TYPE_PROTO",
+    14: "TYPE_PROTOS",
+}
+"""The names of all types of attributes."""
+
+ATTRIBUTE_FIELDS: Final = {
+    FLOAT: "f",
+    INT: "i",
+    STRING: "s",
+    TENSOR: "t",
+    FLOATS: "floats",
+    INTS: "ints",
+    STRINGS: "strings",
+}
+"""The field of the message that holds an attribute of a type."""
 
 
 class Entry(Message):
@@ -65,28 +107,18 @@ class ElementsType(Message):
     elem_type: Type | None = message(1, "Type")
 
 
-class MapType(Message):
-    """The type of maps."""
-
-    key_type: int = integer32(1)
-    value_type: Type | None = message(2, "Type")
+class OtherType(Message):
+    """A type that networks lack: of maps, or without description. Nothing in it is read."""
 
 
-class OpaqueType(Message):
-    """A type without description."""
-
-    domain: str = note(1)
-    name: str = note(2)
-
-
-_TYPES = {
-    "tensor_type": 1,
-    "sequence_type": 4,
-    "map_type": 5,
-    "opaque_type": 7,
-    "sparse_tensor_type": 8,
-    "optional_type": 9,
-}
+_TYPES = (
+    "tensor_type",
+    "sequence_type",
+    "map_type",
+    "opaque_type",
+    "sparse_tensor_type",
+    "optional_type",
+)
 
 
 def _others(name: str) -> tuple[str, ...]:
@@ -98,8 +130,8 @@ class Type(Message):
 
     tensor_type: TensorType | None = message(1, "TensorType", _others("tensor_type"))
     sequence_type: ElementsType | None = message(4, "ElementsType", _others("sequence_type"))
-    map_type: MapType | None = message(5, "MapType", _others("map_type"))
-    opaque_type: OpaqueType | None = message(7, "OpaqueType", _others("opaque_type"))
+    map_type: OtherType | None = message(5, "OtherType", _others("map_type"))
+    opaque_type: OtherType | None = message(7, "OtherType", _others("opaque_type"))
     sparse_tensor_type: TensorType | None = message(8, "TensorType", _others("sparse_tensor_type"))
     optional_type: ElementsType | None = message(9, "ElementsType", _others("optional_type"))
     denotation: str = note(6)
@@ -189,7 +221,6 @@ class Node(Message):
     domain: str = text(7)
     overload: str = text(8)
     metadata_props: list[Entry] = messages(9, "Entry")
-    device_configurations: list[NodePlacement] = messages(10, "NodePlacement")
 
 
 class Annotation(Message):
@@ -250,62 +281,107 @@ class Model(Message):
     graph: Graph | None = message(7, "Graph")
     opset_import: list[Opset] = messages(8, "Opset")
     metadata_props: list[Entry] = messages(14, "Entry")
-    training_info: list[Training] = messages(20, "Training")
     functions: list[Function] = messages(25, "Function")
-    configuration: list[Device] = messages(26, "Device")
 
 
-class Training(Message):
-    """How a model is trained (TrainingInfoProto)."""
-
-    initialization: Graph | None = message(1, "Graph")
-    algorithm: Graph | None = message(2, "Graph")
-    initialization_binding: list[Entry] = messages(3, "Entry")
-    update_binding: list[Entry] = messages(4, "Entry")
+_SINGLE = {bool: INT, int: INT, float: FLOAT, str: STRING, bytes: STRING}
+_LISTS = {INT: INTS, FLOAT: FLOATS, STRING: STRINGS}
 
 
-class Device(Message):
-    """A configuration of devices (DeviceConfigurationProto)."""
+def make_attribute(name: str, value: Any, kind: int | None = None) -> Attribute:
+    """Return an attribute.
 
-    name: str = note(1)
-    num_devices: int = integer32(2)
-    device: list[str] = texts(3)
-
-
-class NodePlacement(Message):
-    """On which devices a node runs (NodeDeviceConfigurationProto)."""
-
-    configuration_id: str = note(1)
-    sharding_spec: list[Sharding] = messages(2, "Sharding")
-    pipeline_stage: int = integer32(3)
-
-
-class Sharding(Message):
-    """How a tensor is spread over devices (ShardingSpecProto)."""
-
-    tensor_name: str = note(1)
-    device: list[int] = integers(2)
-    index_to_device_group_map: list[DeviceGroup] = messages(3, "DeviceGroup")
-    sharded_dim: list[ShardedAxis] = messages(4, "ShardedAxis")
+    Args:
+        name: Its name.
+        value: A number, a text, or a list of them.
+        kind: A number of ``AttributeProto.AttributeType``; that of the value by default.
+    """
+    if kind is None:
+        several = not isinstance(value, (str, bytes)) and isinstance(value, Sequence)
+        single = _SINGLE[type(value[0] if several else value)]
+        kind = _LISTS[single] if several else single
+    if kind == STRING:
+        value = _encoded_text(value)
+    elif kind == STRINGS:
+        value = [_encoded_text(each) for each in value]
+    return Attribute(name=name, type=kind, **{ATTRIBUTE_FIELDS[kind]: value})
 
 
-class DeviceGroup(Message):
-    """A number of a group, and its devices (IntIntListEntryProto)."""
-
-    key: int = integer(1)
-    value: list[int] = integers(2)
+def _encoded_text(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
 
 
-class ShardedAxis(Message):
-    """How an axis is spread (ShardedDimProto)."""
+def make_type(element: int, shape: Sequence[int | str | None] | None) -> Type:
+    """Return a tensor's type.
 
-    axis: int = integer(1)
-    simple_sharding: list[ShardedDimension] = messages(2, "ShardedDimension")
+    Args:
+        element: A number of ``TensorProto.DataType``.
+        shape: The dimensions; None for any.
+    """
+    dims = None if shape is None else Shape(dim=[_dimension(dim) for dim in shape])
+    return Type(tensor_type=TensorType(elem_type=element, shape=dims))
 
 
-class ShardedDimension(Message):
-    """A dimension and its number of parts (SimpleShardedDimProto)."""
+def _dimension(dim: int | str | None) -> Dimension:
+    if isinstance(dim, str):
+        return Dimension(dim_param=dim)
+    return Dimension(dim_value=dim)
 
-    dim_value: int | None = integer(1, None, ("dim_param",))
-    dim_param: str | None = text(2, None, ("dim_value",))
-    num_shards: int = integer(3)
+
+def make_value_info(name: str, element: int, shape: Sequence[int | str | None]) -> ValueInfo:
+    """Return the declaration of a tensor."""
+    return ValueInfo(name=name, type=make_type(element, shape))
+
+
+_BITS = 2**64 - 1
+
+
+def encoded(message: Message) -> bytes:
+    """Return the bytes of a message.
+
+    Fields with the value that absent ones have are left out, but for the value of an attribute.
+    """
+    return b"".join(_parts(message))
+
+
+def _parts(message: Message) -> list[bytes | memoryview]:
+    always = ATTRIBUTE_FIELDS.get(message.type) if isinstance(message, Attribute) else None
+    parts: list[bytes | memoryview] = []
+    for name, field in sorted(type(message).FIELDS.items(), key=lambda each: each[1].number):
+        value = getattr(message, name)
+        if field.repeated:
+            for each in value:
+                parts += _field_parts(field, each)
+        elif name == always or value != field.default:
+            parts += _field_parts(field, value)
+    return parts
+
+
+def _field_parts(field: Field, value: Any) -> Iterator[bytes | memoryview]:
+    for kind, code in ((FOUR_BYTES, "<f"), (EIGHT_BYTES, "<d")):
+        if kind in field.forms:
+            yield _varint(field.number << 3 | kind) + struct.pack(code, value)
+            return
+    if VARINT in field.forms:
+        yield _varint(field.number << 3) + _varint(int(value) & _BITS)
+        return
+    content = _content_parts(value)
+    yield _varint(field.number << 3 | LENGTH) + _varint(sum(map(len, content)))
+    yield from content
+
+
+def _content_parts(value: Any) -> list[bytes | memoryview]:
+    if isinstance(value, Message):
+        return _parts(value)
+    if isinstance(value, Span):
+        return [value.read("the data of a tensor")]
+    return [value.encode() if isinstance(value, str) else value]
+
+
+def _varint(number: int) -> bytes:
+    made = bytearray()
+    while number > 127:
+        made.append(number & 127 | 128)
+        number >>= 7
+    made.append(number)
+    return bytes(made)

@@ -14,11 +14,11 @@ from onnx import helper
 
 from armnn.errors import ParseError
 from armnn.types import DataType
-from armnn_parser_onnx.standard import table
+from armnn_parser_onnx.element_types import inferred_types
+from armnn_parser_onnx.messages import Node
+from armnn_parser_onnx.protobuf import Span
+from armnn_parser_onnx.schemas import standard_schema
 from armnn_parser_onnx.tensors import data_type_of
-from armnn_parser_onnx.type_inference import inferred_types
-from armnn_parser_onnx.wire.messages import Node
-from armnn_parser_onnx.wire.source import Span
 
 OTHERWISE = ("If", "Loop", "Scan")
 """Operators whose types follow from their graphs."""
@@ -55,7 +55,7 @@ def is_tensor(value: onnx.ValueInfoProto) -> bool:
 
 
 def types_of(proto: onnx.NodeProto, opset: int, types: dict[str, DataType]) -> list[DataType]:
-    schema = table.find(proto.op_type, opset)
+    schema = standard_schema(proto.op_type, opset)
     assert schema is not None
     data = proto.SerializeToString()
     found = inferred_types(Node.at(Span(data, 0, len(data)), "m"), schema, types)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+"""Nodes are checked against their schemas."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,21 +9,21 @@ import pytest
 from onnx import AttributeProto, NodeProto, helper
 
 from armnn.errors import ParseError
-from armnn_parser_onnx.node import Node
-from armnn_parser_onnx.standard import table
-from armnn_parser_onnx.wire import messages
-from armnn_parser_onnx.wire.source import Span
+from armnn_parser_onnx import messages
+from armnn_parser_onnx.operation import CheckedNode
+from armnn_parser_onnx.protobuf import Span
+from armnn_parser_onnx.schemas import standard_schema
 
 
-def node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Node:
+def node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any) -> CheckedNode:
     return checked(helper.make_node(op_type, inputs, outputs, name="n", **attributes))
 
 
-def checked(proto: NodeProto, opset: int = 15) -> Node:
-    schema = table.find(proto.op_type, opset)
+def checked(proto: NodeProto, opset: int = 15) -> CheckedNode:
+    schema = standard_schema(proto.op_type, opset)
     assert schema is not None
     data = proto.SerializeToString()
-    return Node(messages.Node.at(Span(data, 0, len(data)), "m"), schema)
+    return CheckedNode(messages.Node.at(Span(data, 0, len(data)), "m"), schema)
 
 
 def test_attributes_are_given_by_type() -> None:

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+"""The data of large tensors stays in the file."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from armnn.errors import ParseError
 from armnn_parser_onnx.model_file import read_model
 from armnn_parser_onnx.parser import parse
+from armnn_parser_onnx.protobuf import LARGE, Span
 from armnn_parser_onnx.tensors import to_array
-from armnn_parser_onnx.wire.source import LARGE, Span
 
 WEIGHTS = np.random.default_rng(1).random((64, 128), np.float32)
 BIAS = np.arange(128, dtype=np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table agrees with the package ``onnx``."""
+"""The table of schemas agrees with the package ``onnx``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import pytest
 from onnx import defs, helper
 
 from armnn_parser_onnx._registry import NEWEST_OPSET, OLDEST_OPSET
-from armnn_parser_onnx.context import CONTEXT_OPERATORS
-from armnn_parser_onnx.domains import PREVIEW
-from armnn_parser_onnx.functions import has_body
+from armnn_parser_onnx.functions import CONTEXT_OPERATORS, has_body
+from armnn_parser_onnx.messages import KIND_NAMES
 from armnn_parser_onnx.operators import find_converter
-from armnn_parser_onnx.standard import table
-from armnn_parser_onnx.wire.kinds import KIND_NAMES
+from armnn_parser_onnx.schemas import PREVIEW, standard_functions, standard_schema
 from tools.fuzz.onnx_reader import difference
 
 if TYPE_CHECKING:
-    from armnn_parser_onnx.standard.schema import Schema
+    from armnn_parser_onnx.schemas import Schema
 
 NAMES = sorted({schema.name for schema in defs.get_all_schemas_with_history() if not schema.domain})
 
@@ -56,7 +54,7 @@ def check_schema(ours: Schema, theirs: defs.OpSchema) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_has_the_schema_of_onnx_at_each_opset(name: str) -> None:
     for opset in range(OLDEST_OPSET, NEWEST_OPSET + 1):
-        ours = table.find(name, opset)
+        ours = standard_schema(name, opset)
         if defs.has(name, max_inclusive_version=opset, domain=""):
             assert ours is not None
             check_schema(ours, defs.get_schema(name, opset, ""))
@@ -65,15 +63,15 @@ def test_an_operator_has_the_schema_of_onnx_at_each_opset(name: str) -> None:
 
 
 def test_operators_of_the_preview_are_there_at_any_opset() -> None:
-    ours = table.find("FlexAttention", OLDEST_OPSET, PREVIEW)
+    ours = standard_schema("FlexAttention", OLDEST_OPSET, PREVIEW)
     assert ours is not None
     check_schema(ours, defs.get_schema("FlexAttention", PREVIEW))
-    assert table.find("FlexAttention", NEWEST_OPSET) is None
+    assert standard_schema("FlexAttention", NEWEST_OPSET) is None
 
 
 def test_no_part_of_a_name_is_a_name() -> None:
     for name in ("Con", "onv", "", "Conv\t1", "=1", "#"):
-        assert table.find(name, NEWEST_OPSET) is None
+        assert standard_schema(name, NEWEST_OPSET) is None
 
 
 def test_functions_are_those_of_onnx() -> None:
@@ -82,7 +80,7 @@ def test_functions_are_those_of_onnx() -> None:
         theirs = defs.get_schema(name, NEWEST_OPSET, "")
         if not theirs.has_function or theirs.deprecated:
             continue
-        ours = dict(table.functions(name))
+        ours = dict(standard_functions(name))
         for version in theirs.function_opset_versions:
             function = ours[version]
             data = theirs.get_function_with_opset_version(version)
@@ -100,7 +98,7 @@ def test_the_operators_that_need_onnx_are_listed() -> None:
         name
         for name in NAMES
         for opset in range(OLDEST_OPSET, NEWEST_OPSET + 1)
-        if (schema := table.find(name, opset)) is not None
+        if (schema := standard_schema(name, opset)) is not None
         and schema.body == "context"
         and find_converter(name, opset) is None
     }
@@ -113,9 +111,9 @@ def test_kinds_of_attributes_have_their_names() -> None:
 
 
 def test_a_body_is_a_function_or_a_definition() -> None:
-    schema = table.find("QLinearConv", 21)
+    schema = standard_schema("QLinearConv", 21)
     assert schema is not None
     assert has_body(schema)
-    schema = table.find("Conv", 21)
+    schema = standard_schema("Conv", 21)
     assert schema is not None
     assert not has_body(schema)

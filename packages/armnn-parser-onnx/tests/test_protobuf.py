@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from armnn.errors import ParseError
-from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.messages import Model, Tensor
 from armnn_parser_onnx.model_file import read_message, read_model
 from armnn_parser_onnx.parser import parse
-from armnn_parser_onnx.tensors import to_array
-from armnn_parser_onnx.wire.messages import Model, Tensor
-from armnn_parser_onnx.wire.source import Span
-from tools.fuzz.onnx_reader import TINY, difference, tiny_windows
+from armnn_parser_onnx.protobuf import Span
+from armnn_parser_onnx.tensors import ExternalData, to_array
+from tools.fuzz.onnx_reader import MODEL_PROTO, TINY, difference, tiny_windows
 
 DATA = np.arange(8, dtype=np.float32)
 OTHER = np.arange(8, 16, dtype=np.float32)
@@ -211,7 +210,7 @@ def test_a_path_and_bytes_give_what_protocol_buffers_decodes_or_its_refusal(
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     try:
-        theirs = onnx.ModelProto.FromString(bytes(content))
+        theirs = MODEL_PROTO.FromString(bytes(content))
     except DecodeError:
         theirs = None
     for model in (whole(path), whole(bytes(content))):
