@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Refusals of operators: all at once, by name and reason."""
+"""Operators are converted, deferred, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tflite
 
 import armnn
 from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn.graph import Operator, Survey
+from armnn_parser_tflite.conversion import _REASONS, _reason
+from armnn_parser_tflite.operators import find_converter
 from armnn_parser_tflite.parser import parse
 
 
@@ -56,7 +59,7 @@ def test_a_survey_notes_every_operator_and_converts_the_rest(lite: Any) -> None:
         ("HashThing", "1"),
         ("TANH", "2"),
     ]
-    assert {each.type: reason[:26] for each, reason in survey.refused.items()} == {
+    assert {each.type: _reason[:26] for each, _reason in survey.refused.items()} == {
         "HashThing": "it is a custom operator, a"
     }
     assert [each.type for each in survey.cut_off] == ["TANH"]
@@ -144,3 +147,15 @@ def test_an_operator_that_waits_may_meet_several_shapes(lite: Any) -> None:
             np.testing.assert_array_equal(results["y"], x[:, columns // 2 :])
         with pytest.raises(ParseError, match="an axis of 3 elements cannot become 2 equal parts"):
             loaded.run({"x": np.zeros((1, 3), np.float32)})
+
+
+@pytest.mark.parametrize("name", _REASONS)
+def test_what_has_a_reason_is_builtin_and_not_converted(name: str) -> None:
+    assert hasattr(tflite.BuiltinOperator, name) or name.startswith("STABLEHLO_")
+    assert find_converter(name, custom=False) is None
+
+
+def test_each_kind_of_operator_has_its_reason() -> None:
+    assert "random" in _reason("RANDOM_UNIFORM", custom=False)
+    assert _reason("DILATE", custom=False) == "no layer computes it"
+    assert "custom operator" in _reason("RANDOM_UNIFORM", custom=True)

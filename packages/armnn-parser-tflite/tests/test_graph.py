@@ -9,10 +9,10 @@ import pytest
 from armnn.errors import ParseError
 from armnn.graph import Network
 from armnn.tensor import TensorInfo
-from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import main_graph
 from armnn_parser_tflite.model_file import read_model
 from armnn_parser_tflite.schema import read_subgraph
+from armnn_parser_tflite.tensors import Buffers
 
 if TYPE_CHECKING:
     from armnn_parser_tflite.graph import Graph

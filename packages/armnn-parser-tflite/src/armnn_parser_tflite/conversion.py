@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Conversion of a subgraph's operators to layers, with refusals collected."""
+"""Conversion of a subgraph's operators to layers, with refusals collected.
+
+Operators on few known integers, such as counters of loops and the conditions made of them, are
+computed at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
@@ -18,16 +26,106 @@ from armnn.parsing.flatbuffers import FlatFile
 from armnn.tensor import TensorInfo
 from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite._registry import Converter
-from armnn_parser_tflite.buffers import Buffers
-from armnn_parser_tflite.folding import folded
-from armnn_parser_tflite.graph import Graph
+from armnn_parser_tflite.graph import Graph, Variables
 from armnn_parser_tflite.model_file import ModelFile
 from armnn_parser_tflite.operation import Operation, operator_type
 from armnn_parser_tflite.operators import find_converter
-from armnn_parser_tflite.refusals import reason
 from armnn_parser_tflite.schema import ABSENT, OperatorCode, OperatorRecord, Subgraph, read_subgraph
-from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
-from armnn_parser_tflite.variables import Variables
+from armnn_parser_tflite.tensors import Buffers, has_type, is_complex, is_handle
+
+_MOST_ELEMENTS = 64
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum,
+    "NEG": np.negative,
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "LOGICAL_AND": np.logical_and,
+    "LOGICAL_OR": np.logical_or,
+    "LOGICAL_NOT": np.logical_not,
+}
+_ACTIVATED = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}
+
+
+def _folded(operation: Operation) -> Value | None:
+    """Return an operator's constant result, None if not foldable.
+
+    Known integers and Booleans are folded.
+
+    Raises:
+        ParseError: Its options are malformed.
+    """
+    function = _FUNCTIONS.get(operation.type)
+    if function is None:
+        return None
+    arrays = [_integers(operation, index) for index in range(operation.count())]
+    if not arrays or any(array is None for array in arrays):
+        return None
+    options = _ACTIVATED.get(operation.type)
+    if options and operation.options(options).integer("FusedActivationFunction"):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            result = np.asarray(function(*arrays))
+    except (TypeError, ValueError):
+        return None  # too many inputs, or shapes that do not fit: the layer says it better
+    if result.dtype != operation.info().data_type.numpy_dtype:
+        return None
+    return operation.network.add_constant(result, name=operation.layer_name())
+
+
+def _integers(operation: Operation, index: int) -> NDArray[Any] | None:
+    if not operation.has_input(index):
+        return None
+    value = operation.input(index)
+    array = value.constant
+    if array is None or value.info.is_quantized or array.dtype.kind not in "ib":
+        return None
+    return array if array.size <= _MOST_ELEMENTS else None
+
+
+_RANDOM = "its result is random, and a network gives the same one every time"
+_KEYS = "it looks up by keys or works on texts, which networks lack"
+_DELEGATE = "only the program that wrote it defines it"
+
+_REASONS = {
+    "RANDOM_UNIFORM": _RANDOM,
+    "RANDOM_STANDARD_NORMAL": _RANDOM,
+    "MULTINOMIAL": _RANDOM,
+    "STABLEHLO_RNG_BIT_GENERATOR": _RANDOM,
+    "HASHTABLE": _KEYS,
+    "HASHTABLE_FIND": _KEYS,
+    "HASHTABLE_IMPORT": _KEYS,
+    "HASHTABLE_SIZE": _KEYS,
+    "HASHTABLE_LOOKUP": _KEYS,
+    "LSH_PROJECTION": _KEYS,
+    "SKIP_GRAM": _KEYS,
+    "CONCAT_EMBEDDINGS": _KEYS,
+    "EMBEDDING_LOOKUP_SPARSE": _KEYS,
+    "DELEGATE": _DELEGATE,
+    "PLACEHOLDER_FOR_GREATER_OP_CODES": _DELEGATE,
+}
+
+
+def _reason(name: str, *, custom: bool) -> str:
+    """Return why an operator without a converter is refused.
+
+    Args:
+        name: The operator.
+        custom: Whether it is not one of the builtin operators.
+    """
+    if custom:
+        return "it is a custom operator, and what it means is not in the file"
+    return _REASONS.get(name, "no layer computes it")
+
 
 _DEEPEST_CALL = 8
 _MOST_CALLED_OPERATORS = 2**14
@@ -174,7 +272,7 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
     def add_layers(self, record: OperatorRecord, found: Converter) -> None:
         self._check_tensors(record, found)
         operation = Operation(record, self._graph, self._file)
-        values = values_of(operation, lambda each: folded(each) or found.convert(each))
+        values = values_of(operation, lambda each: _folded(each) or found.convert(each))
         if len(values) != len(record.outputs):
             raise operation.error(f"it has {len(record.outputs)} outputs: expected {len(values)}")
         self._graph.bind_all(record.outputs, values)
@@ -209,7 +307,7 @@ def _converter_of(record: OperatorRecord) -> Converter:
     name = operator_type(record)
     converter = find_converter(name, custom=custom)
     if converter is None:
-        raise RefusedError(reason(name, custom=custom))
+        raise RefusedError(_reason(name, custom=custom))
     if record.code.version > converter.newest:
         raise RefusedError(f"it is of version {record.code.version}, newer than {converter.newest}")
     return converter

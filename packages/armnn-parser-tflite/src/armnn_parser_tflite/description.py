@@ -10,7 +10,6 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 from armnn_parser_tflite._bindings import BuiltinOperator
-from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.model_file import read_model
 from armnn_parser_tflite.schema import (
     OperatorRecord,
@@ -21,6 +20,7 @@ from armnn_parser_tflite.schema import (
     read_signatures,
     read_subgraph,
 )
+from armnn_parser_tflite.tensors import Buffers
 
 _MAIN = 0
 

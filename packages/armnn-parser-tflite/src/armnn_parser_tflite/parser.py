@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from armnn.errors import InvalidArgumentError, ParseError
 from armnn.graph import Aliases, Network, Survey
 from armnn.types import QuantizedArithmetic
-from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import convert_operators, main_graph
 from armnn_parser_tflite.graph import Graph
 from armnn_parser_tflite.model_file import ModelFile, read_model
 from armnn_parser_tflite.schema import find_signature, read_subgraph
-from armnn_parser_tflite.tensors import has_type, info_of
+from armnn_parser_tflite.tensors import Buffers, has_type, info_of
 
 _RUNTIME_VERSION = "min_runtime_version"
 

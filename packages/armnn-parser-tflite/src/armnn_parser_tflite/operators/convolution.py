@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions: in two and three dimensions, by channel and transposed."""
+"""Convolutions in two and three dimensions, by channel and transposed, and padding of windows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,63 @@ from armnn.layers.convolution import (
     DepthwiseConvolution2dDescriptor,
     TransposeConvolution2dDescriptor,
 )
-from armnn.parsing.conversion import RefusedError
+from armnn.parsing.conversion import RefusedError, same_padding
+from armnn.parsing.flatbuffers import FlatTable
+from armnn.tensor import Dimension
 from armnn.types import DataLayout
+from armnn_parser_tflite._bindings import Padding
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
 from armnn_parser_tflite.weights import bias, static_weights
-from armnn_parser_tflite.window import LARGEST, padding, positive
+
+_LARGEST = 2**24
+
+
+def positive(operation: Operation, options: FlatTable, name: str, default: int = 1) -> int:
+    """Return a stride, dilation or size of a window.
+
+    Raises:
+        ParseError: It is not above 0, or larger than any image.
+    """
+    number = options.integer(name)
+    if number == 0:
+        number = default  # what a file that leaves the options out says
+    if not 0 < number <= _LARGEST:
+        raise operation.error(f"{name} is {number}: expected 1 to {_LARGEST}")
+    return number
+
+
+def padding(
+    operation: Operation,
+    options: FlatTable,
+    size: Dimension,
+    window: int,
+    stride: int,
+    dilation: int = 1,
+) -> tuple[int, int]:
+    """Return the padding before and after one axis.
+
+    Args:
+        operation: The operator.
+        options: Its parameters; ``Padding`` is SAME or VALID.
+        size: The size of the axis.
+        window: The size of the window along it.
+        stride: The distance from one window to the next.
+        dilation: The distance from one element that the window reads to the next.
+
+    Raises:
+        ParseError: The kind of padding is not known.
+        NotKnownYetError: It depends on a dimension that is not known.
+    """
+    kind = options.integer("Padding")
+    if kind == Padding.VALID:
+        return 0, 0
+    if kind != Padding.SAME:
+        raise operation.error(f"the padding is {kind}: expected SAME (0) or VALID (1)")
+    total = same_padding(size, window, stride, dilation, "SAME padding")
+    return total // 2, total - total // 2
+
 
 _BIAS_OPTIONS = struct.Struct("<3i")
 _SAME, _VALID = 1, 2
@@ -180,8 +230,8 @@ def transpose_convolution_with_bias(operation: Operation) -> Value:
     kind, stride_x, stride_y = _BIAS_OPTIONS.unpack(options)
     if kind not in (_SAME, _VALID):
         raise operation.error(f"the padding is {kind}: expected SAME (1) or VALID (2)")
-    if not (0 < stride_x <= LARGEST and 0 < stride_y <= LARGEST):
-        raise operation.error(f"the strides are {[stride_y, stride_x]}: expected 1 to {LARGEST}")
+    if not (0 < stride_x <= _LARGEST and 0 < stride_y <= _LARGEST):
+        raise operation.error(f"the strides are {[stride_y, stride_x]}: expected 1 to {_LARGEST}")
     weights, (_, height, width, _) = static_weights(operation, 4, operation.input())
     # The output has (n - 1) * stride + size - pads rows; SAME leaves n * stride of them.
     extra = [height - stride_y, width - stride_x] if kind == _SAME else [0, 0]

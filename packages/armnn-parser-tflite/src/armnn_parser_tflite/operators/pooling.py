@@ -9,7 +9,7 @@ from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import Operation
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.window import padding, positive
+from armnn_parser_tflite.operators.convolution import padding, positive
 
 
 @operator("AVERAGE_POOL_2D", newest=3)
