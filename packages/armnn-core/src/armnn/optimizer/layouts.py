@@ -98,7 +98,7 @@ def transposed(layer: Layer, layout: DataLayout) -> Transposed | None:
     return None
 
 
-def transposed_info(info: TensorInfo, order: Order) -> TensorInfo:
+def _transposed_info(info: TensorInfo, order: Order) -> TensorInfo:
     """Return a tensor's info with its axes in an order."""
     shape = info.static_shape
     axis = None if info.axis is None else order.index(info.axis)
@@ -106,7 +106,7 @@ def transposed_info(info: TensorInfo, order: Order) -> TensorInfo:
     return TensorInfo(moved, info.data_type, info.scales, info.zero_points, axis)
 
 
-def transposed_constant(value: Value, order: Order) -> tuple[NDArray[Any], TensorInfo]:
+def _transposed_constant(value: Value, order: Order) -> tuple[NDArray[Any], TensorInfo]:
     """Return a constant with its axes in an order.
 
     Axes that it lacks are put before its first one, as broadcasting does.
@@ -118,16 +118,16 @@ def transposed_constant(value: Value, order: Order) -> tuple[NDArray[Any], Tenso
         shape = (1,) * missing + info.static_shape
         info = TensorInfo(shape, info.data_type, info.scales, info.zero_points, axis)
     wide = data.reshape(info.static_shape)
-    return np.ascontiguousarray(wide.transpose(order)), transposed_info(info, order)
+    return np.ascontiguousarray(wide.transpose(order)), _transposed_info(info, order)
 
 
-def keeps_elements(shape: Sequence[int], order: Order) -> bool:
+def _keeps_elements(shape: Sequence[int], order: Order) -> bool:
     """Return whether a permutation leaves the elements in place."""
     moved = [axis for axis in order if shape[axis] != 1]
     return moved == sorted(moved)
 
 
-def add_form(
+def _add_form(
     network: Network,
     layer: Layer,
     form: Transposed,
@@ -137,7 +137,7 @@ def add_form(
 ) -> Layer:
     """Add a layer's form to a network."""
     infos = layer.output_infos
-    outputs = [transposed_info(info, order) for info in infos] if form.output else infos
+    outputs = [_transposed_info(info, order) for info in infos] if form.output else infos
     new = network.add(layer.type, inputs, form.descriptor, name=name, outputs=outputs)
     new.backend_hint, new.origin = layer.backend_hint, layer.origin
     return new
@@ -161,18 +161,18 @@ def twin_of(
         if value is None:
             inputs.append(None)
         elif value.constant is None:
-            info = transposed_info(value.info, order) if moves else value.info
+            info = _transposed_info(value.info, order) if moves else value.info
             inputs.append(scratch.add_input(f"{index} of {layer.name}", info))
         elif moves:
             if value not in constants:
-                constants[value] = transposed_constant(value, order)
+                constants[value] = _transposed_constant(value, order)
             inputs.append(scratch.add_constant(*constants[value]))
         else:
             inputs.append(scratch.add_constant(value.constant, value.info))
-    return add_form(scratch, layer, form, order, inputs, layer.name)
+    return _add_form(scratch, layer, form, order, inputs, layer.name)
 
 
-def undoes(layer: Layer, order: Order) -> bool:
+def _undoes(layer: Layer, order: Order) -> bool:
     """Return whether a layer undoes a permutation, and nothing else."""
     own = axis_order(layer)
     if own is None or own != inverse(order):
@@ -180,11 +180,11 @@ def undoes(layer: Layer, order: Order) -> bool:
     return first_input(layer).info.is_type_space_match(layer.output.info)
 
 
-def add_transpose(network: Network, value: Value, order: Order, name: str | None = None) -> Layer:
+def _add_transpose(network: Network, value: Value, order: Order, name: str | None = None) -> Layer:
     """Add a Transpose, or a Reshape if elements stay."""
-    info = transposed_info(value.info, order)
+    info = _transposed_info(value.info, order)
     kind, descriptor = "Transpose", cast("Descriptor", TransposeDescriptor(dim_mappings=order))
-    if keeps_elements(value.info.static_shape, order):
+    if _keeps_elements(value.info.static_shape, order):
         kind, descriptor = "Reshape", ReshapeDescriptor(target_shape=info.static_shape)
     return network.add(kind, [value], descriptor, name=name, outputs=[info])
 
@@ -294,7 +294,7 @@ class Region:
             for layer in reversed(others):
                 if layer not in self.layers:
                     continue
-                values = dict.fromkeys(values_around([layer]))
+                values = dict.fromkeys(_values_around([layer]))
                 inside = sum(map(self.border, values))
                 self.leave([layer])
                 if sum(map(self.border, values)) > inside:
@@ -333,16 +333,16 @@ class Region:
         made = self._is_made(value)
         readers = [use for use in value.uses if self._takes(*use) is not made]
         if made:
-            readers = [use for use in readers if not undoes(use[0], inverse(self._order))]
-        elif undoes(value.producer, self._order):
+            readers = [use for use in readers if not _undoes(use[0], inverse(self._order))]
+        elif _undoes(value.producer, self._order):
             readers = []
         if not readers:
             return 0
         order = inverse(self._order) if made else self._order
-        info = transposed_info(value.info, self._order) if made else value.info
+        info = _transposed_info(value.info, self._order) if made else value.info
         if self._transposes.get((info, order)) is None:
             return math.inf
-        return 0 if keeps_elements(info.static_shape, order) else value.info.num_elements
+        return 0 if _keeps_elements(info.static_shape, order) else value.info.num_elements
 
     def apply(self, network: Network) -> int:
         """Put the layers into the layout; return how many.
@@ -357,7 +357,7 @@ class Region:
                 self._read(network, layer, index, moved) for index in range(len(layer.inputs))
             ]
             name = network.unique_name(layer.name)
-            new = add_form(network, layer, self._forms[layer], self._order, inputs, name)
+            new = _add_form(network, layer, self._forms[layer], self._order, inputs, name)
             for old, made in zip(layer.outputs, new.outputs, strict=True):
                 if self._forms[layer].output:
                     moved[old] = made
@@ -400,13 +400,13 @@ class Region:
             layer: twin_of(layer, self._forms[layer], self._order, scratch, self._constants)
             for layer in self.layers
         }
-        for value in dict.fromkeys(values_around(list(self.layers))):
+        for value in dict.fromkeys(_values_around(list(self.layers))):
             if value.constant is None and value.info.rank == len(self._order):
-                info = transposed_info(value.info, self._order)
+                info = _transposed_info(value.info, self._order)
                 self._transposes[value.info, self._order] = None
                 self._transposes[info, inverse(self._order)] = None
         probes = {
-            (info, order): add_transpose(
+            (info, order): _add_transpose(
                 scratch, scratch.add_input(f"tensor {number}", info), order
             )
             for number, (info, order) in enumerate(self._transposes)
@@ -444,7 +444,7 @@ class Region:
         if value.constant is not None:
             name = network.unique_name(value.producer.name)
             return network.add_constant(*self._constants[value], name=name)
-        if undoes(value.producer, self._order):
+        if _undoes(value.producer, self._order):
             return first_input(value.producer)
         return self._transpose(network, value, self._order, f"to_{self._layout.name}-{place}")
 
@@ -452,7 +452,7 @@ class Region:
         """Let readers outside read a value as it was."""
         back = inverse(self._order)
         for reader in value.consumers:
-            if reader not in self.layers and undoes(reader, back):
+            if reader not in self.layers and _undoes(reader, back):
                 network.replace_uses(reader.output, made)
                 network.remove(reader)
         if all(reader in self.layers for reader in value.consumers):
@@ -461,7 +461,7 @@ class Region:
         network.replace_uses(value, self._transpose(network, made, back, name))
 
     def _transpose(self, network: Network, value: Value, order: Order, name: str) -> Value:
-        made = add_transpose(network, value, order, network.unique_name(f"transpose_{name}"))
+        made = _add_transpose(network, value, order, network.unique_name(f"transpose_{name}"))
         found = self._transposes[value.info, order]
         if found is not None:
             candidate, answer = found
@@ -485,7 +485,7 @@ class Region:
         )
 
 
-def values_around(layers: Sequence[Layer]) -> Iterator[Value]:
+def _values_around(layers: Sequence[Layer]) -> Iterator[Value]:
     """Yield the inputs and outputs of layers."""
     for layer in layers:
         yield from (value for value in layer.inputs if value is not None)
@@ -584,7 +584,7 @@ def _transpose(
 def _gains(part: Sequence[Layer], region: Region, given: Mapping[Layer, Support]) -> bool:
     work = sum(multiply_adds_of(layer) or 0 for layer in part if layer in region.seeds)
     on_backend = {layer for layer, answer in given.items() if answer}
-    values = dict.fromkeys(values_around(part))
+    values = dict.fromkeys(_values_around(part))
     before = sum(crossing(value, on_backend) for value in values)
     after = sum(crossing(value, on_backend | set(part)) for value in values)
     return work > sum(map(region.border, values)) + after - before

@@ -117,14 +117,14 @@ def only_program(prepared: Prepared, participants: Participants) -> SingleProgra
         participants: The backends.
     """
     infos = {value: value.info for layer in prepared.network.layers for value in layer.outputs}
-    frame = program_frame(prepared, participants, infos)
+    frame = _program_frame(prepared, participants, infos)
     if frame is None:
         return None
     compiled = {layer: layer.compiled for layer in prepared.network.layers}
     return frame.program((), compiled, lambda: prepared, is_derived=False)
 
 
-def program_frame(
+def _program_frame(
     prepared: Prepared, participants: Participants, infos: Mapping[Value, TensorInfo]
 ) -> ProgramFrame | None:
     """Return a network's frame, None if it has more layers.
@@ -185,7 +185,7 @@ class Template:
             for layer in self._layers
             if isinstance(layer.compiled, Replannable)
         ]
-        self._frame = program_frame(prepared, participants, self._infos)
+        self._frame = _program_frame(prepared, participants, self._infos)
 
     def _infos_of(self, layer: Layer) -> dict[Value, TensorInfo]:
         if layer.type != "PreCompiled":

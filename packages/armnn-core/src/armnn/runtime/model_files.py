@@ -111,7 +111,7 @@ def open_artefact(
         used = _backends_of(entry[0])
         facts = facts_in(entry)
     except StaleEntryError as error:
-        raise unusable(file, error) from error
+        raise _unusable(file, error) from error
     if request.backends is None and used:
         request = replace(request, backends=tuple(used))
     programs = ModelPrograms()
@@ -131,7 +131,7 @@ def open_artefact(
     return StoredNetwork(store, facts, participants, request.options, make)
 
 
-def unusable(file: str, reason: StaleEntryError) -> ModelFileError:
+def _unusable(file: str, reason: StaleEntryError) -> ModelFileError:
     """Return the error about a file that does not fit."""
     return ModelFileError(
         f"the prepared model {file!r} cannot be used here: {reason}; 'armnn compile' makes it "
@@ -163,7 +163,7 @@ class _Artefact:
         try:
             made = network_in(self._entry, self._programs, shapes, facts, participants, options)
         except StaleEntryError as error:
-            raise unusable(self._file, error) from error
+            raise _unusable(self._file, error) from error
         self._programs.begin()
         return made
 

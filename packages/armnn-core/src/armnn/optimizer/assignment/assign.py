@@ -145,7 +145,7 @@ def _compute(candidate: Candidate, layer: Layer) -> Sequence[NDArray[Any]]:
     return arrays
 
 
-HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
+_HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 """The types that a backend may lack where it has Float32."""
 
 UNASSIGNED = frozenset(("Input", "Output", "Constant", "MemCopy", "MemImport"))
@@ -283,7 +283,7 @@ def assign_backends(
         if options.strict and layer in assignment.refusals:
             fallbacks.append(layer)
         if reason:
-            convert_layer(layer, assignment, reason)
+            _convert_layer(layer, assignment, reason)
     assignment.clean_conversions()
     if unsupported:
         asked = [candidate.id for candidate in assignment.candidates]
@@ -326,38 +326,38 @@ def _choose(
         answer = assignment.answers.of(candidate, layer)
         if answer:
             return backend_id, ""
-        if runs_converted(layer, candidate, assignment):
+        if _runs_converted(layer, candidate, assignment):
             return backend_id, answer.reason or "gave no reason"
         assignment.refuse(layer, backend_id, answer.reason)
     return None
 
 
-def runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) -> bool:
+def _runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) -> bool:
     """Return whether conversions let a backend run a layer.
 
     They do if it takes the layer in Float32, and some backend converts.
     """
     types = {info.data_type for info in (*layer.input_infos, *layer.output_infos) if info}
-    if types.isdisjoint(HALVES):
+    if types.isdisjoint(_HALVES):
         return False
-    twin = assignment.converting().twin(layer, HALVES, DataType.FLOAT32)
+    twin = assignment.converting().twin(layer, _HALVES, DataType.FLOAT32)
     if twin is None or not candidate.supports(twin):
         return False
     computed = [value.info for value in layer.inputs if value and value.constant is None]
     ways = [(info, DataType.FLOAT32) for info in computed]
     ways += [(info.with_data_type(DataType.FLOAT32), info.data_type) for info in layer.output_infos]
-    needed = dict.fromkeys(way for way in ways if {way[0].data_type, way[1]} & {*HALVES})
+    needed = dict.fromkeys(way for way in ways if {way[0].data_type, way[1]} & {*_HALVES})
     return all(assignment.converter(info, to, candidate.id) is not None for info, to in needed)
 
 
-def convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
+def _convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
     """Let a layer compute in Float32 between conversions.
 
     (Arm NN does so in AssignBackends.) They run on the layer's backend if it converts, else on the
     first that does.
     """
     backend = layer.backend or ""
-    new = assignment.converting().compute_in(layer, HALVES, DataType.FLOAT32)
+    new = assignment.converting().compute_in(layer, _HALVES, DataType.FLOAT32)
     if new is None:
         return
     before, after = assignment.converting().around(new)
@@ -367,7 +367,7 @@ def convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
             to = each.output.info.data_type
             each.backend = None if info is None else assignment.converter(info, to, backend)
     halves = dict.fromkeys(
-        info.data_type.arm_name for info in layer.output_infos if info.data_type in HALVES
+        info.data_type.arm_name for info in layer.output_infos if info.data_type in _HALVES
     )
     types = " and ".join(halves) or "16 bits"
     assignment.converted[new] = f"computes in Float32: {backend} refuses {types}: {reason}"

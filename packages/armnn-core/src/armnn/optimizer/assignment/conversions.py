@@ -120,7 +120,7 @@ class Conversions:
         Returns:
             The layer in its place; None if its type or its outputs do not allow it.
         """
-        if not may_convert(layer, sources, target):
+        if not _may_convert(layer, sources, target):
             return None
         network, name = self.network, layer.name
         inputs = [self._input(layer, index, sources, target) for index in range(len(layer.inputs))]
@@ -142,7 +142,7 @@ class Conversions:
 
         It is in a network of its own, for questions to backends; None as in :meth:`compute_in`.
         """
-        if not may_convert(layer, sources, target):
+        if not _may_convert(layer, sources, target):
             return None
         scratch = Network()
         inputs: list[Value | None] = []
@@ -249,7 +249,7 @@ def probe(kind: str, info: TensorInfo, target: DataType) -> Layer:
     return network.add(kind, [network.add_input("x", info)], outputs=[target])
 
 
-def may_convert(layer: Layer, sources: Collection[DataType], target: DataType) -> bool:
+def _may_convert(layer: Layer, sources: Collection[DataType], target: DataType) -> bool:
     """Return whether a layer may compute in another type.
 
     A Cast to integers needs the precision of its input, and one from integers must round once.

@@ -166,7 +166,7 @@ def _topological(clusters: list[_Cluster]) -> list[_Cluster]:
     return order
 
 
-CARRIERS = ("MemCopy", "MemImport")
+_CARRIERS = ("MemCopy", "MemImport")
 """Layers that bring a tensor into another kind of memory."""
 
 
@@ -247,7 +247,7 @@ def parts_of(
     """
 
     def backend(layer: Layer) -> str | None:
-        return None if layer.type in CARRIERS else layer.backend
+        return None if layer.type in _CARRIERS else layer.backend
 
     groups = partition(network, backend)
     part_of = {layer: number for number, group in enumerate(groups) for layer in group}
@@ -268,7 +268,7 @@ def parts_of(
 def _readers(value: Value, copied: bool = False) -> Iterator[tuple[Layer, bool]]:
     """Yield a value's readers, also behind carriers."""
     for reader in value.consumers:
-        if reader.type in CARRIERS:
+        if reader.type in _CARRIERS:
             yield from _readers(reader.output, copied or reader.type == "MemCopy")
         else:
             yield reader, copied

@@ -125,7 +125,7 @@ CONTROL_FLOW = ("Switch", "Merge")
 """Layers that no backend computes; they wait until their condition is known."""
 
 
-def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> bool:
+def _resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> bool:
     """Resolve a branching layer, or one on an untaken branch.
 
     Args:
@@ -178,7 +178,7 @@ def awaited_values(layer: Layer) -> tuple[Value, ...]:
     return tuple(value for value in awaited if value is not None and value.constant is None)
 
 
-def resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
+def _resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
     """Replace a deferred operator by layers, if possible.
 
     Args:
@@ -294,11 +294,11 @@ def specialise(
         layer = pending.popleft()
         if trace is not None:
             trace.check_readable(layer)
-        if resolve_branch(copy, layer, dead):
+        if _resolve_branch(copy, layer, dead):
             continue
         if layer.type not in ("Input", "Output", "Constant"):
             _specialise_layer(copy, layer, evaluate, trace)
-            pending.extendleft(reversed(resolve_deferred(copy, layer)))
+            pending.extendleft(reversed(_resolve_deferred(copy, layer)))
     copy.remove_unused()
     return copy
 

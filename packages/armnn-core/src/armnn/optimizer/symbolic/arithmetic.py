@@ -98,7 +98,7 @@ def carried(
     first, last = MOVED[kind]
     if any(each is not made.data_type for each in types[first:last]):
         return None
-    found = moved_by(kind, descriptor, made, data)
+    found = _moved_by(kind, descriptor, made, data)
     return None if found is None or found.shape != made.shape else _in_order(found)
 
 
@@ -184,7 +184,7 @@ def _is_nothing(data: Array, whole: Array, made: TensorInfo) -> bool:
     return not data.view(np.int32).any()
 
 
-def moved_by(
+def _moved_by(
     kind: str, descriptor: Any, made: TensorInfo, operands: Sequence[Array]
 ) -> Array | None:
     """Return moved elements, symbolic ones too; None if it fails.
@@ -289,7 +289,7 @@ def moved(layer: Layer) -> list[NDArray[Any]] | None:
         elif array.dtype == object:
             return None
         arrays.append(array)
-    found = moved_by(layer.type, layer.descriptor, made, arrays)
+    found = _moved_by(layer.type, layer.descriptor, made, arrays)
     if found is None or found.size > MOST_ELEMENTS:
         return None  # the backend says what is wrong
     if found.dtype != object:

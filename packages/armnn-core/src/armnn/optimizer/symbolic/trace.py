@@ -30,7 +30,7 @@ from armnn.tensor import Shape, TensorInfo
 Numbers: TypeAlias = Sequence[Any]
 """The numbers of a tape for some shapes."""
 
-MOST_BYTES_AHEAD = 1 << 20
+_MOST_BYTES_AHEAD = 1 << 20
 """Of a table that is computed for larger shapes than those that come."""
 
 
@@ -63,7 +63,7 @@ class Recipe:
         operands = [
             None
             if each is None
-            else (data_of(each[0], each[1], numbers, known), settled_info(each[1], numbers))
+            else (_data_of(each[0], each[1], numbers, known), settled_info(each[1], numbers))
             for each in self.operands
         ]
         descriptor = settled_descriptor(self.descriptor, numbers)
@@ -140,7 +140,7 @@ class ShapeConstants:
             UntraceableError: No backend computes it.
         """
         if not isinstance(source, tuple):
-            return data_of(source, info, numbers, {})
+            return _data_of(source, info, numbers, {})
         recipe, index = source
         shape = self._outputs[recipe][index].shape(numbers)
         wanted = self._wanted(recipe, numbers)
@@ -166,7 +166,7 @@ class ShapeConstants:
             return None
         recipe, index = source
         shape = settled(recipe.outputs[index].shape, numbers)
-        if math.prod(shape) * info.data_type.numpy_dtype.itemsize > MOST_BYTES_AHEAD:
+        if math.prod(shape) * info.data_type.numpy_dtype.itemsize > _MOST_BYTES_AHEAD:
             return None
         try:
             made = np.asarray(self._computed(recipe, numbers)[index])
@@ -267,7 +267,7 @@ def _grows(recipe: Recipe, growing: dict[Recipe, None]) -> bool:
             return kind in _ELEMENTWISE and not symbolic and all(good)
 
 
-def has_symbols(descriptor: Descriptor) -> bool:
+def _has_symbols(descriptor: Descriptor) -> bool:
     """Return whether a parameter depends on the shapes."""
     return is_symbolic(_parameters(descriptor))
 
@@ -333,14 +333,14 @@ class SymbolicInfo:
 
 def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:
     """Return parameters with plain numbers."""
-    if not has_symbols(descriptor):
+    if not _has_symbols(descriptor):
         return descriptor
     known = {field.name: getattr(descriptor, field.name) for field in fields(descriptor)}
     changed = {name: settled(each, numbers) for name, each in known.items() if is_symbolic(each)}
     return replace(descriptor, **changed)
 
 
-def data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results) -> NDArray[Any]:
+def _data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results) -> NDArray[Any]:
     """Return the data of a constant for some shapes."""
     if isinstance(source, tuple):
         recipe, index = source
@@ -447,7 +447,7 @@ class Trace:
         depends = (
             any(isinstance(each, tuple) for each in operands)
             or any(is_symbolic(info.shape) for info in layer.output_infos)
-            or has_symbols(layer.descriptor)
+            or _has_symbols(layer.descriptor)
         )
         if not depends:
             found = moved(layer)
@@ -478,13 +478,13 @@ class Trace:
         if not isinstance(source, tuple):
             return source
         self.sources[layer] = source
-        return data_of(source, layer.output.info, self.tape.values, self._known)
+        return _data_of(source, layer.output.info, self.tape.values, self._known)
 
     def add_constant(self, network: Network, value: Value, source: Source) -> Value:
         """Add an output's data as a Constant layer."""
         numbers = self.tape.values
         info = settled_info(value.info, numbers)
-        data = data_of(source, info, numbers, self._known)
+        data = _data_of(source, info, numbers, self._known)
         made = network.add_constant(data, info, name=network.unique_name(value.name))
         made.info = value.info
         if isinstance(source, tuple):
@@ -509,7 +509,7 @@ class Trace:
             layer: Layer, _spare: NDArray[Any] | None = None, /
         ) -> Sequence[NDArray[Any]] | None:
             infos = (*layer.input_infos, *layer.output_infos)
-            if has_symbols(layer.descriptor) or any(
+            if _has_symbols(layer.descriptor) or any(
                 info is not None and is_symbolic(info.shape) for info in infos
             ):
                 return None
@@ -523,10 +523,10 @@ class Trace:
         def permit(stored: Network, present: EmitFloat) -> Collection[Layer]:
             def settled_present(layer: Layer, network: Network) -> Layer:
                 made = present(layer, network)
-                settle_layers(network, self.tape.values)
+                _settle_layers(network, self.tape.values)
                 return made
 
-            settle_layers(stored, self.tape.values)
+            _settle_layers(stored, self.tape.values)
             return accepts(stored, settled_present)
 
         return permit
@@ -555,7 +555,7 @@ class Trace:
             value = stand_in.output
             if value.uses:
                 info = settled_info(value.info, numbers)
-                data = data_of(source, info, numbers, self._known)
+                data = _data_of(source, info, numbers, self._known)
                 name = network.unique_name(stand_in.name)
                 made = network.add_constant(data, info, name=name)
                 made.info = value.info
@@ -621,7 +621,7 @@ class Trace:
         return self.infos[value]
 
 
-def settle_layers(network: Network, numbers: Numbers) -> None:
+def _settle_layers(network: Network, numbers: Numbers) -> None:
     """Give all layers of a network plain numbers."""
     for layer in network.layers:
         _settle_layer(layer, numbers)

@@ -112,11 +112,11 @@ def check_properties(name: str, properties: object, options: OptimizerOptions) -
 
 def check_profiler(profiler: object) -> None:
     """Raise InvalidArgumentError unless events can be given to it."""
-    if profiler is not None and not has_method(profiler, "event"):
+    if profiler is not None and not _has_method(profiler, "event"):
         raise refused("the profiler", profiler, "a ProfilingSink such as armnn.profiling.Recorder")
 
 
-def has_method(value: object, name: str) -> bool:
+def _has_method(value: object, name: str) -> bool:
     """Return whether a value, no class, has a method."""
     return not isinstance(value, type) and callable(getattr(value, name, None))
 
@@ -165,5 +165,5 @@ def watched_run(
 
 def check_token(cancel: object) -> None:
     """Raise InvalidArgumentError unless it can be asked whether to stop."""
-    if cancel is not None and not has_method(cancel, "is_set"):
+    if cancel is not None and not _has_method(cancel, "is_set"):
         raise refused("cancel", cancel, "an object with is_set(), such as a threading.Event")

@@ -35,7 +35,7 @@ from armnn.runtime.memory.planner import Block, Layout, MemoryStrategies
 from armnn.types import MemorySource
 
 
-def constant_handle(value: Value) -> ArrayHandle:
+def _constant_handle(value: Value) -> ArrayHandle:
     """Return the handle of a constant, made contiguous.
 
     Raises:
@@ -243,7 +243,7 @@ class TensorHandles:
             for value in layer.inputs:
                 if value is None or value.constant is None or (value, factory) in placed:
                     continue
-                host = constant_handle(value)
+                host = _constant_handle(value)
                 handle: TensorHandle = host
                 if factory != HOST_FACTORY_ID:
                     handle = self._created(value, factory, None, layer.backend)

@@ -186,8 +186,8 @@ class StrategyValidator:
             MemoryValidationError: The layout is wrong.
             InvalidArgumentError: There is no such strategy, or it returns no layout.
         """
-        layout = find_strategy(self.strategy)(blocks)
-        name = name_of(self.strategy)
+        layout = _find_strategy(self.strategy)(blocks)
+        name = _name_of(self.strategy)
         if not isinstance(layout, Layout):
             raise refused(f"what the memory strategy {name!r} returns", layout, "a Layout")
         try:
@@ -205,14 +205,14 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 """Arm NN's strategies by name."""
 
 
-def name_of(strategy: str | Strategy) -> str:
+def _name_of(strategy: str | Strategy) -> str:
     """Return a strategy's name for messages."""
     if isinstance(strategy, str):
         return strategy
     return str(getattr(strategy, "__qualname__", type(strategy).__qualname__))
 
 
-def find_strategy(strategy: str | Strategy) -> Strategy:
+def _find_strategy(strategy: str | Strategy) -> Strategy:
     """Return the strategy of a name, or the object itself.
 
     Args:
@@ -223,12 +223,12 @@ def find_strategy(strategy: str | Strategy) -> Strategy:
         InvalidArgumentError: There is none of that name, or its entry point cannot be imported.
     """
     if isinstance(strategy, StrategyValidator):
-        find_strategy(strategy.strategy)
+        _find_strategy(strategy.strategy)
     if not isinstance(strategy, str):
         return strategy
     wrapped = strategy.removeprefix(f"{_VALIDATOR}(").removesuffix(")")
     if wrapped and strategy == f"{_VALIDATOR}({wrapped})":
-        return StrategyValidator(find_strategy(wrapped))
+        return StrategyValidator(_find_strategy(wrapped))
     if strategy in STRATEGIES:
         return STRATEGIES[strategy]
     entries = {entry.name: entry for entry in reversed(_metadata.entry_points(GROUP))}
@@ -280,7 +280,7 @@ class MemoryStrategies:
 
 
 def _checked(strategy: str | Strategy) -> Callable[[Sequence[Block]], Layout]:
-    found = find_strategy(strategy)
+    found = _find_strategy(strategy)
     if found in STRATEGIES.values() or isinstance(found, StrategyValidator):
         return found
     return StrategyValidator(strategy)

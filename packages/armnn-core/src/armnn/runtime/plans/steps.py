@@ -89,7 +89,7 @@ class ExpectedOutputs:
         """
         for name, array in outputs.items():
             self._check(name, array)
-        check_separate([(f"the output {name!r}", array) for name, array in outputs.items()])
+        _check_separate([(f"the output {name!r}", array) for name, array in outputs.items()])
 
     def _check(self, name: str, array: object) -> None:
         self.check_known([name])
@@ -134,7 +134,7 @@ def wrong_type(
     )
 
 
-def check_separate(arrays: Sequence[tuple[str, NDArray[Any]]]) -> None:
+def _check_separate(arrays: Sequence[tuple[str, NDArray[Any]]]) -> None:
     """Check that no two arrays share memory.
 
     Raises:
