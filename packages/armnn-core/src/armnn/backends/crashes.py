@@ -169,7 +169,7 @@ def _write(crashes: Sequence[Crash]) -> None:
 
 
 def is_ours_alone(path: Path) -> bool:
-    """Return whether only this user may write a file."""
+    """Return whether only this user may write a path and its folder."""
     statuses = (path.stat(), path.parent.stat())
     return all(s.st_uid == os.geteuid() and not who_else_may_write(s) for s in statuses)
 
@@ -181,7 +181,7 @@ _FAULTS: Final = {
     "Floating point exception": "SIGFPE",
     "Illegal instruction": "SIGILL",
 }
-FATAL: Final = "Fatal Python error: "
+_FATAL: Final = "Fatal Python error: "
 _MOST_NOTES: Final = 200
 _LOST: Final = ".lost"
 _numbers: Final = itertools.count()
@@ -228,7 +228,7 @@ class LostWorker:
 
 def remember_lost_worker(backend: str, origin: str, text: str) -> None:
     """Store the last fault of an isolated backend, if possible."""
-    folder = notes_folder()
+    folder = _notes_folder()
     if folder is None:
         return
     row = LostWorker(backend, origin, text, time.strftime("%Y-%m-%d"))
@@ -243,7 +243,7 @@ def remember_lost_worker(backend: str, origin: str, text: str) -> None:
 def lost_workers() -> list[LostWorker]:
     """Return the last fault of each backend that ended processes."""
     found = []
-    for path in own_files(f"*{_LOST}"):
+    for path in _own_files(f"*{_LOST}"):
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
             row = json.loads(path.read_text(encoding="utf-8"))
             found.append(LostWorker(**{name: str(text) for name, text in row.items()}))
@@ -252,16 +252,16 @@ def lost_workers() -> list[LostWorker]:
 
 def forget_lost_workers() -> None:
     """Forget the faults of isolated backends."""
-    for path in own_files(f"*{_LOST}"):
+    for path in _own_files(f"*{_LOST}"):
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
 
-def own_files(pattern: str) -> list[Path]:
+def _own_files(pattern: str) -> list[Path]:
     """Return files of the journal, unless others may write it."""
-    folder = notes_folder()
+    folder = _notes_folder()
     try:
-        if folder is None or not all(map(_is_ours_alone, (folder, folder.parent))):
+        if folder is None or not is_ours_alone(folder):
             return []
         return sorted(folder.glob(pattern))[:_MOST_NOTES]
     except OSError:
@@ -282,7 +282,7 @@ def noted_load(path: str) -> Iterator[None]:
 
 
 def _write_note(path: str, undo: contextlib.ExitStack) -> None:
-    folder = notes_folder()
+    folder = _notes_folder()
     if folder is None:
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -302,9 +302,9 @@ def crash_records(judge: Callable[[str], str]) -> dict[str, CrashRecord]:
     Args:
         judge: Loads a file in a process; returns how that ended, empty if nothing happened.
     """
-    folder = notes_folder()
+    folder = _notes_folder()
     try:
-        if folder is None or not all(map(_is_ours_alone, (folder, folder.parent))):
+        if folder is None or not is_ours_alone(folder):
             return {}
         notes = sorted(folder.glob("*.note"))[:_MOST_NOTES]
         for note in notes:
@@ -318,7 +318,7 @@ def crash_records(judge: Callable[[str], str]) -> dict[str, CrashRecord]:
 
 def forget_crash(path: str) -> None:
     """Let a file be loaded again."""
-    folder = notes_folder()
+    folder = _notes_folder()
     if folder is not None:
         with contextlib.suppress(OSError):
             _row_of(folder, path).unlink(missing_ok=True)
@@ -335,7 +335,7 @@ def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
     try:
         row: dict[str, Any] = json.loads(head)
         path, state = str(row["path"]), [int(each) for each in row["state"]]
-        if is_alive(row):
+        if _is_alive(row):
             return  # it is being loaded
         is_judged = row["boot"] == _boot() and state == _state_of(path)
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -349,12 +349,12 @@ def _judge_note(note: Path, judge: Callable[[str], str]) -> None:
 
 
 def _fault_in(text: str) -> str:
-    if not text.startswith(FATAL):
+    if not text.startswith(_FATAL):
         return ""
-    return signal_of(text.removeprefix(FATAL).partition("\n")[0])
+    return _signal_of(text.removeprefix(_FATAL).partition("\n")[0])
 
 
-def signal_of(fault: str) -> str:
+def _signal_of(fault: str) -> str:
     """Return the signal that ``faulthandler`` calls so."""
     return _FAULTS.get(fault, fault)
 
@@ -364,7 +364,7 @@ def this_process() -> dict[str, Any]:
     return {"pid": os.getpid(), "began": _beginning_of(os.getpid()), "boot": _boot()}
 
 
-def is_alive(row: dict[str, Any]) -> bool:
+def _is_alive(row: dict[str, Any]) -> bool:
     """Return whether the process of a note still runs.
 
     Raises:
@@ -382,7 +382,7 @@ def _read(path: Path) -> CrashRecord | None:
         return None
 
 
-def notes_folder() -> Path | None:
+def _notes_folder() -> Path | None:
     """Return the folder of the notes, beside the kit's crashes."""
     crashes = crash_file()
     return None if crashes is None else crashes.with_name("loads")
@@ -412,11 +412,6 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
-
-
-def _is_ours_alone(path: Path) -> bool:
-    status = path.stat()
-    return status.st_uid == os.geteuid() and not who_else_may_write(status)
 
 
 _FRAME: Final = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
@@ -468,13 +463,13 @@ class UseNote:
 
 def blame() -> None:
     """Remember the backends that took other processes down."""
-    folder = notes_folder()
-    for path in [] if folder is None else own_files(f"*{_SUFFIX}"):
+    folder = _notes_folder()
+    for path in [] if folder is None else _own_files(f"*{_SUFFIX}"):
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             with path.open(encoding="utf-8", errors="replace") as file:
                 text = file.read(_LONGEST_NOTE)
             head, _, rest = text.partition("\n")
-            if is_alive(json.loads(head)):
+            if _is_alive(json.loads(head)):
                 continue
             path.unlink(missing_ok=True)
             _judge(rest)
@@ -486,7 +481,7 @@ def _open() -> None:
     Raises:
         OSError: It cannot be written.
     """
-    folder = notes_folder()
+    folder = _notes_folder()
     if folder is None:
         return
     if faulthandler.is_enabled():
@@ -524,7 +519,7 @@ def _judge(text: str) -> None:
     Raises:
         ValueError: It is no note, as KeyError and TypeError.
     """
-    head, fatal, trace = text.partition(FATAL)
+    head, fatal, trace = text.partition(_FATAL)
     rows = [json.loads(line) for line in head.splitlines() if line]
     origins = {str(row["backend"]): str(row["origin"]) for row in rows}
     ending, _, frames = trace.partition("\n")
@@ -533,7 +528,7 @@ def _judge(text: str) -> None:
     found = _first(current, origins) or _first("\n".join(threads), origins, only=True)
     if fatal and found is not None:
         backend, where = found
-        fault = signal_of(ending)
+        fault = _signal_of(ending)
         remember_lost_worker(
             backend,
             origins[backend],

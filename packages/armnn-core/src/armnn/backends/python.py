@@ -78,7 +78,7 @@ class DecodedGraph:
         for index, row in enumerate(self._rows):
             if bool(row.constant):
                 info = _info_of(row)
-                data = array_at(row.constant.contents, info)
+                data = _array_at(row.constant.contents, info)
                 self._values[index] = self.network.add_constant(data, info)
                 self.constant_refs.append(row.constant_ref)
 
@@ -104,7 +104,7 @@ class DecodedGraph:
         self.node_ids.append(node.id)
 
 
-def array_at(tensor: abi.Tensor, info: TensorInfo) -> NDArray[Any]:
+def _array_at(tensor: abi.Tensor, info: TensorInfo) -> NDArray[Any]:
     """Return an array on a tensor's host memory.
 
     Raises:
@@ -187,7 +187,7 @@ def _member_of(kind: type[_E], number: int) -> _E:
     raise UnimplementedError(f"{kind.__name__} {number} is not known here")
 
 
-class PythonProgram:
+class _PythonProgram:
     """The workloads of a graph's layers, with its constants.
 
     The constants are kept as long as it lives.
@@ -219,7 +219,7 @@ class PythonContext:
     They are bound when memory is first passed.
     """
 
-    def __init__(self, program: PythonProgram) -> None:
+    def __init__(self, program: _PythonProgram) -> None:
         self._program = program
         self._bound_to: tuple[int | None, ...] = ()
         self._steps: list[Step] = []
@@ -238,7 +238,7 @@ class PythonContext:
         handles: dict[Value, ArrayHandle] = {}
         for values, tensors in ((graph.inputs, inputs), (graph.outputs, outputs)):
             for value, tensor in zip(values, tensors, strict=True):
-                handles[value] = ArrayHandle(value.info, array_at(tensor, value.info))
+                handles[value] = ArrayHandle(value.info, _array_at(tensor, value.info))
 
         def handle_of(value: Value) -> ArrayHandle:
             if value not in handles:
@@ -443,7 +443,7 @@ def _compile(
     if refused:
         nodes = tuple(decoded.node_ids[number] for number in refused)
         raise _RefusedNodesError(answers[refused[0]].reason, nodes)
-    made[0] = _objects.add(PythonProgram(hosted.backend, model, decoded))
+    made[0] = _objects.add(_PythonProgram(hosted.backend, model, decoded))
 
 
 def _create_context(handle: int | None, made: ctypes._Pointer[ctypes.c_void_p]) -> None:

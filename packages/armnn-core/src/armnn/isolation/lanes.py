@@ -29,29 +29,29 @@ from armnn.isolation.protocol import BLOBS_LIMIT, ProtocolError, encoded_error
 from armnn.isolation.remote import RemoteWorkload
 from armnn.isolation.supervisor import Supervisor
 
-COMMAND_BYTES: Final = 64
+_COMMAND_BYTES: Final = 64
 """Of the host: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
-SEQUENCE, DEADLINE, STOP = 0, 1, 2
+_SEQUENCE, _DEADLINE, _STOP = 0, 1, 2
 
-ANSWER_BYTES: Final = 1088
+_ANSWER_BYTES: Final = 1088
 """Of the worker: sequence number with a mark, outcome, bytes of the text; the text."""
-DONE, OUTCOME, TEXT_SIZE = 0, 1, 2
-TEXT_AT: Final = 64
-SUCCESS, FAILURE = 0, 1
+_DONE, _OUTCOME, _TEXT_SIZE = 0, 1, 2
+_TEXT_AT: Final = 64
+_SUCCESS, FAILURE = 0, 1
 
-DONE_MARK: Final = 0x41524D4E << 32
+_DONE_MARK: Final = 0x41524D4E << 32
 """In an answer, so that no stray write passes for one; sequence numbers have 32 bits."""
-SEQUENCES: Final = 1 << 32
+_SEQUENCES: Final = 1 << 32
 
-GAP: Final = 64
+_GAP_BYTES: Final = 64
 """Bytes around each tensor that the worker writes; the host checks them after each run."""
-GAP_BYTE: Final = 0xA5
+_GAP_BYTE: Final = 0xA5
 
-SPIN_NS: Final = 20_000
+_SPIN_NS: Final = 20_000
 """How long each side looks at the memory before it sleeps."""
 
 
-def seen(words: memoryview, at: int, wanted: int, nanoseconds: int = SPIN_NS) -> bool:
+def _seen(words: memoryview, at: int, wanted: int, nanoseconds: int = _SPIN_NS) -> bool:
     """Poll a word briefly; return whether it came."""
     if words[at] == wanted:
         return True
@@ -63,15 +63,15 @@ def seen(words: memoryview, at: int, wanted: int, nanoseconds: int = SPIN_NS) ->
     return False
 
 
-def words_of(memory: memoryview, size: int) -> memoryview:
+def _words_of(memory: memoryview, size: int) -> memoryview:
     """Return the words at the beginning of a block."""
     return memory[:size].cast("Q")
 
 
-GRACE_SECONDS: Final = 0.25
+_GRACE_SECONDS: Final = 0.25
 """How long after its deadline a run may take to stop; then its worker is ended."""
 _TICK_SECONDS: Final = 0.005
-_GAP: Final = bytes([GAP_BYTE]) * GAP
+_GAP_CONTENT: Final = bytes([_GAP_BYTE]) * _GAP_BYTES
 
 
 class Lane:
@@ -114,7 +114,7 @@ class Lane:
     @property
     def running_call(self) -> int:
         """The call in progress, from 1; 0 without one."""
-        is_done = self._answer[DONE] == self._number | DONE_MARK
+        is_done = self._answer[_DONE] == self._number | _DONE_MARK
         return 0 if is_done or not self._number else self._calls
 
     def run(self) -> None:
@@ -131,20 +131,20 @@ class Lane:
             source.copy_to(target.map())
         control = current_control.get()
         command, answer = self._command, self._answer
-        command[DEADLINE] = 0 if control is None else control.deadline_ns or 1
+        command[_DEADLINE] = 0 if control is None else control.deadline_ns or 1
         self._calls += 1
-        self._number = number = (self._number + 1) % SEQUENCES or 1
-        command[SEQUENCE] = number
+        self._number = number = (self._number + 1) % _SEQUENCES or 1
+        command[_SEQUENCE] = number
         os.eventfd_write(self._wake, 1)
-        done = number | DONE_MARK
-        if control is not None or not (seen(answer, DONE, done) and self._taken()):
+        done = number | _DONE_MARK
+        if control is not None or not (_seen(answer, _DONE, done) and self._taken()):
             self._wait(link, control)
-            if answer[DONE] != done:
+            if answer[_DONE] != done:
                 raise link.lose("answered another call", self.title, self._calls)
-        if answer[OUTCOME] != SUCCESS:
+        if answer[_OUTCOME] != _SUCCESS:
             raise self._failure(link)
         for gap in self._gaps:
-            if gap != _GAP:
+            if gap != _GAP_CONTENT:
                 raise link.lose("wrote outside of its outputs", self.title, self._calls)
         link.has_worked = True
         for made, place in self._copies_out:
@@ -182,16 +182,16 @@ class Lane:
 
     def _place(self) -> None:
         inputs = list(dict.fromkeys(each for each in self._inputs if not each.is_placed))
-        self._host = place_together(inputs, COMMAND_BYTES, 0, is_written_there=False)
+        self._host = place_together(inputs, _COMMAND_BYTES, 0, is_written_there=False)
         outputs = self._outputs
-        self._theirs = place_together(outputs, ANSWER_BYTES, GAP, is_written_there=True)
+        self._theirs = place_together(outputs, _ANSWER_BYTES, _GAP_BYTES, is_written_there=True)
         memory = self._theirs.bytes
-        self._command = words_of(self._host.bytes.data, COMMAND_BYTES)
-        self._answer = words_of(memory.data, TEXT_AT)
-        self._text = memory.data[TEXT_AT:ANSWER_BYTES]
-        starts = [each.offset - GAP for each in outputs]
+        self._command = _words_of(self._host.bytes.data, _COMMAND_BYTES)
+        self._answer = _words_of(memory.data, _TEXT_AT)
+        self._text = memory.data[_TEXT_AT:_ANSWER_BYTES]
+        starts = [each.offset - _GAP_BYTES for each in outputs]
         starts += [each.offset + each.info.size_bytes for each in outputs]
-        self._gaps = [memory.data[start : start + GAP] for start in starts]
+        self._gaps = [memory.data[start : start + _GAP_BYTES] for start in starts]
 
     def _connect(self, link: Link) -> Link:
         """Bind the step in a new worker."""
@@ -207,10 +207,10 @@ class Lane:
         self._wake = os.eventfd(0, os.EFD_CLOEXEC)
         ends.append(self._wake)
         self._number = 0
-        for word in (SEQUENCE, DEADLINE, STOP):
+        for word in (_SEQUENCE, _DEADLINE, _STOP):
             self._command[word] = 0
-        self._answer[DONE] = DONE_MARK
-        self._theirs.bytes[ANSWER_BYTES:] = GAP_BYTE
+        self._answer[_DONE] = _DONE_MARK
+        self._theirs.bytes[_ANSWER_BYTES:] = _GAP_BYTE
         link.number_of(self)
         link.lanes.add(self)
         self._link = link
@@ -243,15 +243,15 @@ class Lane:
             ready = self._poll.poll(self._patience(until, control))
             if any(number == self._done for number, _ in ready):
                 if self._taken():
-                    self._command[STOP] = 0
+                    self._command[_STOP] = 0
                     return
             elif ready:
                 raise link.lose("", self.title, self._calls)
             if control is not None and given_up is None:
                 given_up = _reason_to_stop(control)
                 if given_up is not None:
-                    self._command[STOP] = 1
-                    until = min(until, time.monotonic() + GRACE_SECONDS)
+                    self._command[_STOP] = 1
+                    until = min(until, time.monotonic() + _GRACE_SECONDS)
             if time.monotonic() >= until:
                 did = f"did not answer within {link.recipe.seconds:g} s"
                 lost = link.lose(
@@ -269,7 +269,7 @@ class Lane:
         return max(seconds, 0.0) * 1000 + 1
 
     def _failure(self, link: Link) -> ArmnnError:
-        size = self._answer[TEXT_SIZE]
+        size = self._answer[_TEXT_SIZE]
         raw = bytes(self._text[: min(size, len(self._text))])
         name, _, text = raw.decode(errors="replace").partition("\0")
         try:
@@ -348,7 +348,7 @@ class FramedStep:
         if control is not None and control.deadline_ns is not None:
             left = max(control.deadline_ns - time.perf_counter_ns(), 0)
             request["nanoseconds"] = left
-            seconds = min(seconds, left / 1e9 + GRACE_SECONDS)
+            seconds = min(seconds, left / 1e9 + _GRACE_SECONDS)
         profiler = None if control is None else control.profiler
         if profiler is not None:
             request["profile"] = True
@@ -414,7 +414,7 @@ def _close_all(descriptors: Sequence[int]) -> None:
         os.close(each)
 
 
-_TEXT_LIMIT: Final = ANSWER_BYTES - TEXT_AT
+_TEXT_LIMIT: Final = _ANSWER_BYTES - _TEXT_AT
 
 
 class ServedLane:
@@ -438,9 +438,9 @@ class ServedLane:
             done: The eventfd by which it answers; it is closed at the end.
         """
         self._step = step
-        self._command = words_of(command, COMMAND_BYTES)
-        self._answer = words_of(answer, TEXT_AT)
-        self._text = answer[TEXT_AT:ANSWER_BYTES]
+        self._command = _words_of(command, _COMMAND_BYTES)
+        self._answer = _words_of(answer, _TEXT_AT)
+        self._text = answer[_TEXT_AT:_ANSWER_BYTES]
         self._wake, self._done = wake, done
         self._has_ended = False
         threading.Thread(target=self._serve, daemon=True).start()
@@ -453,36 +453,36 @@ class ServedLane:
     def _serve(self) -> None:
         number = 0
         while True:
-            number = (number + 1) % SEQUENCES
-            seen(self._command, SEQUENCE, number)
+            number = (number + 1) % _SEQUENCES
+            _seen(self._command, _SEQUENCE, number)
             os.eventfd_read(self._wake)
             if self._has_ended:
                 os.close(self._wake)
                 os.close(self._done)
                 return
-            self._answer[OUTCOME] = self._run()
-            self._answer[DONE] = number | DONE_MARK  # last: now the rest is valid
+            self._answer[_OUTCOME] = self._run()
+            self._answer[_DONE] = number | _DONE_MARK  # last: now the rest is valid
             os.eventfd_write(self._done, 1)
 
     def _run(self) -> int:
-        deadline = self._command[DEADLINE]
+        deadline = self._command[_DEADLINE]
         try:
             if not deadline:
                 self._step()
-                return SUCCESS
+                return _SUCCESS
             control = RunControl(deadline if deadline > 1 else None, _Token(self._command))
             with controlled(control):
                 self._step()
         except BaseException as error:
             self._explain(error)
             return FAILURE
-        return SUCCESS
+        return _SUCCESS
 
     def _explain(self, error: BaseException) -> None:
         found = encoded_error(error)
         text = f"{found['error']}\0{found['text']}".encode(errors="replace")[:_TEXT_LIMIT]
         self._text[: len(text)] = text
-        self._answer[TEXT_SIZE] = len(text)
+        self._answer[_TEXT_SIZE] = len(text)
 
 
 class _Token:
@@ -493,4 +493,4 @@ class _Token:
 
     def is_set(self) -> bool:
         """Return whether the host has given up the run."""
-        return bool(self._command[STOP])
+        return bool(self._command[_STOP])

@@ -33,8 +33,8 @@ from armnn.isolation.protocol import blob_of
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
 
-FACTORY_ID: Final = "armnn.isolated"
-PREFERENCES: Final = (FACTORY_ID, HOST_FACTORY_ID)
+_FACTORY_ID: Final = "armnn.isolated"
+PREFERENCES: Final = (_FACTORY_ID, HOST_FACTORY_ID)
 
 _F_ADD_SEALS: Final = 1033
 _SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW, _SEAL_FUTURE_WRITE = 1, 2, 4, 0x10
@@ -91,7 +91,7 @@ def tensor_in(memory: NDArray[np.uint8], offset: int, info: TensorInfo) -> NDArr
     return raw.view(info.data_type.numpy_dtype).reshape(info.static_shape)
 
 
-def aligned(size: int) -> int:
+def _aligned(size: int) -> int:
     """Return the next multiple of a tensor's alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
@@ -134,7 +134,7 @@ class SharedHandle(ArrayHandle):
 class SharedFactory(TensorHandleFactory):
     """Makes tensors in memory that a worker maps."""
 
-    id = FACTORY_ID
+    id = _FACTORY_ID
 
     def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:  # noqa: ARG002  # it has none
         """Return a tensor without a place."""
@@ -152,12 +152,12 @@ def place_together(
         gap: The bytes before and after each.
         is_written_there: Whether the worker writes them.
     """
-    end = aligned(head)
+    end = _aligned(head)
     offsets = []
     for handle in handles:
         end += gap
         offsets.append(end)
-        end += aligned(handle.info.size_bytes)
+        end += _aligned(handle.info.size_bytes)
     block = Block(end + gap, is_written_there=is_written_there)
     for handle, offset in zip(handles, offsets, strict=True):
         handle.place(block, offset)
@@ -219,13 +219,13 @@ class Constants:
         return known is not None and known[0]() is array
 
     def _add(self, arrays: dict[int, NDArray[Any]]) -> None:
-        block = Block(sum(aligned(each.nbytes) for each in arrays.values()))
+        block = Block(sum(_aligned(each.nbytes) for each in arrays.values()))
         shared, offset = SharedBytes(block), 0
         for key, each in arrays.items():
             block.bytes[offset : offset + each.nbytes] = blob_of(each)
             forget = weakref.ref(each, lambda _, key=key: self._places.pop(key, None))  # type: ignore[misc]  # mypy knows no default of a lambda
             self._places[key] = forget, (shared, offset, each.nbytes)
-            offset += aligned(each.nbytes)
+            offset += _aligned(each.nbytes)
 
 
 def given_to(

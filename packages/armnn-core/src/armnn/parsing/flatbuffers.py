@@ -43,12 +43,12 @@ NUMBERS: Final = {
 }
 """How the numbers of each kind are stored."""
 
-UINT32_PAIR: Final = struct.Struct("<II")
+_UINT32_PAIR: Final = struct.Struct("<II")
 """A struct of two numbers, which stands in the table itself."""
 
-UINT16: Final = NUMBERS["Uint16"]
-INT32: Final = NUMBERS["Int32"]
-UINT32: Final = NUMBERS["Uint32"]
+_UINT16: Final = NUMBERS["Uint16"]
+_INT32: Final = NUMBERS["Int32"]
+_UINT32: Final = NUMBERS["Uint32"]
 
 
 _T = TypeVar("_T")
@@ -59,7 +59,7 @@ _ERRORS = (struct.error, ValueError)
 _WORK_PER_BYTE = 16
 _LEAST_WORK = 2**16
 
-_uint16_at = UINT16.unpack_from
+_uint16_at = _UINT16.unpack_from
 
 _EMPTY = struct.pack("<HHi", 4, 4, 4)
 """A table without fields, which starts at 4: reading it gives the defaults of the schema."""
@@ -151,7 +151,7 @@ class FlatTable:
     def pair(self, name: str) -> tuple[int, int] | None:
         """Return a pair of numbers, None if it is absent."""
         pair: tuple[int, int] | None = self._read(
-            self._fields[name][0], name, UINT32_PAIR.unpack_from
+            self._fields[name][0], name, _UINT32_PAIR.unpack_from
         )
         return pair
 
@@ -260,7 +260,7 @@ class FlatTable:
 
     def _find_vtable(self) -> tuple[int, int]:
         """Return where the vtable is, and its bytes."""
-        start = self._position - INT32.unpack_from(self._data, self._position)[0]
+        start = self._position - _INT32.unpack_from(self._data, self._position)[0]
         if start < 0:  # from which Python would count back from the end
             raise ValueError(f"the vtable's offset is {start}")
         self._vtable = start, _uint16_at(self._data, start)[0]
@@ -275,7 +275,7 @@ class FlatTable:
 
 def _target(data: bytes, place: int) -> int:
     """Return where the offset at a place leads to."""
-    target = place + int(UINT32.unpack_from(data, place)[0])
+    target = place + int(_UINT32.unpack_from(data, place)[0])
     if target >= len(data):
         raise ValueError(f"the offset at {place} leads to {target} of {len(data)} bytes")
     return target
@@ -283,13 +283,13 @@ def _target(data: bytes, place: int) -> int:
 
 def _text(data: bytes, place: int) -> bytes:
     start = _target(data, place)
-    size = UINT32.unpack_from(data, start)[0]
+    size = _UINT32.unpack_from(data, start)[0]
     return data[start + 4 : start + 4 + size]
 
 
 def _vector_place(data: bytes, place: int) -> tuple[int, int]:
     start = _target(data, place)
-    return start + 4, int(UINT32.unpack_from(data, start)[0])
+    return start + 4, int(_UINT32.unpack_from(data, start)[0])
 
 
 def _vector(dtype: np.dtype[Any], data: bytes, place: int) -> NDArray[Any]:
@@ -388,13 +388,13 @@ class _File:
         body = bytearray(size)
         alignment = max([4, *(_alignment(schema[name][1]) for name in present)])
         position = self.append(body, alignment)
-        INT32.pack_into(body, 0, position - vtable)
+        _INT32.pack_into(body, 0, position - vtable)
         for name, at in places.items():
             kind = schema[name][1]
             if kind in NUMBERS:
                 NUMBERS[kind].pack_into(body, at, present[name])
             elif kind == "Uint32Pair":
-                UINT32_PAIR.pack_into(body, at, *present[name])
+                _UINT32_PAIR.pack_into(body, at, *present[name])
             else:
                 _patch(body, at, self._child(kind, present[name]) - position)
         return position
@@ -415,7 +415,7 @@ class _File:
             return self.table(value)
         if kind == "Text":
             text = str(value).encode("utf-8", "backslashreplace")
-            return self.append(UINT32.pack(len(text)) + text + b"\0", 4)
+            return self.append(_UINT32.pack(len(text)) + text + b"\0", 4)
         element = kind.strip("[]")
         if element in NUMBERS:
             return self._numbers(np.asarray(value, NUMBERS[element].format))
@@ -423,13 +423,13 @@ class _File:
 
     def _numbers(self, values: NDArray[Any]) -> int:
         data = np.ascontiguousarray(values).reshape(-1)
-        position = self.append(UINT32.pack(data.size), max(4, data.itemsize), 4)
+        position = self.append(_UINT32.pack(data.size), max(4, data.itemsize), 4)
         if data.size:
             self.append(data.view(np.uint8).data, 1)
         return position
 
     def _records(self, records: Sequence[FlatRecord]) -> int:
-        offsets = bytearray(UINT32.pack(len(records)) + bytes(4 * len(records)))
+        offsets = bytearray(_UINT32.pack(len(records)) + bytes(4 * len(records)))
         position = self.append(offsets, 4)
         for at, record in enumerate(records, 1):
             _patch(offsets, 4 * at, self.table(record) - position)
@@ -438,12 +438,12 @@ class _File:
 
 def _patch(body: bytearray, at: int, distance: int) -> None:
     """Write an offset to a place, counted from the body."""
-    UINT32.pack_into(body, at, distance - at)
+    _UINT32.pack_into(body, at, distance - at)
 
 
 def _inline_size(kind: str) -> int:
     if kind == "Uint32Pair":
-        return UINT32_PAIR.size
+        return _UINT32_PAIR.size
     return NUMBERS[kind].size if kind in NUMBERS else 4
 
 

@@ -45,7 +45,7 @@ from armnn.backends import ProfilingSink
 from armnn.backends.cache import Block, Entry, GrowingBlock, ProgramCache, StaleEntryError
 from armnn.errors import InvalidArgumentError
 
-Stamp: TypeAlias = tuple[int, ...]
+_Stamp: TypeAlias = tuple[int, ...]
 """What changes with a file; empty without one."""
 
 STAMP_SUFFIX: Final = ".armnn-stamp"
@@ -55,7 +55,7 @@ _COARSE_TICK_NS: Final = 2_000_000_000
 """Of file systems that keep whole seconds, FAT even two of them."""
 
 
-def stamp_of(path: str | PathLike[str]) -> Stamp:
+def stamp_of(path: str | PathLike[str]) -> _Stamp:
     """Return the stamp of a file; empty without one."""
     try:
         return stamp_in(os.stat(path))
@@ -63,13 +63,13 @@ def stamp_of(path: str | PathLike[str]) -> Stamp:
         return ()
 
 
-def stamp_in(status: os.stat_result) -> Stamp:
+def stamp_in(status: os.stat_result) -> _Stamp:
     """Return the stamp in a file's status."""
     times = status.st_mtime_ns, status.st_ctime_ns
     return status.st_dev, status.st_ino, status.st_size, *times
 
 
-def is_settled(stamp: Stamp, now_ns: int) -> bool:
+def is_settled(stamp: _Stamp, now_ns: int) -> bool:
     """Return whether a change after ``now_ns`` changes the stamp."""
     changed = max(stamp[-2:])
     tick = _TICK_NS if changed % 1_000_000_000 else _COARSE_TICK_NS
@@ -109,7 +109,7 @@ class KnownDigests:
         is_same = name == ascii(str(path)) and [str(each) for each in stamp_of(path)] == numbers
         return digest if is_same else ""
 
-    def keep(self, path: str | PathLike[str], stamp: Stamp, digest: str, now_ns: int) -> None:
+    def keep(self, path: str | PathLike[str], stamp: _Stamp, digest: str, now_ns: int) -> None:
         """Keep a digest computed after ``now_ns``, if it is certain."""
         if stamp_of(path) != stamp or not stamp or not is_settled(stamp, now_ns):
             return
@@ -143,10 +143,10 @@ class KnownDigests:
             os.unlink(self._record(path))
 
     def _record(self, path: str | PathLike[str]) -> str:
-        return os.path.join(self._folder, f"{file_name(str(path))}{STAMP_SUFFIX}")
+        return os.path.join(self._folder, f"{_file_name(str(path))}{STAMP_SUFFIX}")
 
 
-def file_name(text: str) -> str:
+def _file_name(text: str) -> str:
     """Return a file name for a text.
 
     It is a checksum, as importing OpenSSL takes longer than reading a small model: what is in the
@@ -157,7 +157,7 @@ def file_name(text: str) -> str:
 
 
 SUFFIX: Final = ".armnn-prepared"
-WRITING: Final = ".writing-"
+_WRITING: Final = ".writing-"
 """How the name of a file begins that is not complete."""
 
 MAGIC: Final = b"\x89ARMNNS\n"
@@ -243,7 +243,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     return header, blocks
 
 
-DEFAULT_LIMIT: Final = 4 << 30
+_DEFAULT_LIMIT: Final = 4 << 30
 """Bytes of a folder that has no limit of its own."""
 
 ABANDONED_NS: Final = 3600 * 10**9
@@ -276,7 +276,7 @@ def limit_of(folder: Path) -> int:
     try:
         return int((folder / _LIMIT).read_text(encoding="ascii"))
     except (OSError, ValueError):
-        return DEFAULT_LIMIT
+        return _DEFAULT_LIMIT
 
 
 def set_limit(folder: Path, limit: int) -> None:
@@ -344,7 +344,7 @@ def trim(
 
 def _remove_abandoned(folder: Path) -> None:
     latest = time.time_ns() - ABANDONED_NS
-    for path in folder.glob(f"{WRITING}*"):
+    for path in folder.glob(f"{_WRITING}*"):
         with contextlib.suppress(FileNotFoundError):
             if os.lstat(path).st_mtime_ns < latest:
                 path.unlink()
@@ -503,7 +503,7 @@ class CacheFolder(ProgramCache):
             return None
 
     def _path(self, key: tuple[str, ...]) -> str:
-        return os.path.join(self._folder, file_name("\0".join(key)) + SUFFIX)
+        return os.path.join(self._folder, _file_name("\0".join(key)) + SUFFIX)
 
 
 def _made(folder: str) -> os.stat_result:
@@ -536,7 +536,7 @@ def write_file(path: str | PathLike[str], pieces: Iterable[bytes | memoryview]) 
     Raises:
         OSError: It cannot be written; nothing of it is left, as of other errors.
     """
-    descriptor, name = tempfile.mkstemp(prefix=WRITING, dir=os.path.dirname(path) or ".")
+    descriptor, name = tempfile.mkstemp(prefix=_WRITING, dir=os.path.dirname(path) or ".")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)

@@ -407,7 +407,7 @@ class _UnraisableHook:
             _store(error)
 
 
-def catch_interrupts() -> None:
+def _catch_interrupts() -> None:
     """Keep Ctrl-C in callbacks, although other hooks are set."""
     if not isinstance(sys.unraisablehook, _UnraisableHook):
         sys.unraisablehook = _UnraisableHook()
@@ -499,7 +499,7 @@ def attempt(function: Callable[..., int], *args: object) -> Failure | None:
     Raises:
         BaseException: A host callback failed during the call.
     """
-    catch_interrupts()
+    _catch_interrupts()
     failure = guarded_caller.attempt(function, *args)
     if stored:
         raise_stored()

@@ -182,7 +182,7 @@ class NativeSharedMemory(SharedMemory):
         self._backend = backend
         self._table = table
 
-    def allocate(self, size: int) -> NativeBuffer:
+    def allocate(self, size: int) -> _NativeBuffer:
         """Return a new buffer of zeros.
 
         Raises:
@@ -191,7 +191,7 @@ class NativeSharedMemory(SharedMemory):
         """
         return self._made(f"allocate {size} bytes", size, self._table.allocate, size)
 
-    def import_fd(self, fd: int, size: int, *, offset: int = 0) -> NativeBuffer:
+    def import_fd(self, fd: int, size: int, *, offset: int = 0) -> _NativeBuffer:
         """Return a buffer of bytes of a file.
 
         Raises:
@@ -208,7 +208,7 @@ class NativeSharedMemory(SharedMemory):
 
     def _made(
         self, action: str, size: int, make: Callable[..., int], *args: object
-    ) -> NativeBuffer:
+    ) -> _NativeBuffer:
         library, pointer = self._backend.library, ctypes.c_void_p()
         if size < 1:
             raise InvalidArgumentError(
@@ -224,10 +224,10 @@ class NativeSharedMemory(SharedMemory):
             )
         buffer_destroy = self._table.buffer_destroy
         made = NativeObject(library, pointer.value, buffer_destroy, self._backend)
-        return NativeBuffer(made, self._table, size)
+        return _NativeBuffer(made, self._table, size)
 
 
-class NativeBuffer(SharedBuffer):
+class _NativeBuffer(SharedBuffer):
     """A C backend's buffer, freed after its last array."""
 
     def __init__(self, buffer: NativeObject, table: abi.Memory, size: int) -> None:
@@ -285,7 +285,7 @@ class _Bytes:
         }  # fmt: skip
 
 
-NEVER: Final = 0
+_NEVER: Final = 0
 """The deadline of what may take as long as it likes."""
 
 _SLICE: Final = 0.05
@@ -329,7 +329,7 @@ class NativeAsyncExecution(AsyncExecution):
                 f"backend {self._library.id!r} cannot submit {step!r}: expected a step that a "
                 "workload of this backend was bound to"
             )
-        deadline = NEVER if deadline_ns is None else deadline_ns
+        deadline = _NEVER if deadline_ns is None else deadline_ns
         return NativeTask(self._table, cast("BoundProgram", program), NOBODY, deadline)
 
 

@@ -47,7 +47,7 @@ from armnn_backend_api.structs import Arena, struct, word
 _Field: TypeAlias = "tuple[str, tuple[int, ...], list[Any] | None]"
 """The name of a parameter, how its row begins, and the memory of its elements but texts."""
 
-Place: TypeAlias = tuple[int, int]
+_Place: TypeAlias = tuple[int, int]
 """Where elements begin in their memory, and how many they are."""
 
 _ATTRIBUTE_BYTES: Final = ctypes.sizeof(abi.Attribute)
@@ -110,7 +110,7 @@ class RowMemory:
         self._scales: list[float] = []
         self._zero_points: list[int] = []
 
-    def text(self, text: str) -> Place:
+    def text(self, text: str) -> _Place:
         """Add a text; return its place."""
         raw = text.encode("utf-8", "replace")
         place = self._text_bytes
@@ -127,7 +127,7 @@ class RowMemory:
         self._zero_points += info.zero_points
         return ctypes.addressof(self._quantizations) + number * _QUANTIZATION_BYTES
 
-    def attributes(self, descriptor: Descriptor) -> Place:
+    def attributes(self, descriptor: Descriptor) -> _Place:
         """Add a descriptor's attributes; return their place, and how many."""
         fields = self._fields.get(type(descriptor))
         if fields is None:
@@ -157,7 +157,7 @@ class RowMemory:
             abi.ATTRIBUTE_STRING: None,
         }
         return [
-            (name, (*header, *word_place(name), number, minor), memories[number])
+            (name, (*header, *_word_place(name), number, minor), memories[number])
             for name, minor, number in known_fields(kind, self._version)
         ]
 
@@ -224,13 +224,13 @@ def _header_of(kind: type[ctypes.Structure]) -> tuple[int, int, int]:
 
 
 @functools.cache
-def word_place(name: str) -> Place:
+def _word_place(name: str) -> _Place:
     """Return where a layer type's or parameter's name is."""
     text = word(name)
     return text.data or 0, text.size
 
 
-ABSENT: Final = -1
+_ABSENT: Final = -1
 
 TRIMMED_BYTES: Final = 1 << 23
 """Of constants that went, after which the C library gives its free pages back."""
@@ -345,7 +345,7 @@ class NativeGraph:
 
         It reads all constants.
         """
-        fingerprint = fingerprint_of(self.layers, self._read, self.outputs)
+        fingerprint = _fingerprint_of(self.layers, self._read, self.outputs)
         self.struct.fingerprint = self._arena.text(fingerprint)
         return fingerprint
 
@@ -374,11 +374,11 @@ class NativeGraph:
 
     def leave(self) -> None:
         """Take the lent constants back."""
-        take_back_all(self._lent)
+        _take_back_all(self._lent)
 
     def leave_with(self, keeper: object) -> None:
         """Take the lent constants back when an object is gone."""
-        weakref.finalize(keeper, take_back_all, self._lent)  # which refers to no layer
+        weakref.finalize(keeper, _take_back_all, self._lent)  # which refers to no layer
 
     def _fill(self) -> None:
         graph, memory = self.struct, RowMemory(self._arena, self._version, len(self._values))
@@ -455,17 +455,17 @@ class NativeGraph:
         return (
             number,
             layer.spec.since[1],
-            *word_place(layer.type),
+            *_word_place(layer.type),
             *memory.text(layer.name),
             *self._indices(layer.inputs, memory),
             *self._indices(layer.outputs, memory),
             *memory.attributes(layer.descriptor),
         )
 
-    def _indices(self, values: Sequence[Value | None], memory: RowMemory) -> Place:
+    def _indices(self, values: Sequence[Value | None], memory: RowMemory) -> _Place:
         """Add indices; return their place, and how many."""
         place, index = 4 * len(memory.indices), self._index
-        memory.indices += [ABSENT if value is None else index[value] for value in values]
+        memory.indices += [_ABSENT if value is None else index[value] for value in values]
         return place, len(values)
 
 
@@ -473,13 +473,13 @@ def _pointer(address: int) -> ctypes._Pointer[ctypes.c_int32]:
     return ctypes.pointer(ctypes.c_int32.from_address(address))
 
 
-def take_back_all(references: list[int]) -> None:
+def _take_back_all(references: list[int]) -> None:
     """Take lent constants back; the list is empty then."""
     while references:
         constants.take_back(references.pop())
 
 
-def fingerprint_of(
+def _fingerprint_of(
     layers: Iterable[Layer], inputs: Iterable[Value], outputs: Iterable[Value]
 ) -> str:
     """Return the fingerprint in hexadecimal.
@@ -565,7 +565,7 @@ class KeptGraph(Generic[_P]):
                 self._lend(changes.constants, lent)
                 return self._compile(self.graph, earlier)
             finally:
-                take_back_all(lent)
+                _take_back_all(lent)
 
     def weighed(self, changes: Changes, earlier: _P) -> Footprint | None:
         """Return the footprint for other shapes, if reported.

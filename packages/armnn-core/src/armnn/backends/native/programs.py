@@ -56,8 +56,8 @@ _lent: Final[dict[int, object]] = {}
 _numbers: Final = itertools.count(1)
 
 
-def lend(memory: object) -> int:
-    """Keep an object until :data:`GIVE_BACK` is called with the number."""
+def _lend(memory: object) -> int:
+    """Keep an object until :data:`_GIVE_BACK` is called with the number."""
     number = next(_numbers)
     _lent[number] = memory
     return number
@@ -72,7 +72,7 @@ def _give_back(number: int | None) -> None:
     _lent.pop(number or 0, None)
 
 
-GIVE_BACK: Final = abi.ReleaseFn(_give_back)
+_GIVE_BACK: Final = abi.ReleaseFn(_give_back)
 """Lets go what was lent; any thread may call it."""
 
 
@@ -412,8 +412,8 @@ def _read(
         if in_place is None or content.ctypes.data % _ALIGNMENT:
             failure = attempt(library.required("deserialize"), *given, ctypes.byref(pointer))
         else:  # the program reads its constants where they are
-            lent = lend(content)
-            failure = attempt(in_place, *given, GIVE_BACK, lent, ctypes.byref(pointer))
+            lent = _lend(content)
+            failure = attempt(in_place, *given, _GIVE_BACK, lent, ctypes.byref(pointer))
     if failure is not None:
         raise StaleEntryError(failure.text or f"deserialize failed with code {failure.code}")
     return NativeProgram(backend, pointer.value, names, Footprint.from_details(details))

@@ -28,7 +28,7 @@ _ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
 _PADDING_LIMIT: Final = 1 << 21
 
 
-class Ports:
+class _Ports:
     """Describes the tensors of one bound program for its calls.
 
     Args:
@@ -43,7 +43,7 @@ class Ports:
 
     def tensor(
         self, index: int, handle: TensorHandle, *, is_output: bool
-    ) -> tuple[abi.Tensor, Port | DevicePort | None]:
+    ) -> tuple[abi.Tensor, _Port | _DevicePort | None]:
         """Return a tensor for C, and what copies it.
 
         Args:
@@ -59,7 +59,7 @@ class Ports:
         if own is not None:
             return own.describe(self._arena), None
         if self._device is not None:
-            on_device = DevicePort(handle, self._device, is_output=is_output)
+            on_device = _DevicePort(handle, self._device, is_output=is_output)
             return on_device.device.describe(self._arena), on_device
         need = _requirement(self._program, index, handle.info.size_bytes, is_output=is_output)
         array = handle.map()
@@ -67,11 +67,11 @@ class Ports:
             self._arena.hold(array)
             return tensor_of(array, self._arena), None
         handle.unmap()
-        port = Port(handle, need, is_output=is_output)
+        port = _Port(handle, need, is_output=is_output)
         return port.tensor, port
 
 
-class Port:
+class _Port:
     """A tensor copied to memory that execute can use."""
 
     def __init__(self, handle: TensorHandle, need: abi.IoRequirement, *, is_output: bool) -> None:
@@ -100,7 +100,7 @@ class Port:
             self._handle.copy_from(self._array)
 
 
-class DevicePort:
+class _DevicePort:
     """A tensor copied to a buffer of a device.
 
     Attributes:
@@ -298,8 +298,8 @@ class _BoundProgram:
             ctypes.byref(self.args),
             ctypes.byref(self._error),
         )
-        self._ports: list[Port | DevicePort] = []
-        self._others: Ports | None = None
+        self._ports: list[_Port | _DevicePort] = []
+        self._others: _Ports | None = None
         self._least_ns = _QUICK_NS
         self.args.inputs, self.args.num_inputs = self._tensors(inputs, is_output=False)
         self.args.outputs, self.args.num_outputs = self._tensors(outputs, is_output=True)
@@ -416,7 +416,7 @@ class _BoundProgram:
     def _other_tensor(self, index: int, handle: TensorHandle, *, is_output: bool) -> abi.Tensor:
         """Return a tensor in memory of any kind."""
         if self._others is None:
-            self._others = Ports(self._program, self._arena)
+            self._others = _Ports(self._program, self._arena)
         tensor, port = self._others.tensor(index, handle, is_output=is_output)
         if port is not None:
             self._ports.append(port)
