@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +11,14 @@ import numpy as np
 
 import armnn
 from armnn.cli.main import main
+from armnn_backend_neon.backend import CpuAccBackend
 from armnn_parser_onnx.export import to_onnx
 
 if TYPE_CHECKING:
     import pytest
 
-LEVEL = {"x86_64": "sse2", "aarch64": "neon"}[platform.machine()]
-"""The level that every CPU of the machine's kind has."""
+LEVEL = CpuAccBackend().devices()[0].name
+"""A level that this build and this CPU have."""
 
 
 def test_each_level_is_compared_in_a_process_of_its_own(

@@ -59,9 +59,7 @@ def test_a_process_without_interpreter_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_freeze_support_does_nothing_in_an_interpreter() -> None:
-    import armnn
-
-    armnn.freeze_support()
+    freeze_support()
 
 
 def test_an_executable_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
