@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Sessions over local parsers and backends: requests, results, refusals."""
+"""Sessions over local parsers and backends: loading, requests, bindings, results, profiles."""
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import re
 import threading
+import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
+from armnn.profiling import Event
+from armnn.runtime import default_runtime
 from armnn_compat import onnxruntime as ort
 from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_compat.onnxruntime.model import Operator
+from armnn_compat.onnxruntime.session import write_profile
+from fakes.plugins import installed
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)
@@ -172,3 +183,240 @@ def test_an_asynchronous_run_calls_back_with_results_or_an_error(session) -> Non
     np.testing.assert_array_equal(results[0], X + Y)
     assert (data, error, nothing) == ("good", "", [])
     assert message.startswith("Required inputs (['y'])")
+
+
+def test_a_file_that_is_not_there(options_seen, tmp_path) -> None:
+    path = tmp_path / "none.onnx"
+    with pytest.raises(state.NoSuchFile, match=r"NO_SUCHFILE : Load model from .*none.onnx fail"):
+        ort.InferenceSession(str(path))
+
+
+def test_a_folder_cannot_be_read(options_seen, tmp_path) -> None:
+    with pytest.raises(state.Fail, match=r"FAIL : Load model from .* failed: "):
+        ort.InferenceSession(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "message"),
+    [
+        (b"garbage garbage", state.InvalidProtobuf, "INVALID_PROTOBUF : Load model failed"),
+        (b"\x20\0\0\0ORTM\0", state.NotImplemented, "it is in onnxruntime's own format"),
+        (b"", state.InvalidArgument, "INVALID_ARGUMENT : No graph was found in the protobuf"),
+    ],
+)
+def test_bytes_that_are_no_model_are_refused_in_onnxruntimes_words(
+    options_seen, model: bytes, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        ort.InferenceSession(model)
+
+
+def test_a_model_that_cannot_be_loaded_says_so_in_onnxruntimes_words(
+    options_seen, sum_model
+) -> None:
+    with pytest.raises(state.NotImplemented, match="NOT_IMPLEMENTED : no layer computes Cos"):
+        ort.InferenceSession(sum_model("Cos"))
+    with pytest.raises(state.InvalidGraph, match="INVALID_GRAPH : there is no output"):
+        ort.InferenceSession(sum_model(outputs=[]))
+
+
+def test_what_is_neither_path_nor_bytes_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^Unable to load from type '<class 'int'>'$"):
+        ort.InferenceSession(3)  # type: ignore[arg-type]  # that is the point
+
+
+def test_without_a_parser_loading_fails_with_the_advice_of_the_core(tmp_path, sum_model) -> None:
+    with (
+        installed(tmp_path, alone=True),
+        pytest.raises(state.Fail, match=r'no parser .*WHEELHOUSE "armnn-core\[onnx\]"'),
+    ):
+        ort.InferenceSession(sum_model())
+    default_runtime().close()
+
+
+def test_without_a_backend_loading_fails_with_the_advice_of_the_core(
+    tmp_path, onnx_parser, sum_model
+) -> None:
+    default_runtime().close()
+    with (
+        installed(tmp_path, onnx_parser, alone=True),
+        pytest.raises(state.Fail, match="FAIL : No backend can be used, as none is installed"),
+    ):
+        ort.InferenceSession(sum_model())
+    default_runtime().close()
+
+
+def test_the_optimized_model_is_the_model_with_all_its_data(
+    options_seen, tmp_path, sum_model
+) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    made = onnx.load_from_string(sum_model())
+    made.graph.initializer[0].raw_data = np.array([5], np.float32).tobytes()
+    onnx.save(made, folder / "sum.onnx", save_as_external_data=True, size_threshold=0)
+    options = ort.SessionOptions()
+    for source, name in ((folder / "sum.onnx", "a.onnx"), (sum_model(), "b.onnx")):
+        options.optimized_model_filepath = str(tmp_path / name)
+        ort.InferenceSession(source, options)
+        (written,) = ort.InferenceSession(tmp_path / name).run(None, {"x": X, "y": Y})
+        np.testing.assert_array_equal(written, X + Y)
+    kept = onnx.load(tmp_path / "a.onnx", load_external_data=False)
+    assert numpy_helper.to_array(kept.graph.initializer[0]).tolist() == [5]
+
+
+def test_an_optimized_model_needs_a_place_that_can_be_written(
+    options_seen, tmp_path, sum_model
+) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "missing" / "optimized.onnx")
+    with pytest.raises(state.Fail, match=r"cannot be written to '.*optimized.onnx': .*No such"):
+        ort.InferenceSession(sum_model(), options)
+
+
+def test_a_session_that_is_gone_leaves_nothing_in_the_runtime(options_seen, sum_model) -> None:
+    session = ort.InferenceSession(sum_model())
+    network = weakref.ref(session._network)
+    session.run(None, {"x": X, "y": Y})
+    del session
+    gc.collect()
+    assert network() is None
+
+
+@pytest.fixture
+def options(options_seen, tmp_path: Path) -> ort.SessionOptions:
+    made = ort.SessionOptions()
+    made.enable_profiling = True
+    made.profile_file_prefix = str(tmp_path / "profile")
+    return made
+
+
+def test_a_profile_is_written_where_the_options_say(options, sum_model) -> None:
+    session = ort.InferenceSession(sum_model(), options)
+    session.run(None, {"x": X, "y": X})
+    path = session.end_profiling()
+    stamp = r"_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d{3}\.json"
+    assert re.fullmatch(re.escape(options.profile_file_prefix) + stamp, path)
+    events = json.loads(Path(path).read_text())
+    assert [event["name"] for event in events][:2] == [
+        "model_loading_array",
+        "session_initialization",
+    ]
+    (node,) = (event for event in events if event["cat"] == "Node")
+    assert node["args"]["provider"] == "FirstExecutionProvider"
+    assert session.end_profiling() == ""
+    assert session.get_profiling_start_time_ns() > 10**18  # since 1970
+
+
+def test_a_profile_that_cannot_be_written_is_said(options, sum_model) -> None:
+    options.profile_file_prefix += "/none/profile"
+    session = ort.InferenceSession(sum_model(), options)
+    with pytest.raises(state.Fail, match=r"the profile cannot be written to '.*none/profile_"):
+        session.end_profiling()
+
+
+def rows(tmp_path: Path, *events: Event) -> list[dict[str, Any]]:
+    operators = {"a": Operator("MatMul_0", "MatMul", 0)}
+    write_profile(events, operators, 1_000, str(tmp_path / "p.json"))
+    made: list[dict[str, Any]] = json.loads((tmp_path / "p.json").read_text())
+    return made
+
+
+def event(name: str, start: int, end: int, category: str, **details: str) -> Event:
+    return Event(name, start, end, 7, {"category": category, **details})
+
+
+def test_times_are_whole_microseconds_since_the_session_began(tmp_path: Path) -> None:
+    (row,) = rows(tmp_path, event("a", 6_999, 9_000, "layer", type="BatchMatMul", backend="CpuRef"))
+    assert row == {
+        "cat": "Node",
+        "pid": os.getpid(),
+        "tid": 7,
+        "dur": 2,
+        "ts": 5,
+        "ph": "X",
+        "name": "MatMul_0_kernel_time",
+        "args": {"op_name": "MatMul", "provider": "CpuRefExecutionProvider", "node_index": "0"},
+    }
+
+
+def test_kernels_take_the_place_of_the_layer_that_they_are_part_of(tmp_path: Path) -> None:
+    made = rows(
+        tmp_path,
+        event("a", 2_000, 3_000, "kernel", backend="CpuAcc"),
+        event("b", 3_000, 4_000, "kernel", backend="CpuAcc"),
+        event("a to b", 2_000, 4_000, "layer", type="PreCompiled", backend="CpuAcc"),
+        event("c", 4_000, 5_000, "layer", type="Addition", backend="CpuRef"),
+        event("run", 1_500, 6_000, "run"),
+        event("rewrite", 1_500, 6_000, "phase"),
+    )
+    assert [(row["cat"], row["name"], row["args"].get("op_name")) for row in made] == [
+        ("Node", "MatMul_0_kernel_time", "MatMul"),
+        ("Node", "b_kernel_time", ""),
+        ("Node", "c_kernel_time", "Addition"),
+        ("Session", "SequentialExecutor::Execute", None),
+        ("Session", "model_run", None),
+    ]
+
+
+def test_a_binding_reads_its_inputs_at_each_run(session) -> None:
+    x = X.copy()
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_ortvalue_input("y", ort.OrtValue.ortvalue_from_numpy(Y))
+    binding.bind_output("z")
+    binding.synchronize_inputs()
+    session.run_with_iobinding(binding)
+    binding.synchronize_outputs()
+    (first,) = binding.copy_outputs_to_cpu()
+    x *= 2
+    session.run_with_iobinding(binding)
+    (second,) = binding.get_outputs()
+    np.testing.assert_array_equal(first, X + Y)
+    np.testing.assert_array_equal(second.numpy(), 2 * X + Y)
+
+
+def test_a_binding_reads_and_writes_memory_at_addresses(session) -> None:
+    z = np.zeros((2, 2), np.float32)
+    binding = session.io_binding()
+    binding.bind_input("x", "cpu", 0, np.float32, X.shape, X.ctypes.data)
+    binding.bind_input("y", "cpu", 0, 1, list(Y.shape), Y.ctypes.data)
+    binding.bind_output("z", "cpu", 0, np.float32, z.shape, z.ctypes.data)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(z, X + Y)
+    value = ort.OrtValue.ortvalue_from_shape_and_type([2, 2], np.float32)
+    binding.bind_ortvalue_output("z", value)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(value.numpy(), X + Y)
+    assert binding.get_outputs_as_ortvaluevector()[0].data_ptr() == value.data_ptr()
+
+
+def test_what_cannot_be_bound_is_refused(session) -> None:
+    binding = session.io_binding()
+    with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: q in the def list x"):
+        binding.bind_cpu_input("q", X)
+    with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: q in the def list z"):
+        binding.bind_output("q")
+    with pytest.raises(RuntimeError, match="the output 'z' is wanted on the device 'cuda'"):
+        binding.bind_output("z", "cuda")
+    with pytest.raises(RuntimeError, match="the input 'x' is wanted on the device 'cuda'"):
+        binding.bind_input("x", "cuda", 0, np.float32, X.shape, X.ctypes.data)
+    with pytest.raises(ValueError, match="`element_type` and `shape` are to be provided"):
+        binding.bind_output("z", buffer_ptr=1)
+
+
+def test_a_binding_without_outputs_or_with_too_small_ones_is_refused(session) -> None:
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_cpu_input("y", Y)
+    with pytest.raises(RuntimeError, match=r"no output is bound: call bind_output\(\)"):
+        session.run_with_iobinding(binding)
+    binding.bind_ortvalue_output("z", ort.OrtValue.ortvalue_from_numpy(X.copy()))
+    with pytest.raises(
+        RuntimeError, match=r"'z' is float32 \[2, 2\]: the memory .* is float32 \[1, 2\]$"
+    ):
+        session.run_with_iobinding(binding)
+    binding.clear_binding_outputs()
+    binding.clear_binding_inputs()
+    binding.bind_output("z")
+    with pytest.raises(ValueError, match=r"Required inputs \(\['x', 'y'\]\) are missing"):
+        session.run_with_iobinding(binding)

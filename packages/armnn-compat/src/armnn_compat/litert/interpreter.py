@@ -1,25 +1,172 @@
 # SPDX-License-Identifier: MIT
-"""``Interpreter``: a TensorFlow Lite model with LiteRT's methods."""
+"""``Interpreter`` and ``SignatureRunner``: a TensorFlow Lite model with LiteRT's methods."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn import parse
+from armnn import CreationOptions, OptimizedNetwork, OptimizerOptions, parse
+from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
 from armnn.graph import Network
+from armnn.graph.dot import to_dot
+from armnn.profiling import Recorder, arm_nn_profile
+from armnn.runtime import LoadedNetwork, Runtime, default_runtime
 from armnn.tensor import TensorInfo
 from armnn_compat.litert.delegates import Delegate, combined, load_delegate
 from armnn_compat.litert.model import Model, Tensor
-from armnn_compat.litert.preparation import Preparation
-from armnn_compat.litert.runner import SignatureRunner
+from armnn_compat.threads import taken_options
+
+
+class _Preparation:
+    """Prepares and loads networks as a delegate says.
+
+    Attributes:
+        runtime: The runtime: its own one if the delegate names a directory of backends.
+        profiler: Gets the events of runs, None if none are recorded.
+
+    Args:
+        owner: When it is gone, its profile is printed, and a runtime of its own closed.
+        delegate: What was asked for.
+        threads: How many threads a layer may use unless the delegate says so; 0 for all.
+    """
+
+    def __init__(self, owner: object, delegate: Delegate, threads: int) -> None:
+        self._delegate = delegate
+        wanted: dict[str, OptionValue] = {}
+        chosen = threads if delegate.threads is None else delegate.threads
+        if chosen > 0:
+            wanted["NumberOfThreads"] = chosen
+        if delegate.fast_math is not None:
+            wanted["FastMathEnabled"] = delegate.fast_math
+        self._wanted = wanted
+        if delegate.log_level:
+            logging.getLogger("armnn").setLevel(delegate.log_level)
+        self.profiler = Recorder() if delegate.profiles else None
+        self._last: list[Network] = []
+        if self.profiler is not None:
+            weakref.finalize(
+                owner, _print_profile, self.profiler, self._last, events=delegate.profiles_events
+            )
+        self.runtime = default_runtime()
+        if delegate.dynamic_backends_path:
+            options = CreationOptions(dynamic_backends_path=delegate.dynamic_backends_path)
+            self.runtime = Runtime(options)
+            weakref.finalize(owner, self.runtime.close).atexit = False
+
+    def optimize(self, network: Network) -> OptimizedNetwork:
+        """Return a network prepared for the delegate's backends.
+
+        Raises:
+            BackendError: A backend that the delegate names cannot be used.
+            OSError: The drawing cannot be written.
+        """
+        ids = list(self._delegate.backends) or None
+        backends = self.runtime.registry.find_usable(ids)
+        optimized = self.runtime.optimize(
+            network,
+            ids,
+            options=OptimizerOptions(**self._delegate.optimizer),
+            backend_options=taken_options(backends, self._wanted),
+        )
+        self._last[:] = [optimized.network]
+        if self._delegate.dot_file:
+            Path(self._delegate.dot_file).write_text(to_dot(optimized.network), encoding="utf-8")
+        return optimized
+
+    def load(self, optimized: OptimizedNetwork) -> LoadedNetwork:
+        """Return a loaded network."""
+        return self.runtime.load_network(optimized)
+
+
+def _print_profile(recorder: Recorder, networks: list[Network], *, events: bool) -> None:
+    """Print the profile, as Arm NN's delegate does."""
+    recorded = recorder.events if events else ()
+    profile = arm_nn_profile(recorded, networks[0] if networks else None)
+    sys.stdout.write(json.dumps(profile, indent="\t") + "\n")
+
+
+class SignatureRunner:
+    """Runs a signature; ``Interpreter.get_signature_runner`` makes it.
+
+    Args:
+        interpreter: The interpreter of the model.
+        signature_key: The signature.
+
+    Raises:
+        InvalidArgumentError: The model has no such signature, or it is one of another subgraph
+            than the main one.
+    """
+
+    def __init__(self, interpreter: Interpreter, signature_key: str) -> None:
+        signatures = interpreter.model.signatures
+        if signature_key not in signatures:
+            raise InvalidArgumentError(
+                f'Invalid signature_key provided: "{signature_key}"; the model has '
+                f"{list(signatures)}"
+            )
+        self._signature = signatures[signature_key]
+        if self._signature.subgraph != 0:
+            raise InvalidArgumentError(
+                f"the signature {signature_key!r} is one of subgraph {self._signature.subgraph}: "
+                "only those of the main subgraph, 0, can be run"
+            )
+        self._interpreter = interpreter
+
+    def __call__(self, **inputs: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Run the model.
+
+        Args:
+            inputs: An array for each input of the signature, of any size that the model takes.
+
+        Returns:
+            The outputs of the signature by name.
+
+        Raises:
+            InvalidArgumentError: The inputs are not those of the signature.
+        """
+        known = self._signature.inputs
+        if len(inputs) != len(known):
+            raise InvalidArgumentError(
+                "Invalid number of inputs provided for running a SignatureDef, expected "
+                f"{len(known)} ({', '.join(known)}) vs provided {len(inputs)}"
+            )
+        for name in inputs:
+            if name not in known:
+                raise InvalidArgumentError(
+                    f"Invalid Input name ({name}) for SignatureDef; it has {', '.join(known)}"
+                )
+        for name, value in inputs.items():
+            self._interpreter.resize_tensor_input(known[name], np.shape(value))
+        self._interpreter.allocate_tensors()
+        for name, value in inputs.items():
+            self._interpreter.set_tensor(known[name], value)
+        self._interpreter.invoke()
+        outputs = self._signature.outputs
+        return {name: self._interpreter.get_tensor(index) for name, index in outputs.items()}
+
+    def get_input_details(self) -> dict[str, dict[str, Any]]:
+        """Return what is known of each input, by name."""
+        return {name: self._details(index) for name, index in self._signature.inputs.items()}
+
+    def get_output_details(self) -> dict[str, dict[str, Any]]:
+        """Return what is known of each output, by name."""
+        return {name: self._details(index) for name, index in self._signature.outputs.items()}
+
+    def _details(self, index: int) -> dict[str, Any]:
+        return self._interpreter.get_tensor_details()[index]
+
 
 _Item = TypeVar("_Item")
 
@@ -68,7 +215,7 @@ class Interpreter:
                 "layers are fused and share memory"
             )
         delegate = combined(_checked_delegates(experimental_delegates or ()))
-        self._preparation = Preparation(self, delegate, _checked_threads(num_threads))
+        self._preparation = _Preparation(self, delegate, _checked_threads(num_threads))
         network, content = _read(model_path, model_content)
         self.model = Model(content)
         self._takes = self._free_inputs()

@@ -18,15 +18,14 @@ import sys
 from types import ModuleType
 
 from armnn_compat.onnxruntime import capi
-from armnn_compat.onnxruntime.binding import IOBinding
 from armnn_compat.onnxruntime.capi import (
     onnxruntime_inference_collection,
     onnxruntime_pybind11_state,
 )
-from armnn_compat.onnxruntime.memory import OrtDeviceVendorId
 from armnn_compat.onnxruntime.names import *  # noqa: F403  # the list of names is there
-from armnn_compat.onnxruntime.process import VERSION, preload_dlls, print_debug_info
-from armnn_compat.onnxruntime.session import InferenceSession
+from armnn_compat.onnxruntime.options import VERSION, preload_dlls, print_debug_info
+from armnn_compat.onnxruntime.session import InferenceSession, IOBinding
+from armnn_compat.onnxruntime.values import OrtDeviceVendorId
 from armnn_compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
 __version__ = version = VERSION

@@ -6,6 +6,6 @@ from __future__ import annotations
 import sys
 
 from armnn_compat import onnxruntime
-from armnn_compat.program import run_program
+from armnn_compat.standing_in import run_program
 
 run_program(onnxruntime.install, onnxruntime, "onnxruntime", sys.argv[1:])

@@ -4,45 +4,7 @@
 
 from __future__ import annotations
 
-from armnn_compat.onnxruntime.memory import (
-    OrtAllocatorType,
-    OrtArenaCfg,
-    OrtCompileApiFlags,
-    OrtDeviceMemoryType,
-    OrtExecutionProviderDevicePolicy,
-    OrtHardwareDeviceType,
-    OrtMemoryInfo,
-    OrtMemoryInfoDeviceType,
-    OrtMemType,
-    OrtSparseFormat,
-    copy_tensors,
-    create_and_register_allocator,
-    create_and_register_allocator_v2,
-)
-from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
-from armnn_compat.onnxruntime.options import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    RunOptions,
-    SessionOptions,
-)
-from armnn_compat.onnxruntime.process import (
-    disable_telemetry_events,
-    enable_telemetry_events,
-    get_all_providers,
-    get_build_info,
-    get_device,
-    get_ep_devices,
-    get_version_string,
-    has_collective_ops,
-    set_default_logger_severity,
-    set_default_logger_verbosity,
-    set_global_thread_pool_sizes,
-    set_seed,
-)
-from armnn_compat.onnxruntime.providers import get_available_providers
-from armnn_compat.onnxruntime.refused import (
+from armnn_compat.onnxruntime.errors import (
     AdapterFormat,
     LoraAdapter,
     ModelCompiler,
@@ -59,4 +21,41 @@ from armnn_compat.onnxruntime.refused import (
     register_execution_provider_library,
     unregister_execution_provider_library,
 )
-from armnn_compat.onnxruntime.values import OrtDevice, OrtValue
+from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
+from armnn_compat.onnxruntime.options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_all_providers,
+    get_available_providers,
+    get_build_info,
+    get_device,
+    get_ep_devices,
+    get_version_string,
+    has_collective_ops,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_global_thread_pool_sizes,
+    set_seed,
+)
+from armnn_compat.onnxruntime.values import (
+    OrtAllocatorType,
+    OrtArenaCfg,
+    OrtCompileApiFlags,
+    OrtDevice,
+    OrtDeviceMemoryType,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDeviceType,
+    OrtMemoryInfo,
+    OrtMemoryInfoDeviceType,
+    OrtMemType,
+    OrtSparseFormat,
+    OrtValue,
+    copy_tensors,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
+)

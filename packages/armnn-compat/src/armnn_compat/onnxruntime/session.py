@@ -1,30 +1,350 @@
 # SPDX-License-Identifier: MIT
-"""``InferenceSession``: a loaded model with onnxruntime's methods."""
+"""``InferenceSession`` and ``IOBinding``: a model run with checked inputs, and its profile."""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from armnn import parse
-from armnn.errors import CancelledError
-from armnn.profiling import Recorder
+from armnn import TensorInfo, parse
+from armnn.errors import CancelledError, InvalidArgumentError
+from armnn.profiling import Event, Recorder
 from armnn.runtime import default_runtime
 from armnn_compat.onnxruntime import model
-from armnn_compat.onnxruntime.binding import IOBinding
-from armnn_compat.onnxruntime.errors import Fail, InvalidArgument, translated
-from armnn_compat.onnxruntime.feeds import Feeds
-from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
-from armnn_compat.onnxruntime.options import RunOptions, SessionOptions
-from armnn_compat.onnxruntime.profile import SESSION, write_profile
-from armnn_compat.onnxruntime.providers import Providers, choose
-from armnn_compat.onnxruntime.refused import refusing
-from armnn_compat.onnxruntime.values import OrtValue
+from armnn_compat.onnxruntime.errors import Fail, InvalidArgument, refusing, translated
+from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn_compat.onnxruntime.model import Description, ModelMetadata, NodeArg, Operator
+from armnn_compat.onnxruntime.options import Providers, RunOptions, SessionOptions, choose
+from armnn_compat.onnxruntime.values import (
+    OrtValue,
+    array_at,
+    check_on_processor,
+    element_number,
+    type_name,
+)
+
+
+class _Feeds:
+    """Checks the inputs of the runs of one session.
+
+    Args:
+        described: What the model declares.
+        infos: The inputs of the network by name.
+    """
+
+    def __init__(self, described: Description, infos: Mapping[str, TensorInfo]) -> None:
+        self._inputs = tuple((each, infos[each.name]) for each in described.inputs)
+        self._overridable = tuple(each.name for each in described.overridable)
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Return an array for each input.
+
+        Raises:
+            TypeError: The inputs are not given by name.
+            ValueError: An input is missing.
+            InvalidArgument: There is no input of a name, or one has a wrong type or shape.
+            NotImplemented: A value is given for an initialiser.
+        """
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"the inputs are given as {type(given).__name__}: expected arrays by name"
+            )
+        missing = [each.name for each, _ in self._inputs if each.name not in given]
+        if missing:
+            raise InvalidArgumentError(
+                f"Required inputs ({missing}) are missing from input feed ({list(given)})."
+            )
+        if len(given) != len(self._inputs):
+            self._refuse_others(given)
+        return {each.name: _array(each, info, given[each.name]) for each, info in self._inputs}
+
+    def _refuse_others(self, given: Mapping[str, Any]) -> None:
+        names = [each.name for each, _ in self._inputs]
+        for name in given:
+            if name in self._overridable:
+                raise NotImplementedStatus(
+                    f"the input {name!r} has a value in the model, which is a constant here: leave "
+                    "it out of the feed"
+                )
+            if name not in names:
+                raise InvalidArgument(f"Invalid input name: {name}; the model has {names}")
+
+
+def _array(declared: NodeArg, info: TensorInfo, value: Any) -> NDArray[Any]:
+    dtype = info.data_type.numpy_dtype
+    if isinstance(value, OrtValue):
+        value = value.numpy()
+    if not isinstance(value, (np.ndarray, np.generic)):
+        try:
+            value = np.asarray(value, dtype)
+        except (TypeError, ValueError) as error:
+            raise RuntimeError(
+                "Input must be a list of dictionaries or a single numpy array for input "
+                f"'{declared.name}': {error}"
+            ) from error
+    array = np.asarray(value)
+    if array.dtype != dtype:
+        raise InvalidArgument(
+            f"Unexpected input data type for {declared.name}. Actual: ({_kind(array)}) , "
+            f"expected: ({declared.type})"
+        )
+    if info.shape == () and array.size == 1:
+        return array.reshape(())  # onnxruntime takes one element of any rank for a scalar
+    _check_shape(declared, array.shape)
+    return array
+
+
+def _kind(array: NDArray[Any]) -> str:
+    try:
+        return type_name(element_number(array.dtype))
+    except RuntimeError:
+        return str(array.dtype)
+
+
+def _check_shape(declared: NodeArg, shape: tuple[int, ...]) -> None:
+    """Refuse the shapes that onnxruntime refuses."""
+    expected = declared.shape
+    advice = "Please fix either the inputs/outputs or the model."
+    if not expected and shape:
+        return  # no shape and a scalar look alike in onnxruntime's descriptions
+    if len(expected) != len(shape):
+        raise InvalidArgument(
+            f"Invalid rank for input: {declared.name} Got: {len(shape)} Expected: {len(expected)} "
+            f"{advice}"
+        )
+    wrong = [
+        f" index: {index} Got: {got} Expected: {dim}"
+        for index, (got, dim) in enumerate(zip(shape, expected, strict=True))
+        if isinstance(dim, int) and dim != got
+    ]
+    if wrong:
+        raise InvalidArgument(
+            f"Got invalid dimensions for input: {declared.name} for the following indices\n"
+            + "\n".join(wrong)
+            + f"\n {advice}"
+        )
+
+
+_SESSION = "Session"
+"""The category of what a session does as a whole."""
+
+_RUN, _KERNEL, _LAYER = "run", "kernel", "layer"
+"""The categories of our events that become rows; others have no counterpart."""
+
+
+def write_profile(
+    events: Iterable[Event], operators: Mapping[str, Operator], start_ns: int, path: str
+) -> None:
+    """Write a profile to a file, one event per line.
+
+    Args:
+        events: What was recorded.
+        operators: The operators of the model, by the names of their layers.
+        start_ns: When the session began, on the clock of the events.
+        path: Where it goes.
+
+    Raises:
+        Fail: The file cannot be written.
+    """
+    rows = ",\n".join(json.dumps(row) for row in _rows(events, operators, start_ns))
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"[\n{rows}\n]\n")
+    except OSError as error:
+        raise Fail(f"the profile cannot be written to {path!r}: {error}") from error
+
+
+def _rows(
+    events: Iterable[Event], operators: Mapping[str, Operator], start_ns: int
+) -> Iterator[dict[str, Any]]:
+    process = os.getpid()
+    kernels: dict[int, int] = {}  # when the last kernel of each thread began
+    for event in events:
+        if event.details.get("category") == _KERNEL:
+            kernels[event.thread_id] = event.start_ns
+        # A compiled layer is the sum of its kernels: rows of both would count their time twice.
+        elif event.details.get("category") == _LAYER:
+            last = kernels.get(event.thread_id)
+            if last is not None and last >= event.start_ns:
+                continue
+        for category, name, args in _meanings(event, operators):
+            yield {
+                "cat": category,
+                "pid": process,
+                "tid": event.thread_id,
+                "dur": event.duration_ns // 1000,
+                "ts": (event.start_ns - start_ns) // 1000,
+                "ph": "X",
+                "name": name,
+                "args": args,
+            }
+
+
+def _meanings(
+    event: Event, operators: Mapping[str, Operator]
+) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Yield category, name and arguments of onnxruntime's events."""
+    kind = event.details.get("category")
+    if kind == _SESSION:
+        yield _SESSION, event.name, {}
+    elif kind == _RUN:
+        yield _SESSION, "SequentialExecutor::Execute", {}
+        yield _SESSION, "model_run", {}
+    elif kind in (_KERNEL, _LAYER):
+        operator = operators.get(event.name)
+        args = {
+            "op_name": str(event.details.get("type", "")) if operator is None else operator.type,
+            "provider": f"{event.details.get('backend', '')}ExecutionProvider",
+        }
+        if operator is not None:
+            args["node_index"] = str(operator.index)
+        yield "Node", f"{event.name if operator is None else operator.name}_kernel_time", args
+
+
+class IOBinding:
+    """Arrays by name, which runs read and write.
+
+    Args:
+        session: The session; ``InferenceSession.io_binding()`` makes one, too.
+    """
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._session = session
+        self._inputs: dict[str, NDArray[Any]] = {}
+        self._outputs: dict[str, NDArray[Any] | None] = {}
+        self._results: dict[str, OrtValue] = {}
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: NDArray[Any]) -> None:
+        """Bind an input to an array.
+
+        Raises:
+            RuntimeError: The model has no such input.
+        """
+        self._check_name(name, [*self._session.get_inputs()])
+        self._inputs[name] = arr_on_cpu
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: int | DTypeLike,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Bind an input to the memory at an address.
+
+        Raises:
+            RuntimeError: The model has no such input, or the memory is not the processor's.
+        """
+        del device_id
+        check_on_processor(device_type, f"the input {name!r}")
+        self.bind_cpu_input(name, array_at(buffer_ptr, element_type, shape))
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an input to a value.
+
+        Raises:
+            RuntimeError: The model has no such input.
+        """
+        self.bind_cpu_input(name, ortvalue.numpy())
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: int | DTypeLike | None = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Request an output, in new or in given memory.
+
+        Raises:
+            RuntimeError: The model has no such output, or the memory is not the processor's.
+            ValueError: There is an address but no type or shape.
+        """
+        del device_id
+        check_on_processor(device_type, f"the output {name!r}")
+        self._check_name(name, [*self._session.get_outputs()])
+        if buffer_ptr is None:
+            self._outputs[name] = None
+        elif element_type is None or shape is None:
+            raise ValueError(
+                "`element_type` and `shape` are to be provided if pre-allocated memory is provided"
+            )
+        else:
+            self._outputs[name] = array_at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Ask for an output in a value's memory.
+
+        Raises:
+            RuntimeError: The model has no such output.
+        """
+        self._check_name(name, [*self._session.get_outputs()])
+        self._outputs[name] = ortvalue.numpy()
+
+    def synchronize_inputs(self) -> None:
+        """Do nothing: all memory is the processor's."""
+
+    def synchronize_outputs(self) -> None:
+        """Do nothing: all memory is the processor's."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """Return the last run's outputs in the order of binding."""
+        return list(self._results.values())
+
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        """Return the same as :meth:`get_outputs`."""
+        return self.get_outputs()
+
+    def copy_outputs_to_cpu(self) -> list[NDArray[Any]]:
+        """Return copies of the outputs of the last run."""
+        return [value.numpy().copy() for value in self._results.values()]
+
+    def clear_binding_inputs(self) -> None:
+        """Forget the inputs."""
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Forget the outputs."""
+        self._outputs.clear()
+        self._results.clear()
+
+    def run(self, run_options: RunOptions | None) -> None:
+        """Run the session; ``InferenceSession.run_with_iobinding`` calls it.
+
+        Raises:
+            RuntimeError: No output is bound, or one has other dimensions than its memory.
+        """
+        if not self._outputs:
+            raise RuntimeError("no output is bound: call bind_output() for those that are wanted")
+        arrays = self._session.run(list(self._outputs), self._inputs, run_options)
+        for (name, target), array in zip(self._outputs.items(), arrays, strict=True):
+            if target is not None:
+                if target.shape != array.shape or target.dtype != array.dtype:
+                    raise RuntimeError(
+                        f"the output {name!r} is {array.dtype} {list(array.shape)}: the memory "
+                        f"that is bound to it is {target.dtype} {list(target.shape)}"
+                    )
+                np.copyto(target, array)
+            self._results[name] = OrtValue(array if target is None else target)
+
+    def _check_name(self, name: str, known: Sequence[Any]) -> None:
+        names = [each.name for each in known]
+        if name not in names:
+            raise RuntimeError(
+                f"Failed to find NodeArg with name: {name} in the def list {', '.join(names)}"
+            )
+
 
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 
@@ -47,7 +367,7 @@ class InferenceSession:
         path_or_bytes: The model, or its file; data in other files is found beside that.
         sess_options: See :class:`SessionOptions`.
         providers: Execution providers, the preferred one first; see
-            :func:`armnn_compat.onnxruntime.providers.choose`.
+            :func:`armnn_compat.onnxruntime.options.choose`.
         provider_options: The options of each.
         options: Other arguments of onnxruntime, which have no effect.
 
@@ -114,7 +434,7 @@ class InferenceSession:
         self._providers = choice.providers
         self._inputs = described.inputs
         self._overridable = described.overridable
-        self._feeds = Feeds(described, network.inputs)
+        self._feeds = _Feeds(described, network.inputs)
         self._outputs = model.completed(described.outputs, network.outputs)
         self._metadata = described.metadata
 
@@ -280,7 +600,7 @@ class InferenceSession:
 
     def _record(self, name: str, start_ns: int) -> None:
         if self._recorder is not None:
-            self._recorder.event(name, start_ns, time.perf_counter_ns(), category=SESSION)
+            self._recorder.event(name, start_ns, time.perf_counter_ns(), category=_SESSION)
 
     def _output_names(self, wanted: Sequence[str] | None) -> list[str]:
         known = [output.name for output in self._outputs]

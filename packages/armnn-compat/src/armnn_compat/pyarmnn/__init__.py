@@ -31,35 +31,56 @@ from armnn_compat.pyarmnn._version import (
     __version__,
     check_armnn_version,
 )
-from armnn_compat.pyarmnn.backends import BackendId, BackendOption, BackendOptions, IDeviceSpec
 from armnn_compat.pyarmnn.constants import CONSTANTS
-from armnn_compat.pyarmnn.lstm import LstmInputParams, QuantizedLstmInputParams
-from armnn_compat.pyarmnn.network import DESCRIPTORS, INetwork
-from armnn_compat.pyarmnn.optimization import IOptimizedNetwork, Optimize, OptimizerOptions
+from armnn_compat.pyarmnn.descriptors import (
+    CreateDescriptorForConcatenation,
+    LstmInputParams,
+    QuantizedLstmInputParams,
+)
+from armnn_compat.pyarmnn.network import (
+    DESCRIPTORS,
+    IConnectableLayer,
+    IInputSlot,
+    INetwork,
+    IOutputSlot,
+)
+from armnn_compat.pyarmnn.optimization import (
+    BackendId,
+    BackendOption,
+    BackendOptions,
+    IDeviceSpec,
+    IOptimizedNetwork,
+    Optimize,
+    OptimizerOptions,
+)
 from armnn_compat.pyarmnn.parsers import (
     IDeserializer,
     IOnnxParser,
     ITfLiteParser,
     TfLiteParserOptions,
 )
-from armnn_compat.pyarmnn.profiler import IProfiler, ProfilerData, get_profiling_data
-from armnn_compat.pyarmnn.quantization import BINDINGS, dequantize, quantize
 from armnn_compat.pyarmnn.runtime import (
     CreationOptions,
     ExternalProfilingOptions,
     INetworkProperties,
+    IProfiler,
     IRuntime,
+    ProfilerData,
+    get_profiling_data,
 )
-from armnn_compat.pyarmnn.shapes import PermutationVector, TensorInfo, TensorShape
-from armnn_compat.pyarmnn.slots import IConnectableLayer, IInputSlot, IOutputSlot
 from armnn_compat.pyarmnn.tensors import (
+    BINDINGS,
     ConstTensor,
+    PermutationVector,
     Tensor,
+    TensorInfo,
+    TensorShape,
+    dequantize,
     make_input_tensors,
     make_output_tensors,
+    quantize,
     workload_tensors_to_ndarray,
 )
-from armnn_compat.pyarmnn.views import CreateDescriptorForConcatenation
 from armnn_compat.standing_in import AlreadyImportedError, withdraw
 
 _REMOVED = {

@@ -6,6 +6,6 @@ from __future__ import annotations
 import sys
 
 from armnn_compat import pyarmnn
-from armnn_compat.program import run_program
+from armnn_compat.standing_in import run_program
 
 run_program(pyarmnn.install, pyarmnn, "pyarmnn", sys.argv[1:])

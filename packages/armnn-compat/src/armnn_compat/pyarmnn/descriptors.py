@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers' parameters with Arm NN's names.
-
-A parameter ``pad_left`` of the table is ``m_PadLeft`` here; the arguments of a constructor are the
-parameters in the table's order.
-"""
+"""Layers' parameters with Arm NN's names, views of tensors, and tensors of recurrent layers."""
 
 from __future__ import annotations
 
@@ -11,9 +7,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.types import ArmnnEnum
-from armnn_compat.pyarmnn.shapes import PermutationVector, TensorShape
+from armnn_compat.pyarmnn.tensors import ConstTensor, PermutationVector, TensorShape
 
 _BEYOND_ARM_NN = {
     "column_row_depth",
@@ -97,7 +94,7 @@ class LayerDescriptor:
         )
 
 
-def arm_nn_parameters(spec: LayerSpec) -> dict[str, dataclasses.Field[Any]]:
+def _arm_nn_parameters(spec: LayerSpec) -> dict[str, dataclasses.Field[Any]]:
     """Return the parameters that Arm NN has."""
     return {
         _SPELLED_OTHERWISE.get((spec.name, field.name), _arm_name(field.name)): field
@@ -106,7 +103,7 @@ def arm_nn_parameters(spec: LayerSpec) -> dict[str, dataclasses.Field[Any]]:
     }
 
 
-def arm_nn_flags(spec: LayerSpec) -> dict[str, Any]:
+def _arm_nn_flags(spec: LayerSpec) -> dict[str, Any]:
     """Return the parameters that the table has as inputs."""
     flags: dict[str, Any] = {}
     if any(slot.name == _BIASED for slot in spec.inputs):
@@ -116,7 +113,7 @@ def arm_nn_flags(spec: LayerSpec) -> dict[str, Any]:
     return flags
 
 
-def derived(spec: LayerSpec) -> type[LayerDescriptor]:
+def _derived(spec: LayerSpec) -> type[LayerDescriptor]:
     """Return the class of a layer type's parameters."""
     return type(
         f"{spec.name}Descriptor",
@@ -125,8 +122,8 @@ def derived(spec: LayerSpec) -> type[LayerDescriptor]:
             "__doc__": spec.descriptor.__doc__,
             "__module__": __name__,
             "spec": spec,
-            "parameters": arm_nn_parameters(spec),
-            "flags": arm_nn_flags(spec),
+            "parameters": _arm_nn_parameters(spec),
+            "flags": _arm_nn_flags(spec),
         },
     )
 
@@ -190,15 +187,15 @@ _OWN_CLASS = ("Concat", "Splitter", "Stack", "StandIn")
 """Layer types whose parameters Arm NN has in another form."""
 
 _DERIVED = {
-    f"{spec.name}Descriptor": derived(spec)
+    f"{spec.name}Descriptor": _derived(spec)
     for spec in LAYERS.values()
     if spec.number < 1000
     and spec.name not in _OWN_CLASS
-    and (arm_nn_parameters(spec) or arm_nn_flags(spec))
+    and (_arm_nn_parameters(spec) or _arm_nn_flags(spec))
 }
 
 
-class StackDescriptor(derived(LAYERS["Stack"])):  # type: ignore[misc] # a class made of the table
+class StackDescriptor(_derived(LAYERS["Stack"])):  # type: ignore[misc] # a class made of the table
     """Axis, number of inputs and the shape of each."""
 
     flags: ClassVar[dict[str, Any]] = {"m_NumInputs": 0, "m_InputShape": None}
@@ -211,7 +208,7 @@ class StackDescriptor(derived(LAYERS["Stack"])):  # type: ignore[misc] # a class
         self.m_InputShape = TensorShape.of(()) if inputShape is None else inputShape
 
 
-class StandInDescriptor(derived(LAYERS["StandIn"])):  # type: ignore[misc] # the same
+class StandInDescriptor(_derived(LAYERS["StandIn"])):  # type: ignore[misc] # the same
     """The numbers of inputs and outputs."""
 
     flags: ClassVar[dict[str, Any]] = {"m_NumInputs": 0}
@@ -227,3 +224,219 @@ DERIVED: dict[str, type[LayerDescriptor]] = {
     "StandInDescriptor": StandInDescriptor,
 }
 """The classes by name."""
+
+
+_DEFAULT_AXIS = 1
+
+
+class _Views:
+    """The origin of each view, one coordinate per dimension."""
+
+    spec: ClassVar[LayerSpec]
+
+    def __init__(self, numViews: int = 0, numDimensions: int | None = None) -> None:
+        dimensions = (4 if numViews else 0) if numDimensions is None else numDimensions
+        self._dimensions = dimensions
+        self._origins = [[0] * dimensions for _ in range(numViews)]
+
+    def GetNumViews(self) -> int:
+        """Return the number of views."""
+        return len(self._origins)
+
+    def GetNumDimensions(self) -> int:
+        """Return the number of dimensions of each."""
+        return self._dimensions
+
+    def GetViewOrigin(self, idx: int) -> list[int]:
+        """Return a view's coordinates, one per view.
+
+        PyArmNN returns that many too, whatever the number of dimensions.
+        """
+        return self._origins[idx][: len(self._origins)]
+
+    def SetViewOriginCoord(self, view: int, coord: int, value: int) -> None:
+        """Set a coordinate of a view's origin.
+
+        Raises:
+            RuntimeError: There is no such view or dimension.
+        """
+        self._set(self._origins, view, coord, value, "Failed to set view origin coordinates.")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment] # coordinates can be assigned
+
+    def _set(self, table: list[list[int]], view: int, coord: int, value: int, failure: str) -> None:
+        if not (0 <= view < len(table) and 0 <= coord < self._dimensions):
+            raise RuntimeError(
+                f"{failure} There are {len(table)} views of {self._dimensions} dimensions: got "
+                f"view {view}, dimension {coord}."
+            )
+        table[view][coord] = int(value)
+
+
+class ConcatDescriptor(_Views):
+    """Where each input begins in the output, and the axis."""
+
+    spec = LAYERS["Concat"]
+
+    def __init__(self, numViews: int = 0, numDimensions: int | None = None) -> None:
+        super().__init__(numViews, numDimensions)
+        self._axis = _DEFAULT_AXIS
+
+    def SetConcatAxis(self, concatAxis: int) -> None:
+        """Set the axis along which inputs are joined."""
+        self._axis = int(concatAxis)
+
+    def GetConcatAxis(self) -> int:
+        """Return the axis along which inputs are joined."""
+        return self._axis
+
+    def for_core(self) -> Descriptor:
+        """Return the descriptor of the layer table."""
+        return self.spec.descriptor(axis=self._axis)
+
+
+class SplitterDescriptor(_Views):
+    """Where each output begins in the input, and its size."""
+
+    spec = LAYERS["Splitter"]
+
+    def __init__(self, numViews: int = 0, numDimensions: int | None = None) -> None:
+        super().__init__(numViews, numDimensions)
+        self._sizes = [[0] * self._dimensions for _ in range(numViews)]
+
+    def GetViewSizes(self, idx: int) -> list[int]:
+        """Return a view's sizes, one per view."""
+        return self._sizes[idx][: len(self._sizes)]
+
+    def SetViewSize(self, view: int, coord: int, value: int) -> None:
+        """Set a size of a view.
+
+        Raises:
+            RuntimeError: There is no such view or dimension.
+        """
+        self._set(self._sizes, view, coord, value, "Failed to set view size.")
+
+    def GetOrigins(self) -> ConcatDescriptor:
+        """Return the origins only."""
+        made = ConcatDescriptor(len(self._origins), self._dimensions)
+        made._origins = [list(origin) for origin in self._origins]
+        return made
+
+    def for_core(self) -> Descriptor:
+        """Return the descriptor of the layer table.
+
+        Raises:
+            InvalidArgumentError: The views do not follow each other along one axis.
+        """
+        axes = [axis for axis in range(self._dimensions) if any(o[axis] for o in self._origins)]
+        axis = axes[0] if axes else 0
+        sizes = [size[axis] for size in self._sizes]
+        ends = [sum(sizes[:index]) for index in range(len(sizes))]
+        if len(axes) > 1 or [origin[axis] for origin in self._origins] != ends:
+            raise InvalidArgumentError(
+                f"the views begin at {self._origins} and have the sizes {self._sizes}: expected "
+                "views that follow each other along one axis"
+            )
+        return self.spec.descriptor(axis=axis, sizes=tuple(sizes))
+
+
+def CreateDescriptorForConcatenation(
+    shapes: Sequence[TensorShape], concatenationDimension: int
+) -> ConcatDescriptor:
+    """Return the parameters that join tensors of these shapes.
+
+    Args:
+        shapes: Those of the inputs.
+        concatenationDimension: The axis.
+
+    Raises:
+        TypeError: One of them is no TensorShape.
+        RuntimeError: They differ along another axis, or there are fewer than two.
+    """
+    if not all(isinstance(each, TensorShape) for each in shapes):
+        raise TypeError(
+            "in method 'CreateDescriptorForConcatenation', argument 1 of type 'std::vector< "
+            "armnn::TensorShape,std::allocator< armnn::TensorShape > >': got "
+            f"{shapes!r}, expected a list of TensorShape"
+        )
+    if len(shapes) < 2:
+        raise RuntimeError("Concatenation requires at least 2 inputs")
+    axis = concatenationDimension
+    others = {tuple(shape)[:axis] + tuple(shape)[axis + 1 :] for shape in shapes}
+    if len(others) > 1 or not 0 <= axis < len(shapes[0]):
+        raise RuntimeError(
+            "All inputs to concatenation must be the same size along all dimensions  except the "
+            f"concatenation dimension {concatenationDimension}: got {list(map(tuple, shapes))}"
+        )
+    made = ConcatDescriptor(len(shapes), len(shapes[0]))
+    made.SetConcatAxis(concatenationDimension)
+    start = 0
+    for view, shape in enumerate(shapes):
+        made.SetViewOriginCoord(view, concatenationDimension, start)
+        start += shape[concatenationDimension]
+    return made
+
+
+_TENSORS = ("_weights", "_bias")
+"""How the inputs end that Arm NN takes as members of the layer."""
+
+
+def parameter_slots(spec: LayerSpec) -> list[str]:
+    """Return the inputs that are members in Arm NN."""
+    if spec.name not in PARAMETERS:
+        return []
+    return [slot.name for slot in spec.inputs if slot.name.endswith(_TENSORS)]
+
+
+class LstmInputParams:
+    """The weights and biases of an Lstm layer.
+
+    Raises:
+        AttributeError: There is no such tensor.
+        TypeError: The value is no ConstTensor.
+    """
+
+    _names: ClassVar[dict[str, str]]
+
+    def __init__(self) -> None:
+        self.__dict__.update(dict.fromkeys(self._names))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._names:
+            raise AttributeError(
+                f"{type(self).__name__} has no tensor {name!r}: it has {', '.join(self._names)}"
+            )
+        if value is not None and not isinstance(value, ConstTensor):
+            raise TypeError(f"{name} is {value!r}: expected a ConstTensor or None")
+        self.__dict__[name] = value
+
+    def tensors(self, spec: LayerSpec) -> dict[str, ConstTensor]:
+        """Return the tensors that are there, by the table's names."""
+        known = set(parameter_slots(spec))
+        found = {slot: self.__dict__[name] for name, slot in self._names.items()}
+        return {slot: each for slot, each in found.items() if each is not None and slot in known}
+
+
+class QuantizedLstmInputParams(LstmInputParams):
+    """The weights and biases of a QuantizedLstm layer."""
+
+
+PARAMETERS: dict[str, type[LstmInputParams]] = {
+    "Lstm": LstmInputParams,
+    "QLstm": LstmInputParams,
+    "QuantizedLstm": QuantizedLstmInputParams,
+    "UnidirectionalSequenceLstm": LstmInputParams,
+}
+"""The classes of recurrent layers' tensors by layer type."""
+
+
+def _arm_names(layer_type: str) -> dict[str, str]:
+    slots = parameter_slots(LAYERS[layer_type])
+    return {"m_" + "".join(word.capitalize() for word in slot.split("_")): slot for slot in slots}
+
+
+LstmInputParams._names = _arm_names("Lstm")
+QuantizedLstmInputParams._names = _arm_names("QuantizedLstm")

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import armnn
-from armnn_compat.pyarmnn.built import Built
 from armnn_compat.pyarmnn.errors import arm_nn_errors
-from armnn_compat.pyarmnn.network import INetwork
-from armnn_compat.pyarmnn.shapes import TensorInfo
-from armnn_compat.pyarmnn.tensors import BindingInfo
+from armnn_compat.pyarmnn.network import Built, INetwork
+from armnn_compat.pyarmnn.tensors import BindingInfo, TensorInfo
 from armnn_parser_tflite.description import Description
 
 

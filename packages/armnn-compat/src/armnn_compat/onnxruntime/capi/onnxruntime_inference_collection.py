@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from armnn_compat.onnxruntime.binding import IOBinding
-from armnn_compat.onnxruntime.session import InferenceSession
+from armnn_compat.onnxruntime.session import InferenceSession, IOBinding
 from armnn_compat.onnxruntime.values import OrtDevice, OrtValue
 
 Session = InferenceSession
