@@ -15,8 +15,7 @@ from armnn.backends import ModelContext, SubgraphView
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn.types import DataType
 from armnn_backend_onnxruntime import sessions
-from armnn_backend_onnxruntime.backend import OnnxRuntimeBackend
-from armnn_backend_onnxruntime.compiled import CompiledSubgraph
+from armnn_backend_onnxruntime.backend import CompiledSubgraph, OnnxRuntimeBackend
 
 MODEL = ModelContext({})
 
@@ -252,7 +251,7 @@ def test_a_session_that_cannot_be_made_names_the_first_layer(
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL\nmore lines")
 
-    monkeypatch.setattr("armnn_backend_onnxruntime.compiled.make_session", refuse)
+    monkeypatch.setattr("armnn_backend_onnxruntime.backend.make_session", refuse)
     net = armnn.Network("failed")
     x = net.add_input("x", armnn.TensorInfo((4,)))
     net.add_output("y", net.add_floor(x, name="low"))

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""OpenVINO in this process: one core, devices, compile properties."""
+"""OpenVINO in this process: the library without its telemetry, one core, devices, options."""
 
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
 
+import openvino
+
 from armnn.backends import BackendContext, OptionValue
 from armnn.errors import InvalidArgumentError
-from armnn_backend_openvino.library import openvino
 
-DEVICE = "Device"
-THREADS = "NumberOfThreads"
-FAST_MATH = "FastMathEnabled"
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: not there
+
+
+__all__ = ["openvino"]
+
+
+_DEVICE = "Device"
+_THREADS = "NumberOfThreads"
+_FAST_MATH = "FastMathEnabled"
 TRUST = "TrustResults"
-OPTIONS = (DEVICE, THREADS, FAST_MATH, TRUST)
+OPTIONS = (_DEVICE, _THREADS, _FAST_MATH, TRUST)
 
 
 @functools.cache
@@ -54,7 +62,7 @@ def device_of(options: Mapping[str, OptionValue]) -> str:
     Raises:
         InvalidArgumentError: There is no such device here.
     """
-    device = str(options.get(DEVICE, "CPU"))
+    device = str(options.get(_DEVICE, "CPU"))
     available = core().available_devices
     if device not in available:
         raise InvalidArgumentError(
@@ -70,8 +78,8 @@ def properties_of(options: Mapping[str, OptionValue]) -> dict[str, Any]:
     """
     # Counting costs too little to be measured (2.1 ms per run of a network of 45 nodes either way).
     properties: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "PERF_COUNT": True}
-    if not options.get(FAST_MATH, False):
+    if not options.get(_FAST_MATH, False):
         properties["INFERENCE_PRECISION_HINT"] = "f32"
-    if THREADS in options:
-        properties["INFERENCE_NUM_THREADS"] = int(options[THREADS])
+    if _THREADS in options:
+        properties["INFERENCE_NUM_THREADS"] = int(options[_THREADS])
     return properties

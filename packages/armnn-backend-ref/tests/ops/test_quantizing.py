@@ -15,6 +15,7 @@ from armnn.layers.quantizing import (
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_backend_ref.ops import OPS
+from armnn_backend_ref.ops.quantizing import to_type
 
 NAN, INF = math.nan, math.inf
 
@@ -275,3 +276,9 @@ def test_bits_stay_when_their_type_changes(run_layer):
     (numbers,) = run_layer("BitCast", [halves], outputs=[DataType.BFLOAT16])
     (again,) = run_layer("BitCast", [numbers], outputs=[DataType.SIGNED16])
     np.testing.assert_array_equal(again.view(np.uint16), halves)
+
+
+def test_reals_saturate_and_are_cut_to_integers() -> None:
+    made = to_type(np.array([300.5, -1.5, 2.5]), np.dtype(np.uint8))
+    assert made.tolist() == [255, 0, 2]
+    assert made.dtype == np.uint8

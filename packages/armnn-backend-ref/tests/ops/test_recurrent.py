@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+"""LSTM layers agree with their equations."""
+
 from __future__ import annotations
 
 import itertools
@@ -19,6 +21,7 @@ from armnn.layers.recurrent import (
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
+from armnn_backend_ref.ops.recurrent import BIASES, Cell, Storage, accumulated, clipped, stored
 
 Array = NDArray[Any]
 RunLayer = Callable[..., tuple[Array, ...]]
@@ -176,7 +179,7 @@ def test_equal_gates_are_normalised_to_their_bias(run_layer: RunLayer) -> None:
     np.testing.assert_allclose(cell, gate + (1 - gate) * np.tanh(1), rtol=1e-5)
 
 
-def stored(values: Array, info: TensorInfo) -> tuple[Array, TensorInfo]:
+def stored_values(values: Array, info: TensorInfo) -> tuple[Array, TensorInfo]:
     return quantize(values, info), info
 
 
@@ -208,13 +211,13 @@ def test_q_lstm_is_lstm_on_real_values(
                 step = 2.0**-15 / 1024
             q[name] = np.round(values / step).astype(np.int32)
         elif "layer_norm" in name or name.startswith("cell_to"):
-            q[name] = stored(values, TensorInfo(values.shape, DataType.QSYMM_S16, 2.0**-15))
+            q[name] = stored_values(values, TensorInfo(values.shape, DataType.QSYMM_S16, 2.0**-15))
         else:
-            q[name] = stored(values, TensorInfo(values.shape, DataType.QSYMM_S8, 1 / 128))
+            q[name] = stored_values(values, TensorInfo(values.shape, DataType.QSYMM_S8, 1 / 128))
     operands = [
-        stored(x, TensorInfo(x.shape, DataType.QASYMM_S8, 1 / 128, 0)),
-        stored(hidden, TensorInfo(hidden.shape, DataType.QASYMM_S8, 1 / 128, 3)),
-        stored(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-14)),
+        stored_values(x, TensorInfo(x.shape, DataType.QASYMM_S8, 1 / 128, 0)),
+        stored_values(hidden, TensorInfo(hidden.shape, DataType.QASYMM_S8, 1 / 128, 3)),
+        stored_values(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-14)),
     ]
     reals = {name: p[name] if name.endswith("bias") else real(q[name]) for name in p}
     if not layer_norm:  # the biases are those of the normalisation
@@ -229,7 +232,7 @@ def test_q_lstm_is_lstm_on_real_values(
     expected, expected_cell = definition(like, reals, *(real(pair) for pair in operands))
     state, new_cell, output = run_layer("QLstm", operands, d, constants=in_order("QLstm", q))
     np.testing.assert_allclose(dequantize(new_cell, operands[2][1]), expected_cell, atol=2e-3)
-    saturated = real(stored(expected, operands[1][1]))
+    saturated = real(stored_values(expected, operands[1][1]))
     np.testing.assert_allclose(dequantize(output, operands[1][1]), saturated, atol=2.5 / 128)
     np.testing.assert_array_equal(state, output)
 
@@ -242,11 +245,13 @@ def test_quantized_lstm_is_lstm_on_real_values(run_layer: RunLayer) -> None:
         if name.endswith("bias"):
             q[name] = np.round(values * 128 * 128).astype(np.int32)
         else:
-            q[name] = stored(values, TensorInfo(values.shape, DataType.QASYMM_U8, 1 / 128, 128))
+            q[name] = stored_values(
+                values, TensorInfo(values.shape, DataType.QASYMM_U8, 1 / 128, 128)
+            )
     operands = [
-        stored(x, TensorInfo(x.shape, DataType.QASYMM_U8, 1 / 128, 128)),
-        stored(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-11)),
-        stored(hidden, TensorInfo(hidden.shape, DataType.QASYMM_U8, 1 / 128, 128)),
+        stored_values(x, TensorInfo(x.shape, DataType.QASYMM_U8, 1 / 128, 128)),
+        stored_values(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-11)),
+        stored_values(hidden, TensorInfo(hidden.shape, DataType.QASYMM_U8, 1 / 128, 128)),
     ]
     reals = {name: p[name] if name.endswith("bias") else real(q[name]) for name in p}
     x, cell, hidden = (real(pair) for pair in operands)
@@ -254,3 +259,67 @@ def test_quantized_lstm_is_lstm_on_real_values(run_layer: RunLayer) -> None:
     new_cell, output = run_layer("QuantizedLstm", operands, constants=in_order("QuantizedLstm", q))
     np.testing.assert_allclose(dequantize(new_cell, operands[1][1]), expected_cell, atol=2e-3)
     np.testing.assert_allclose(dequantize(output, operands[2][1]), expected, atol=1 / 128)
+
+
+@pytest.mark.parametrize("data_type", [DataType.QASYMM_S8, DataType.QSYMM_S16])
+@pytest.mark.parametrize(("scale", "zero_point"), [(0.1, 0), (2.0**-12, 0), (0.37, 100)])
+def test_what_is_stored_is_what_quantising_keeps(
+    data_type: DataType, scale: float, zero_point: int
+) -> None:
+    x = np.random.default_rng(0).normal(0, 20, 1000).astype(np.float32)
+    x[:4] = np.inf, -np.inf, 0.5 * scale, -0.5 * scale
+    info = TensorInfo(x.shape, data_type, scale, zero_point)
+    kept = stored(info)(x)
+    np.testing.assert_array_equal(kept, dequantize(quantize(x, info), info))
+
+
+def test_a_sum_is_stored_after_each_term() -> None:
+    x, weights = np.float32([[0.4, 0.4, 0.4]]), np.ones((1, 3), np.float32)
+    start = np.zeros(1, np.float32)
+    whole = stored(TensorInfo(None, DataType.QSYMM_S16, 1.0))
+    assert accumulated(start, x, weights, whole).tolist() == [[0]]
+    np.testing.assert_allclose(accumulated(start, x, weights, None), [[1.2]], rtol=1e-6)
+    assert start.tolist() == [0]
+
+
+def test_no_terms_leave_what_there_was() -> None:
+    start = np.float32([3])
+    nothing = np.empty((2, 0), np.float32), np.empty((1, 0), np.float32)
+    assert accumulated(start, *nothing, None).tolist() == [[3], [3]]
+    whole = stored(TensorInfo(None, DataType.QSYMM_S16, 1.0))
+    assert accumulated(start, *nothing, whole).tolist() == [[3], [3]]
+
+
+def test_a_limit_of_zero_clips_nothing() -> None:
+    x = np.float32([-3, 3])
+    assert clipped(x, 0).tolist() == [-3, 3]
+    assert clipped(x, 2).tolist() == [-2, 2]
+
+
+def test_gates_that_stand_side_by_side_are_each_stored_in_their_own_steps() -> None:
+    infos = {
+        "forget": TensorInfo(None, DataType.QSYMM_S16, 1.0),
+        "cell": TensorInfo(None, DataType.QSYMM_S16, 0.25, 2),
+    }
+    storage = Storage(sums=infos, each_term=True)
+    x = np.float32([[0.4, 0.6, 0.4, 1e9]])
+    store = storage.store_of_sums(["forget", "cell"], 2)
+    assert store(x).tolist() == [[0, 1, 0.5, (32767 - 2) * 0.25]]
+    assert storage.store_of_sums(["cell"], 4)(x).tolist() == [[0.5, 0.5, 0.5, (32767 - 2) * 0.25]]
+    assert Storage().store_of_sums(["cell"], 4)(x) is x
+
+
+@pytest.mark.parametrize("each_term", [False, True])
+def test_parameters_are_left_as_they_are(each_term: bool) -> None:
+    parameters = {}
+    for gate, bias in BIASES.items():
+        parameters[f"input_to_{gate}_weights"] = np.empty((1, 0), np.float32)
+        parameters[f"recurrent_to_{gate}_weights"] = np.empty((1, 0), np.float32)
+        parameters[f"cell_to_{gate}_weights"] = np.ones(1, np.float32)
+        parameters[bias] = np.float32([0.5])
+    cell = Cell(parameters=parameters, peephole=True, storage=Storage(each_term=each_term))
+    state = np.ones((1, 1), np.float32)
+    nothing = np.empty((1, 0), np.float32)
+    first, second = (cell.step(nothing, nothing, state) for _ in range(2))
+    assert [y.tolist() for y in first] == [y.tolist() for y in second]
+    assert all(parameters[bias].tolist() == [0.5] for bias in BIASES.values())

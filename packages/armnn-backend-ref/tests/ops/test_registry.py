@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -29,16 +27,3 @@ def test_a_layer_has_one_operation() -> None:
 
     with pytest.raises(ValueError, match="'Softmax' has two operations: keep one of them"):
         op("Softmax")(again)
-
-
-def test_plain_types_need_no_other_library() -> None:
-    code = (
-        "import sys, numpy as np\n"
-        "from armnn_backend_ref.ops.quantizing import to_type\n"
-        "made = to_type(np.array([300.5, -1.5, 2.5]), np.dtype(np.uint8))\n"
-        "print(made, 'ml_dtypes' in sys.modules)"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert process.stdout.strip() == "[255   0   2] False"

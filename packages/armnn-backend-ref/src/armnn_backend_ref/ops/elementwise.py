@@ -28,8 +28,8 @@ from armnn.types import (
     LogicalBinaryOperation,
     UnaryOperation,
 )
-from armnn_backend_ref.ops._erf import erf
 from armnn_backend_ref.ops._registry import Array, op
+from armnn_backend_ref.ops.activation import erf
 from armnn_backend_ref.ops.quantizing import to_type
 
 

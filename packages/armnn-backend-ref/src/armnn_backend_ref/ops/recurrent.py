@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""LSTM layers: one cell for float, sequence and quantised ones."""
+"""LSTM layers: one cell for float, sequence and quantised ones.
+
+It computes in real values, or in the few bits that :class:`Storage` keeps of them.
+
+Names: I is the size of the input, U the number of units, O the size of the output. The cell is that
+of Hochreiter and Schmidhuber 1997 with peepholes and projection (Sak et al. 2014), coupled input
+and forget gates (Greff et al. 2015) and layer normalisation (Ba et al. 2016).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,22 +24,201 @@ from armnn.layers.recurrent import (
     QuantizedLstmDescriptor,
     UnidirectionalSequenceLstmDescriptor,
 )
+from armnn.quantization import round_half_away
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_backend_ref.ops._lstm_cell import (
-    BIASES,
-    EXACT,
-    Cell,
-    Function,
-    Parameters,
-    Storage,
-    accumulated,
-    clipped,
-    same,
-    sigmoid,
-    stored,
-)
 from armnn_backend_ref.ops._registry import Array, op
+
+Function: TypeAlias = Callable[[Array], Array]
+Parameters: TypeAlias = Mapping[str, Array]
+
+BIASES = {
+    "input": "input_gate_bias",
+    "forget": "forget_gate_bias",
+    "cell": "cell_bias",
+    "output": "output_gate_bias",
+}
+"""The bias of each gate."""
+
+_LAYER_NORM_EPSILON = 1e-8
+"""What Arm NN and TensorFlow Lite take for a variance of zero."""
+
+
+def same(x: Array) -> Array:
+    """Return the values as they are."""
+    return x
+
+
+def sigmoid(x: Array) -> Array:
+    """Return the logistic function of the values."""
+    y: Array = 1 / (1 + np.exp(-x))
+    return y
+
+
+def clipped(x: Array, limit: float) -> Array:
+    """Clip the values to -limit..limit; 0 means no limit."""
+    return np.clip(x, -limit, limit) if limit > 0 else x
+
+
+def stored(info: TensorInfo) -> Function:
+    """Return a function that rounds to a tensor's storable values.
+
+    It rounds as ``quantize`` does.
+    """
+    return _stored(info.data_type, np.float32(info.scale), np.float32(info.zero_point))
+
+
+def _stored(data_type: DataType, steps: Array | np.float32, zero: Array | np.float32) -> Function:
+    limits = np.iinfo(data_type.numpy_dtype)
+    low, high = np.float32(limits.min) - zero, np.float32(limits.max) - zero
+
+    def store(values: Array) -> Array:
+        kept: Array = np.clip(round_half_away(values / steps), low, high) * steps
+        return kept
+
+    return store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """Functions that round the inner values of a quantised cell.
+
+    Attributes:
+        sums: What a gate is stored as while its terms are added up, by gate; all of one data type.
+        each_term: Whether it is stored after each term, as Arm NN does, or once.
+        normalized: Of a gate that is normalised, and again of it times its weights, by gate.
+        biased: Of a normalised gate with its bias.
+        activated: Of what comes out of an activation.
+        cell: Of the cell.
+    """
+
+    sums: Mapping[str, TensorInfo] = field(default_factory=dict)
+    each_term: bool = False
+    normalized: Mapping[str, Function] = field(default_factory=dict)
+    biased: Function = same
+    activated: Function = same
+    cell: Function = same
+
+    def store_of_sums(self, gates: Sequence[str], units: int) -> Function:
+        """Return a function that rounds the sums of adjacent gates."""
+        if not self.sums:
+            return same
+        infos = [self.sums[gate] for gate in gates]
+        steps, zero = (
+            np.repeat(np.array(values, np.float32), units)
+            for values in ([info.scale for info in infos], [info.zero_point for info in infos])
+        )
+        return _stored(infos[0].data_type, steps, zero)
+
+
+EXACT = Storage()
+"""Nothing is rounded."""
+
+
+def accumulated(total: Array, x: Array, weights: Array, store: Function | None) -> Array:
+    """Return total + x @ weights transposed, rounded after each term.
+
+    The shapes are x [batch,K] and weights [U,K]; ``store`` is called after each of the K terms.
+
+    Rounding each partial sum is what Arm NN's reference does; a sum that is rounded once is many
+    steps away from it. The loop is over the terms of a sum, for all sums at once.
+    """
+    if store is None:
+        result: Array = total + x @ weights.T
+        return result
+    total = np.broadcast_to(total, (len(x), len(weights)))
+    for term, column in zip(x.T, np.ascontiguousarray(weights.T), strict=True):
+        total = store(total + term[:, np.newaxis] * column)
+    return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """The parameters and options of a cell.
+
+    Attributes:
+        parameters: Weights [U,I], [U,O] and biases [U] by the names of the layer's inputs; those of
+            the input gate are absent if it is one minus the forget gate.
+        peephole: Whether the gates see the cell.
+        layer_norm: Whether the gates are normalised before their bias is added.
+        activation: Of the cell candidate and of the cell on its way to the output.
+        clip: Where the cell is clipped; 0 for nowhere.
+        storage: What is left of its inner values.
+    """
+
+    parameters: Parameters
+    peephole: bool = False
+    layer_norm: bool = False
+    activation: Function = np.tanh
+    clip: float = 0.0
+    storage: Storage = EXACT
+
+    def step(self, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
+        """Return output [batch,U], not yet projected, and cell [batch,U]."""
+        keep = self.storage
+        sums = self._sums(x, hidden)
+        forget = keep.activated(sigmoid(self._gate("forget", sums, cell)))
+        if "input" in sums:
+            write = keep.activated(sigmoid(self._gate("input", sums, cell)))
+        else:
+            write = keep.activated(1 - forget)
+        candidate = keep.activated(self.activation(self._gate("cell", sums, None)))
+        cell = keep.cell(keep.cell(forget * cell) + write * candidate)
+        cell = keep.cell(clipped(cell, self.clip))
+        show = keep.activated(sigmoid(self._gate("output", sums, cell)))
+        return show * keep.activated(self.activation(cell)), cell
+
+    def _sums(self, x: Array, hidden: Array) -> dict[str, Array]:
+        """Return the summed products of each gate.
+
+        They include the bias of a gate that is not normalised.
+        """
+        named = self.parameters
+        weights = {
+            gate: (named[f"input_to_{gate}_weights"], named[f"recurrent_to_{gate}_weights"])
+            for gate in BIASES
+            if f"input_to_{gate}_weights" in named
+        }
+        starts = [named[BIASES[gate]] for gate in weights]
+        if self.layer_norm:
+            starts = [np.zeros_like(bias) for bias in starts]
+        if not self.storage.each_term:
+            pairs = zip(starts, weights.items(), strict=True)
+            return {gate: start + x @ w.T + hidden @ r.T for start, (gate, (w, r)) in pairs}
+        store = self.storage.store_of_sums(tuple(weights), len(starts[0]))
+        matrix = np.concatenate([np.concatenate(pair, 1) for pair in weights.values()])
+        inputs = np.concatenate([x, hidden], 1)
+        total = accumulated(store(np.concatenate(starts)), inputs, matrix, store)
+        return dict(zip(weights, np.split(total, len(weights), -1), strict=True))
+
+    def _gate(self, name: str, sums: Mapping[str, Array], cell: Array | None) -> Array:
+        """Return the input of a gate's activation.
+
+        ``cell`` is the cell state that the peephole reads.
+        """
+        keep, y = self.storage, sums[name]
+        if self.peephole and cell is not None:
+            y = y + self.parameters[f"cell_to_{name}_weights"] * cell
+        y = keep.store_of_sums([name], y.shape[-1])(y)
+        if not self.layer_norm:
+            return y
+        store = keep.normalized.get(name, same)
+        y = store(store(_standardized(y)) * self.parameters[f"{name}_layer_norm_weights"])
+        return keep.biased(y + self.parameters[BIASES[name]])
+
+
+def _standardized(x: Array) -> Array:
+    """Give each row mean 0 and variance 1.
+
+    A row of equal numbers becomes zeros.
+    """
+    if x.size == 0:
+        return x
+    centred: Array = x - x.mean(-1, keepdims=True)
+    variance = np.square(centred).mean(-1, keepdims=True)
+    centred /= np.sqrt(np.where(variance == 0, x.dtype.type(_LAYER_NORM_EPSILON), variance))
+    return centred
+
 
 _S16 = DataType.QSYMM_S16
 
