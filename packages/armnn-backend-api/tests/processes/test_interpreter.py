@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from armnn_backend_api.processes import Bounds, Program, PythonCall, StartError, run
+from armnn_backend_api.processes import (
+    Bounds,
+    Program,
+    PythonCall,
+    StartError,
+    freeze_support,
+    run,
+)
 
 APPLICATION = """\
 import sys
