@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,9 @@ from armnn.errors import (
     InvalidArgumentError,
     ResourceExhaustedError,
 )
-from armnn.graph import Layer
-from armnn_backend_ref.support import support_of
-from armnn_backend_ref.workload import RefWorkload
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
 
 
 class _AsyncExecution(AsyncExecution):
@@ -53,6 +53,9 @@ class _AsyncExecution(AsyncExecution):
             InvalidArgumentError: The step is not one of CpuRef.
             ExecutionError: There is no thread left.
         """
+        # Late, as in RefBackend: a prepared load that may fall back on CpuRef imports no layer table.
+        from armnn_backend_ref.workload import RefWorkload
+
         if getattr(step, "__module__", None) != RefWorkload.__module__:
             raise InvalidArgumentError(
                 f"backend 'CpuRef' cannot submit {step!r}: expected a step that a workload of this "
@@ -230,10 +233,15 @@ class RefBackend(Backend):
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
         """Say whether CpuRef runs a layer."""
+        # Late, as below: a prepared load that may fall back on CpuRef imports no layer table.
+        from armnn_backend_ref.support import support_of
+
         return support_of(layer)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Prepare a layer."""
+        from armnn_backend_ref.workload import RefWorkload
+
         return RefWorkload(layer, model)
 
     def extension(self, name: str) -> object | None:
