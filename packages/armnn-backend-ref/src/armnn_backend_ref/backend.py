@@ -53,7 +53,7 @@ class _AsyncExecution(AsyncExecution):
             InvalidArgumentError: The step is not one of CpuRef.
             ExecutionError: There is no thread left.
         """
-        # Late, as in RefBackend: a prepared load that may fall back on CpuRef imports no layer table.
+        # Late, as in RefBackend: a prepared load that may fall back on this imports no layer table.
         from armnn_backend_ref.workload import RefWorkload
 
         if getattr(step, "__module__", None) != RefWorkload.__module__:
