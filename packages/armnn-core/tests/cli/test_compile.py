@@ -29,6 +29,18 @@ def test_open_shapes_must_be_given(model: str, capsys: pytest.CaptureFixture[str
     assert list(Path(model).parent.iterdir()) == [Path(model)]
 
 
+@pytest.mark.parametrize("command", ["compile", "convert"])
+def test_a_name_of_bytes_that_are_no_text_is_printed(
+    command: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suffix = {"compile": ".armnn-prepared", "convert": ".armnn"}[command]
+    made = model.replace("open.armnn", f"\udcff{suffix}")
+    options = {"compile": ["--shape", "x=3x2", "--backends", "CpuRef", "-o", made]}
+    assert main([command, model, *options.get(command, [made])]) == 0
+    assert Path(made).exists()
+    assert f"\\udcff{suffix}: " in capsys.readouterr().out
+
+
 def test_what_is_compiled_is_run_without_its_model(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -395,6 +395,8 @@ def test_real_numbers_for_a_quantised_tensor_are_never_told_to_be_cast(runtime) 
     ) as at:
         runtime.load_model(network, ["Fake"]).run({"x": given})
     assert "quantization.quantize(array, info)" in str(at.value)
+    with pytest.raises(InvalidArgumentError, match=r"is float64: .* with quantize=True"):
+        runtime.load_model(network, ["Fake"]).run({"x": [0.0, 0.5, -1.0]})
     np.testing.assert_array_equal(quantize(given, info), stored)
     real = runtime.load_model(network, ["Fake"], quantize=True).run({"x": given})
     np.testing.assert_array_equal(real["y"], given)

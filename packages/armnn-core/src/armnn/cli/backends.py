@@ -41,7 +41,7 @@ from armnn.backends.locking import Lock, default_lock_file
 from armnn.backends.native import trial_load
 from armnn.backends.sources import sources_for
 from armnn.cli.options import add_command
-from armnn.cli.output import print_json, print_table, progress
+from armnn.cli.output import print_json, print_table, printable, progress
 from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api.names import fault_of_id
@@ -399,9 +399,9 @@ def new_backend(arguments: argparse.Namespace) -> int:
     """Write the distribution of a new backend, and print the next steps; return 0."""
     kind: _Kind = "native" if arguments.native else "python"
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
-    print(f"Wrote {folder}. Next:")
+    print(f"Wrote {printable(str(folder))}. Next:")
     for command in (f"cd {folder}", *BUILD_COMMANDS, "pytest && armnn backends"):
-        print(f"  {command}")
+        print(f"  {printable(command)}")
     print(f"{WHEELHOUSE}.")
     return 0
 
@@ -530,5 +530,5 @@ def lock_backends(arguments: argparse.Namespace) -> int:
         print_json({"lock_file": str(path), "locked": locked})
     else:
         print_table("", ["kind", "name", "version", "sha256"], rows)
-        print(f"Wrote {path}")
+        print(f"Wrote {printable(str(path))}")
     return 0

@@ -19,7 +19,7 @@ from armnn.cli.options import (
     parser_options,
     preparation,
 )
-from armnn.cli.output import check_writable, print_json, progress
+from armnn.cli.output import check_writable, print_json, printable, progress
 from armnn.parsing import parse
 
 _EXAMPLES = f"""\
@@ -82,5 +82,5 @@ def compile_model(arguments: argparse.Namespace) -> int:
         print_json(result)
     else:
         layers = ", ".join(f"{count} layers on {each}" for each, count in counts.items())
-        print(f"{arguments.output}: {result['bytes']} bytes, {layers}")
+        print(f"{printable(str(arguments.output))}: {result['bytes']} bytes, {layers}")
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 from armnn._arguments import refused
 from armnn.cli.assigned_layers import with_given_shapes
 from armnn.cli.options import add_command, add_shape_argument
-from armnn.cli.output import print_json, progress
+from armnn.cli.output import print_json, printable, progress
 from armnn.errors import NotStorableError
 from armnn.graph import Network
 from armnn.parsing import parse
@@ -83,7 +83,8 @@ def convert(arguments: argparse.Namespace) -> int:
         print_json(result)
     else:
         size, count = result["bytes"], sum(result["layers"].values())
-        print(f"{target}: {count} layers, {size} bytes, for Arm NN {arguments.for_arm_nn}")
+        written = f"{count} layers, {size} bytes, for Arm NN {arguments.for_arm_nn}"
+        print(f"{printable(str(target))}: {written}")
     return 0
 
 

@@ -58,7 +58,7 @@ class ExpectedInputs:
                 self.check_names(inputs)
             array = inputs[name]
             if not isinstance(array, np.ndarray):
-                array = array_of(array, dtype, f"the input {name!r}")
+                array = _array_of_values(name, self._infos[name], array)
             if array.dtype is not dtype or not _fits(array.shape, shape):
                 _check(name, self._infos[name], array)
             arrays.append(array)
@@ -128,6 +128,20 @@ def _fits(given: tuple[int, ...], expected: Shape | None) -> bool:
         if size != dim and isinstance(dim, int):
             return False
     return True
+
+
+def _array_of_values(name: str, info: TensorInfo, values: object) -> NDArray[Any]:
+    """Return numbers and lists of them as an array of a tensor's type."""
+    dtype = info.data_type.numpy_dtype
+    try:
+        return array_of(values, dtype, f"the input {name!r}")
+    except InvalidArgumentError as error:
+        if not info.is_quantized or isinstance(error.__cause__, Exception):  # it makes no array
+            raise
+        given = np.asarray(values).dtype
+        if given.kind != "f":
+            raise
+        raise wrong_type(f"the input {name!r}", given, info, dtype) from None
 
 
 def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
