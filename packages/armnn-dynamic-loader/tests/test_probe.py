@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 import select
@@ -248,13 +249,14 @@ def test_nothing_is_left_behind(run: Callable[..., Outcome]) -> None:
         tasks = Path("/proc/self/task").iterdir()
         return {child for task in tasks for child in (task / "children").read_text().split()}
 
-    # A worker of an earlier module of tests may still be about to end.
+    # What earlier tests left to the collector, such as workers, may end meanwhile.
+    gc.collect()
     before, threads, others = open_descriptors(), threading.active_count(), children()
     run()
     run("-DAT_LOAD=abort()")
     run("-DIN_CREATE=spin()", timeout=0.3)
-    assert open_descriptors() == before
-    assert threading.active_count() == threads
+    assert open_descriptors() <= before
+    assert threading.active_count() <= threads
     assert children() <= others
 
 
