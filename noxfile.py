@@ -104,7 +104,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def quick(session: nox.Session) -> None:
-    """Check style, types and what most changes break, in 90 seconds."""
+    """Check style, types and what most changes break."""
     install_wheels(session, EVERYTHING, *MORE, group="quick")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
