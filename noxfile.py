@@ -83,7 +83,7 @@ def _cells(*, openvino: bool) -> Iterator[Any]:
 @nox.session(requires=["build"])
 def lint(session: nox.Session) -> None:
     """Check style, formatting, generated files and distributions' contents."""
-    install_wheels(session, "armnn-core[onnx,tflite]", group="lint")
+    install_wheels(session, "armnn-core[armnn,onnx,tflite]", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     sources = os.pathsep.join(str(path.absolute()) for path in Path("packages").glob("*/src"))
@@ -189,7 +189,7 @@ def compat_rules(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def browser(session: nox.Session) -> None:
     """Drive the pages of armnn view in a headless Chromium."""
-    install_wheels(session, "armnn-core[ref]", "armnn-backend-neon", group="browser")
+    install_wheels(session, "armnn-core[armnn,ref]", "armnn-backend-neon", group="browser")
     if shutil.which("chromium") is None:
         session.run("playwright", "install", "chromium")
     session.run("pytest", "tests-e2e/browser", *session.posargs)
@@ -361,14 +361,16 @@ def onnx_standard(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def armnn_files(session: nox.Session) -> None:
     """Compare .armnn files with Debian's Arm NN 20.08 and 23.08."""
-    install_wheels(session, "armnn-core[ref]", "armnn-conformance")
+    install_wheels(session, "armnn-core[armnn,ref]", "armnn-conformance")
     _run(session, "tools/arm_nn/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def fuzz(session: nox.Session) -> None:
     """Parse tens of thousands of damaged files of each format."""
-    install_wheels(session, "armnn-core[onnx,ref,tflite]", "armnn-conformance", group="tflite")
+    install_wheels(
+        session, "armnn-core[armnn,onnx,ref,tflite]", "armnn-conformance", group="tflite"
+    )
     session.install(*nox.project.dependency_groups(PROJECT, "onnx"))
     for seeds in sorted(Path("tools/fuzz").glob("seeds_*.py")):
         file_format = seeds.stem.removeprefix("seeds_")
@@ -385,7 +387,7 @@ def fuzz_onnx_reader(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def fuzz_prepared(session: nox.Session) -> None:
     """Load models from damaged and foreign files of a cache."""
-    install_wheels(session, "armnn-core[ref,neon]")
+    install_wheels(session, "armnn-core[armnn,ref,neon]")
     _run(session, "tools/fuzz/prepared_files.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
@@ -408,7 +410,7 @@ def wrong_layers(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def reduce_faults(session: nox.Session) -> None:
     """Reduce planted faults and crashes in networks of 40 layers."""
-    install_wheels(session, "armnn-core[onnx,ref]", "armnn-conformance", group="test")
+    install_wheels(session, "armnn-core[armnn,onnx,ref]", "armnn-conformance", group="test")
     script = "packages/armnn-core/tools/reduce_faults.py"
     _run(session, script, *session.posargs, env={"PYTHONPATH": FAKES})
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from armnn import ActivationFunction, Network, TensorInfo
 from armnn.cli.main import main
-from armnn.storage.armnn_files import save
+from armnn.parsing.exporting import save
 
 HOSTILE = "<img src=x onerror='window.hit=1'></script><script>window.hit=1</script>"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn.errors import NotStorableError
-from armnn.storage.armnn_files import VERSIONS
-from armnn.storage.armnn_files.writer import pieces_of
 from armnn.types import DataType
 from armnn_conformance.cases import covered_layers, samples_of
 from armnn_conformance.running import network_of
+from armnn_parser_armnn import VERSIONS
+from armnn_parser_armnn.writer import export
 from tools.fuzz.flat_mutants import mutate
 
 if TYPE_CHECKING:
@@ -44,4 +44,4 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 
 def _content(network: Network, **options: Any) -> bytes:
-    return b"".join(bytes(piece) for piece in pieces_of(network, **options))
+    return b"".join(bytes(piece) for piece in export(network, **options))

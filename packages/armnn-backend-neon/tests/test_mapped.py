@@ -37,7 +37,6 @@ MODULES = "print(*sys.modules)"
 NEEDLESS = (
     "armnn.optimizer.passes",
     "armnn.parsing.",
-    "armnn.storage.armnn_files",
     "armnn.cli",
     "armnn_backend_ref",
     "armnn_parser_",

@@ -9,7 +9,7 @@ import pytest
 
 from armnn.errors import ModelFileError, NotInstalledError
 from armnn.graph import Network
-from armnn.parsing.exporting import export, installed_exporters
+from armnn.parsing.exporting import export, installed_exporters, save
 from fakes import Plugin, installed
 
 
@@ -19,6 +19,7 @@ def exporter(source: str, suffix: str = "acme") -> Plugin:
 
 
 WRITES = "def write(network):\n    return network.name.encode()\n"
+WRITES_PIECES = "def write(network):\n    yield b'of '\n    yield network.name.encode()\n"
 
 
 @pytest.mark.parametrize("suffix", ["acme", ".acme", "ACME"])
@@ -42,6 +43,24 @@ def test_without_an_exporter_the_error_says_what_to_install(tmp_path: Path) -> N
         pytest.raises(NotInstalledError, match=r"of none; armnn-parser-onnx writes \.onnx: pip"),
     ):
         export(Network("net"))
+
+
+def test_saving_without_its_exporter_says_what_to_install(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, alone=True),
+        pytest.raises(
+            NotInstalledError,
+            match=r"^Cannot export a network as \.armnn: .*, of none; armnn-parser-armnn writes "
+            r'\.armnn: pip install .* "armnn-core\[armnn\]"',
+        ),
+    ):
+        save(Network("net"), tmp_path / "net.armnn")
+    assert not (tmp_path / "net.armnn").exists()
+
+
+def test_the_content_of_a_file_may_come_in_pieces(tmp_path: Path) -> None:
+    with installed(tmp_path, exporter(WRITES_PIECES), alone=True):
+        assert export(Network("net"), "acme") == b"of net"
 
 
 def test_an_unknown_format_has_no_advice(tmp_path: Path) -> None:

@@ -168,6 +168,11 @@ WHEELS = (
             "; armnn-parser-tflite reads .tflite: {install}[tflite]{end}",
         ),
         (
+            "m.armnn",
+            "the suffix '.armnn'",
+            "; armnn-parser-armnn reads .armnn: {install}[armnn]{end}",
+        ),
+        (
             "m.onnxx",
             "the suffix '.onnxx'",
             "; did you mean .onnx? armnn-parser-onnx reads .onnx: {install}[onnx]{end}",
@@ -216,17 +221,6 @@ def test_without_any_parser_the_usual_ones_are_advised(tmp_path: Path) -> None:
         pytest.raises(
             ModelFileError,
             match=r"'\.acme', none is installed\. The usual ones: pip install --no-index ",
-        ),
-    ):
-        parse(model(tmp_path))
-
-
-def test_the_parser_of_the_core_alone_leaves_the_advice(tmp_path: Path) -> None:
-    own = parser(suffix="armnn", name="armnn-core")
-    with (
-        installed(tmp_path, own, alone=True),
-        pytest.raises(
-            ModelFileError, match=r"readable here: \.armnn \(armnn-core .*\)\. The usual ones: pip "
         ),
     ):
         parse(model(tmp_path))

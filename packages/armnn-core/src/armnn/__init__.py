@@ -38,8 +38,8 @@ if TYPE_CHECKING:
         ShapeInferenceMethod,
     )
     from armnn.parsing import parse
+    from armnn.parsing.exporting import save
     from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
-    from armnn.storage.armnn_files import save
     from armnn.tensor import TensorInfo
     from armnn.types import (
         ActivationFunction,
@@ -72,9 +72,9 @@ else:
             "layers": "LayerType",
             "optimizer": "OptimizedNetwork OptimizerOptions Report ReportRow ShapeInferenceMethod",
             "parsing": "parse",
+            "parsing.exporting": "save",
             "processes": "freeze_support",
             "runtime": "LoadedNetwork Runtime load_model optimize",
-            "storage.armnn_files": "save",
             "tensor": "TensorInfo",
             "types": "ActivationFunction ArgMinMaxFunction BinaryOperation ComparisonOperation "
             "DataLayout DataType LogicalBinaryOperation NormalizationAlgorithmChannel "

@@ -39,8 +39,15 @@ BACKENDS: Final = {
 }
 """The distributions of the backends by id, each an extra; no other module names a backend."""
 
-PARSERS: Final = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
+PARSERS: Final = {
+    "armnn": "armnn-parser-armnn",
+    "onnx": "armnn-parser-onnx",
+    "tflite": "armnn-parser-tflite",
+}
 """The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
+
+EXPORTERS: Final = ("armnn", "onnx")
+"""The suffixes that such a distribution also writes."""
 
 WHEELHOUSE: Final = (
     "WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn"

@@ -9,7 +9,7 @@ import pytest
 
 import armnn
 from armnn.cli.main import main
-from armnn.storage.armnn_files import parse
+from armnn.parsing import parse
 
 
 @pytest.fixture

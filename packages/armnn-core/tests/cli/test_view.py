@@ -13,7 +13,7 @@ import pytest
 
 from armnn import ActivationFunction, Network, TensorInfo
 from armnn.cli.main import main
-from armnn.storage.armnn_files import save
+from armnn.parsing.exporting import save
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from armnn.errors import (
 )
 from armnn.isolation.connection import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
-from armnn.storage.armnn_files import save
+from armnn.parsing.exporting import save
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

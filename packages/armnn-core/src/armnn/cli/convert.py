@@ -15,9 +15,10 @@ from armnn.cli.output import print_json, printable, progress
 from armnn.errors import NotStorableError
 from armnn.graph import Network
 from armnn.parsing import parse
-from armnn.storage.armnn_files import VERSIONS, save
+from armnn.parsing.exporting import save
 
 _SUFFIX = ".armnn"
+_VERSIONS = ("20.08", "23.08")
 _EXAMPLES = """\
 examples:
   armnn convert model.tflite net.armnn
@@ -45,9 +46,9 @@ def add_parser(
     parser.add_argument(
         "--for-arm-nn",
         metavar="VERSION",
-        choices=VERSIONS,
-        default=VERSIONS[-1],
-        help=f"the oldest Arm NN that has to read it: {' or '.join(VERSIONS)} (default: "
+        choices=_VERSIONS,
+        default=_VERSIONS[-1],
+        help=f"the oldest Arm NN that has to read it: {' or '.join(_VERSIONS)} (default: "
         "%(default)s)",
     )
     parser.add_argument(

@@ -65,6 +65,7 @@ from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn.graph import Network
 from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
+from armnn.parsing.exporting import save
 from armnn.profiling import (
     Recorder,
     layer_times,
@@ -73,7 +74,6 @@ from armnn.profiling import (
 )
 from armnn.profiling.layer_times import PLAIN_RUN
 from armnn.runtime import LoadedNetwork, Runtime
-from armnn.storage.armnn_files import save
 
 _EXAMPLES = f"""\
 examples:

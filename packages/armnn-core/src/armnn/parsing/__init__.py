@@ -36,8 +36,6 @@ ParserOptions: TypeAlias = Mapping[str, str | int | bool]
 
 _CONTENT = (bytes, bytearray, memoryview)
 
-_CORE = "armnn-core"
-
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
 the bytes of a file. A function that has the parameter ``survey`` fills one. To a function that has
@@ -249,7 +247,7 @@ def _no_parser(subject: str, suffix: str) -> str:
         suggestion = "" if meant == suffix.lower() else f"did you mean .{meant}? "
         advice = f"{PARSERS[meant]} reads .{meant}: {install_command(f'armnn-core[{meant}]')}"
         return f"{message}; {suggestion}{advice}."
-    if any(entry.distribution.normalized_name != _CORE for entry in installed):
+    if installed:
         return f"{message}."
     return f"{message}. The usual ones: {install_command(USUAL)}."
 

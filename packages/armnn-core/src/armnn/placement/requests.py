@@ -18,7 +18,7 @@ from armnn.debugging.samples import checked_samples
 from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
-from armnn.storage.armnn_files import save
+from armnn.parsing.exporting import save
 from armnn.verdicts import Trial, identity_of_file, identity_of_network, merged
 
 _CHECK_REPEATS: Final = 3

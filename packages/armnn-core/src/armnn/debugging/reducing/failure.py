@@ -18,8 +18,7 @@ from armnn.debugging.findings import ErrorKind, Figures, LayerVerdict
 from armnn.debugging.reducing.worker import Job
 from armnn.graph import Network
 from armnn.optimizer.options import OptimizerOptions
-from armnn.parsing.exporting import export
-from armnn.storage.armnn_files import save
+from armnn.parsing.exporting import export, save
 from armnn.types import DataType
 from armnn_backend_api.processes import Ending
 

@@ -15,13 +15,14 @@ import armnn
 from armnn import DataType, TensorInfo
 from armnn.errors import NotStorableError
 from armnn.layers import LAYERS
-from armnn.storage.armnn_files import VERSIONS, _bindings, parse
-from armnn.storage.armnn_files._bindings import ENUMERATIONS, SINCE, TABLES
-from armnn.storage.armnn_files._bindings import LAYERS as STORED
-from armnn.storage.armnn_files.names import MOST_DIMENSIONS
-from armnn.storage.armnn_files.writer import pieces_of
 from armnn_conformance.cases import LayerCase, covered_layers, samples_of
 from armnn_conformance.running import feeds_of, network_of, output_name
+from armnn_parser_armnn import VERSIONS, _schema
+from armnn_parser_armnn._schema import ENUMERATIONS, SINCE, TABLES
+from armnn_parser_armnn._schema import LAYERS as STORED
+from armnn_parser_armnn.reader import parse
+from armnn_parser_armnn.schema import MOST_DIMENSIONS
+from armnn_parser_armnn.writer import export
 
 DATA = Path(__file__).with_name("data")
 ARM_NN_SAYS = {
@@ -45,7 +46,7 @@ TYPES = tuple(
 
 
 def data_of(network: armnn.Network, **options: Any) -> bytes:
-    return b"".join(bytes(piece) for piece in pieces_of(network, **options))
+    return b"".join(bytes(piece) for piece in export(network, **options))
 
 
 def run(network: armnn.Network, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def test_scalars_and_empty_tensors_come_back() -> None:
 
 
 def test_the_versions_and_tables_agree_with_each_other() -> None:
-    assert VERSIONS == _bindings.VERSIONS
+    assert VERSIONS == _schema.VERSIONS
     assert set(SINCE.values()) == {VERSIONS[-1]}
     assert len({stored.member for stored in STORED.values()}) == len(STORED) == 72
     assert len({stored.number for stored in STORED.values()}) == 72

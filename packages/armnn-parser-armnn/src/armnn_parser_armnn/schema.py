@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from armnn.storage.armnn_files._bindings import ENUMERATIONS, LAYERS, OUTDATED, SINCE, VERSIONS
 from armnn.types import ArmnnEnum
+from armnn_parser_armnn._schema import ENUMERATIONS, LAYERS, OUTDATED, SINCE, VERSIONS
 
 _E = TypeVar("_E", bound="ArmnnEnum")
 

@@ -4,64 +4,51 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from armnn._arguments import file_path, flag, instance, refused
 from armnn.errors import InvalidArgumentError, NotStorableError
 from armnn.graph import Layer, Network, Value
 from armnn.parsing.conversion import RefusedError
-from armnn.parsing.flatbuffers import MOST_BYTES, FlatRecord, Piece, flat_pieces
-from armnn.storage.armnn_files._bindings import LAYERS, TABLES, VERSIONS
-from armnn.storage.armnn_files.beyond import encoded
-from armnn.storage.armnn_files.names import IDENTIFIER, NEWEST
-from armnn.storage.armnn_files.plan import Plan
-from armnn.storage.armnn_files.tensors import constant_record, info_fault, info_record
-from armnn.storage.armnn_files.writer_layers import PLANNERS
 from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
+from armnn_parser_armnn._schema import LAYERS, TABLES, VERSIONS
+from armnn_parser_armnn.flat_writer import MOST_BYTES, FlatRecord, Piece, flat_pieces
+from armnn_parser_armnn.parameters import extension_of
+from armnn_parser_armnn.schema import IDENTIFIER, NEWEST
+from armnn_parser_armnn.tensors import constant_record, info_fault, info_record
+from armnn_parser_armnn.writer_layers import PLANNERS, Plan
 
 _PORTS: Final = ("Input", "Output")
 
 
-def write(
-    network: Network, path: str | os.PathLike[str], *, for_arm_nn: str, beyond_arm_nn: bool
-) -> None:
-    """Do what :func:`armnn.storage.armnn_files.save` describes."""
-    file = Path(file_path(path, "the path of the .armnn file"))
-    pieces = pieces_of(network, for_arm_nn=for_arm_nn, beyond_arm_nn=beyond_arm_nn)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as out:
-            out.writelines(pieces)
-        unfinished.replace(file)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InvalidArgumentError(
-            f"the file {str(file)!r} cannot be written ({error.strerror}): choose a folder that "
-            "exists and is yours to write"
-        ) from error
-
-
-def pieces_of(
+def export(
     network: Network, *, for_arm_nn: str = NEWEST, beyond_arm_nn: bool = False
 ) -> Sequence[Piece]:
-    """Return the bytes of a network's file, in pieces.
+    """Return the content of a network's ``.armnn`` file, in pieces.
+
+    The format is that of Arm NN's serializer (``armnnSerializer::ISerializer``). Constants are
+    pieces without a copy.
+
+    Args:
+        network: The network.
+        for_arm_nn: The oldest Arm NN that has to read the file, one of
+            :data:`armnn_parser_armnn.VERSIONS`.
+        beyond_arm_nn: Whether layers, parameters and data types that Arm NN lacks are stored in an
+            extension of armnn's own, which Arm NN reads as StandIn layers without a backend.
 
     Raises:
-        NotStorableError: The network has layers or tensors that the format lacks.
-        InvalidArgumentError: An argument is of another kind.
+        NotStorableError: The network has layers or tensors that the format lacks; all are named.
+        InvalidArgumentError: There is no such version.
         GraphError: The network has no output.
     """
-    instance(network, Network, "the network")
     if for_arm_nn not in VERSIONS:
-        raise refused("for_arm_nn", for_arm_nn, f"one of {', '.join(map(repr, VERSIONS))}")
+        known = ", ".join(map(repr, VERSIONS))
+        raise InvalidArgumentError(f"for_arm_nn is {for_arm_nn!r}, expected one of {known}")
     network.check_outputs()
-    beyond = flag(beyond_arm_nn, "beyond_arm_nn")
-    writing = _Writing(network, for_arm_nn, beyond=beyond)
-    pieces = flat_pieces(writing.graph(), TABLES, IDENTIFIER)
+    pieces = flat_pieces(
+        _Writing(network, for_arm_nn, beyond=beyond_arm_nn).graph(), TABLES, IDENTIFIER
+    )
     size = sum(map(len, pieces))
     if size > MOST_BYTES:
         raise NotStorableError(
@@ -243,7 +230,7 @@ class _Writing:
             "num_inputs": len(self._inputs(layer, None)),
             "num_outputs": len(layer.outputs),
         }
-        return FlatRecord("StandIn", {**counts, "beyond": encoded(layer)})
+        return FlatRecord("StandIn", {**counts, "beyond": extension_of(layer)})
 
     def _input_slot(self, slot: int, value: Value, plan: Plan | None) -> FlatRecord:
         scales = None if plan is None else plan.scales.get(slot)

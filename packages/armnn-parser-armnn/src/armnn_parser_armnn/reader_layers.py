@@ -1,30 +1,193 @@
 # SPDX-License-Identifier: MIT
-"""Conversion of stored layers that need more than their fields."""
+"""One layer of a file, and its conversion where that needs more than its fields."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeAlias, TypeVar
 
-from armnn.errors import ParseError
-from armnn.graph import Value
-from armnn.layers import LAYERS
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.errors import ParseError, ShapeError
+from armnn.graph import Network, Value
+from armnn.layers import LAYERS, Descriptor
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.parsing.conversion import RefusedError
 from armnn.parsing.flatbuffers import FlatTable
-from armnn.storage.armnn_files import depthwise
-from armnn.storage.armnn_files._bindings import TABLES
-from armnn.storage.armnn_files.beyond import decoded
-from armnn.storage.armnn_files.names import INFERRED
-from armnn.storage.armnn_files.operation import Converter, StoredOperation
-from armnn.storage.armnn_files.parameters import decimal
-from armnn.storage.armnn_files.recurrent import MEMBERS_OF, used_members
-from armnn.storage.armnn_files.tensors import read_constant, read_info
-from armnn.tensor import Dimension, TensorInfo
+from armnn.tensor import Dimension, TensorInfo, format_shape
 from armnn.types import ArmnnEnum, ComparisonOperation, ResizeMethod, UnaryOperation
+from armnn_parser_armnn._schema import LAYERS as STORED
+from armnn_parser_armnn._schema import TABLES
+from armnn_parser_armnn.parameters import (
+    MEMBERS_OF,
+    decimal,
+    extended_layer,
+    read_parameters,
+    used_members,
+)
+from armnn_parser_armnn.records import StoredGraph, StoredLayer
+from armnn_parser_armnn.schema import INFERRED
+from armnn_parser_armnn.tensors import (
+    read_constant,
+    read_info,
+    read_plain_info,
+)
+
+_T = TypeVar("_T")
+
+
+class StoredOperation:
+    """A layer with its values.
+
+    Attributes:
+        network: The network that its layers are added to.
+        record: The layer.
+        graph: The file.
+        inputs: The values that it reads.
+        parameters: The table of its parameters, that of the defaults if it is absent.
+    """
+
+    def __init__(self, network: Network, record: StoredLayer, graph: StoredGraph) -> None:
+        self.network = network
+        self.record = record
+        self.graph = graph
+        self.inputs: list[Value] = []
+        kind = STORED[record.kind].parameters
+        table = record.table.table("parameters") if kind else None
+        self.parameters = table or FlatTable.empty(kind, graph.file)
+
+    def __str__(self) -> str:
+        return f"layer {self.record.title!r} ({self.record.kind})"
+
+    def exactly(self, found: Sequence[_T], count: int, what: str) -> Sequence[_T]:
+        """Return a list of a known length.
+
+        Raises:
+            ParseError: It has another one.
+        """
+        if len(found) != count:
+            raise ParseError(f"{self} has {len(found)} {what}, expected {count}")
+        return found
+
+    def free_name(self, part: str = "") -> str:
+        """Return a free name for a layer or its part."""
+        return self.network.unique_name(
+            f"{self.record.title}/{part}" if part else self.record.title
+        )
+
+    def descriptor(self, kind: str, **values: Any) -> Descriptor:
+        """Return the descriptor of a layer type.
+
+        Args:
+            kind: The layer type.
+            values: Parameters that are not read but given.
+        """
+        descriptor = LAYERS[kind].descriptor
+        table = STORED[self.record.kind].parameters
+        read = {}
+        if table:
+            read = read_parameters(descriptor, self.parameters, table, tuple(values))
+        return descriptor(**read, **values)
+
+    def constant(self, name: str, table: FlatTable | None = None) -> Value | None:
+        """Return a member as a Constant layer's value."""
+        member = (self.record.table if table is None else table).table(name)
+        return None if member is None else self.added_constant(member, name)
+
+    def added_constant(
+        self,
+        member: FlatTable,
+        part: str,
+        info: Callable[[FlatTable], TensorInfo] = read_info,
+    ) -> Value:
+        """Add a stored constant.
+
+        Raises:
+            ParseError: It has no info.
+            RefusedError: Its data does not fit its info.
+        """
+        table = member.table("info")
+        if table is None:
+            raise ParseError("a constant of it has no tensor info")
+        found = info(table)
+        data = read_constant(member, found)
+        return self.network.add_constant(data, found, name=self.free_name(part))
+
+    def add(
+        self,
+        kind: str,
+        inputs: Sequence[Value | None],
+        descriptor: Descriptor,
+        infos: Sequence[TensorInfo],
+    ) -> Sequence[Value]:
+        """Add the layer with the output infos of the file.
+
+        Where armnn makes a scalar, Arm NN makes one element of rank 1: a Reshape follows then.
+        """
+        name = self.free_name()
+        try:
+            return self.network.add(kind, inputs, descriptor, name=name, outputs=infos).outputs
+        except ShapeError:
+            if len(infos) != 1 or not infos[0].is_static or infos[0].num_elements != 1:
+                raise
+        (info,) = infos
+        scalar = self.network.add(
+            kind, inputs, descriptor, name=self.free_name("scalar"), outputs=[info.with_shape(())]
+        )
+        return [self.network.add_reshape(scalar.output, target_shape=info.static_shape, name=name)]
+
+
+Converter: TypeAlias = Callable[["StoredOperation", "Sequence[TensorInfo]"], "Sequence[Value]"]
+"""What adds a layer: from the layer and the infos of its outputs to its outputs."""
+
+
+# -- weights of depthwise convolutions: [M,I,KH,KW] before, [1,KH,KW,I*M] in the layer table -----
+
+
+def _older_member(operation: StoredOperation, member: FlatTable) -> Value:
+    """Add weights that are members in the older layout.
+
+    Raises:
+        ParseError: They have no info.
+        RefusedError: Their shape or scales are not those of such weights.
+    """
+    table = member.table("info")
+    if table is None:
+        raise ParseError("its weights have no tensor info")
+    plain = read_plain_info(table)
+    data = read_constant(member, plain)
+    # Arm NN has one scale per output channel along the axis of M, which has fewer indices.
+    scales = table.reals("scales") if plain.is_quantized else ()
+    if len(scales) > 1:
+        return _newly_laid_out(operation, data, plain, scales)
+    return _newly_laid_out(operation, data, read_info(table), ())
+
+
+def _older_value(operation: StoredOperation, value: Value) -> Value:
+    """Return the weights of a Constant layer, newly laid out."""
+    if value.constant is None:
+        return value
+    return _newly_laid_out(operation, value.constant, value.info, ())
+
+
+def _newly_laid_out(
+    operation: StoredOperation, data: NDArray[Any], info: TensorInfo, scales: tuple[float, ...]
+) -> Value:
+    if data.ndim != 4:
+        raise RefusedError(
+            f"its weights have the shape {format_shape(data.shape)}, not [M,I,KH,KW]"
+        )
+    multiplier, channels, height, width = data.shape
+    shape = (1, height, width, channels * multiplier)
+    moved = np.ascontiguousarray(data.transpose(2, 3, 1, 0)).reshape(shape)
+    newer = info.with_shape(shape)
+    if scales:
+        newer = TensorInfo(shape, info.data_type, scales, [0] * len(scales), 3)
+    return operation.network.add_constant(moved, newer, name=operation.free_name("weights"))
 
 
 def default_conversion(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequence[Value]:
@@ -71,14 +234,14 @@ def _weighted(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequen
     member = None if kind == "Convolution3d" else operation.record.table.table("weights")
     if member is not None:
         if as_depthwise:
-            inputs.append(depthwise.read_member(operation, member))
+            inputs.append(_older_member(operation, member))
         else:
             inputs.append(operation.added_constant(member, "weights"))
         bias = operation.constant("bias") if has_bias else None
         if bias is not None:
             inputs.append(bias)
     elif as_depthwise and len(inputs) > 1:
-        inputs[1] = depthwise.read_value(operation, inputs[1])
+        inputs[1] = _older_value(operation, inputs[1])
     operation.exactly(inputs, 3 if has_bias else 2, "inputs and constants")
     return operation.add(kind, inputs, operation.descriptor(kind), infos)
 
@@ -213,7 +376,7 @@ def _stand_in(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequen
     if not text:
         descriptor = StandInDescriptor(num_outputs=len(infos))
         return operation.add("StandIn", operation.inputs, descriptor, infos)
-    layer = decoded(text, len(operation.inputs))
+    layer = extended_layer(text, len(operation.inputs))
     inputs: list[Value | None] = [None] * (max(layer.slots, default=-1) + 1)
     for slot, value in zip(layer.slots, operation.inputs, strict=True):
         inputs[slot] = value

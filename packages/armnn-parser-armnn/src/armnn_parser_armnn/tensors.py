@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.parsing.conversion import RefusedError
-from armnn.parsing.flatbuffers import FlatRecord, FlatTable
-from armnn.storage.armnn_files.names import (
+from armnn.parsing.flatbuffers import FlatTable
+from armnn.tensor import TensorInfo, format_shape
+from armnn.types import DataType
+from armnn_parser_armnn.flat_writer import FlatRecord
+from armnn_parser_armnn.schema import (
     BEYOND_TYPE,
     MOST_DIMENSIONS,
     NEWEST,
@@ -22,8 +25,6 @@ from armnn.storage.armnn_files.names import (
     member_of,
     number_of,
 )
-from armnn.tensor import TensorInfo, format_shape
-from armnn.types import DataType
 
 DATA_TABLES: Final = ("", "Bytes", "Shorts", "Ints", "Longs")
 """The tables of a constant's data by their places in the union."""

@@ -15,20 +15,38 @@ from armnn.parsing.conversion import (
     RefusedError,
     model_content,
 )
-from armnn.storage.armnn_files._bindings import LAYERS
-from armnn.storage.armnn_files.names import NEWEST
-from armnn.storage.armnn_files.operation import Converter, StoredOperation
-from armnn.storage.armnn_files.reader_layers import CONVERTERS, default_conversion
-from armnn.storage.armnn_files.records import StoredGraph, StoredLayer, read_graph
-from armnn.storage.armnn_files.tensors import read_info
 from armnn.types import QuantizedArithmetic
+from armnn_parser_armnn._schema import LAYERS
+from armnn_parser_armnn.reader_layers import (
+    CONVERTERS,
+    Converter,
+    StoredOperation,
+    default_conversion,
+)
+from armnn_parser_armnn.records import StoredGraph, StoredLayer, read_graph
+from armnn_parser_armnn.schema import NEWEST
+from armnn_parser_armnn.tensors import read_info
 
 _Key = tuple[int, int]
 """The index of a layer, and which output of it."""
 
 
-def read(source: str | os.PathLike[str] | bytes, survey: Survey | None) -> Network:
-    """Do what :func:`armnn.storage.armnn_files.parse` describes."""
+def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = None) -> Network:
+    """Read an ``.armnn`` file as a network.
+
+    Files of all versions of Arm NN up to 23.08 are read (``armnnDeserializer::IDeserializer``).
+
+    Args:
+        source: The file, or its content.
+        survey: Where the layers are noted. With it, those that cannot be converted are no error:
+            the network lacks them, and what depends on them.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        UnsupportedOperatorError: It has layers that cannot be converted; all are named.
+        ParseError: The file is malformed.
+    """
     name, data, _ = model_content(source)
     graph = read_graph(data, name)
     network = Network()

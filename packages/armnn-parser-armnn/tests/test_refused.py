@@ -24,14 +24,14 @@ from armnn.errors import (
     UnsupportedOperatorError,
 )
 from armnn.graph import Survey
-from armnn.parsing.flatbuffers import FlatRecord, flat_pieces
-from armnn.storage.armnn_files import parse
-from armnn.storage.armnn_files._bindings import LAYERS, TABLES
-from armnn.storage.armnn_files.writer import pieces_of
+from armnn_parser_armnn._schema import LAYERS, TABLES
+from armnn_parser_armnn.flat_writer import FlatRecord, flat_pieces
+from armnn_parser_armnn.reader import parse
+from armnn_parser_armnn.writer import export
 
 
 def data_of(network: armnn.Network, **options: Any) -> bytes:
-    return b"".join(bytes(piece) for piece in pieces_of(network, **options))
+    return b"".join(bytes(piece) for piece in export(network, **options))
 
 
 def network_with(layer: str, shape: tuple[int, ...] = (1, 4, 4, 2), **options: Any) -> Any:
