@@ -17,10 +17,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from armnn.backends.calling import blame
 from armnn.profiling import Event
 from armnn.runtime import default_runtime
 from armnn_compat import onnxruntime as ort
 from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_compat.onnxruntime.errors import translated
 from armnn_compat.onnxruntime.model import Operator
 from armnn_compat.onnxruntime.session import write_profile
 from fakes.plugins import installed
@@ -244,6 +246,20 @@ def test_without_a_backend_loading_fails_with_the_advice_of_the_core(
     ):
         ort.InferenceSession(sum_model())
     default_runtime().close()
+
+
+def test_an_error_of_a_backend_fails_in_onnxruntimes_words() -> None:
+    planted = ValueError("no memory on the device")
+    blame(planted, "Acme", "create_workload", "layer 'conv'")
+    with pytest.raises(state.Fail) as caught, translated():
+        raise planted
+    assert str(caught.value).endswith(
+        "ValueError: no memory on the device (raised by create_workload of layer 'conv' of backend "
+        "'Acme')"
+    )
+    assert caught.value.__cause__ is planted
+    with pytest.raises(ValueError, match="not of a backend"), translated():
+        raise ValueError("not of a backend")
 
 
 def test_the_optimized_model_is_the_model_with_all_its_data(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from armnn.errors import BackendError
+from armnn.backends.calling import explained
 from armnn.layers import LAYERS
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, cases_of, data_types_of, samples_of
@@ -110,8 +110,8 @@ def _answers(subject: Subject, cases: Iterable[LayerCase]) -> dict[str, Any]:
     for case in cases:
         try:
             answer = subject.supports(layer_of(case))
-        except BackendError as error:
-            refused[case.name] = str(error)
+        except Exception as error:  # a backend may fail in any way
+            refused[case.name] = explained(error)
             continue
         if answer:
             claimed.append(case.name)

@@ -35,7 +35,7 @@ from armnn.backends import (
     extensions,
     memory,
 )
-from armnn.backends.calling import RETURNS, check_answer
+from armnn.backends.calling import RETURNS, blame, call, check_answer, explained, is_blamed
 from armnn.backends.contract import CachingBackend, NetworkBackend, ProfilingContext, ProfilingSink
 from armnn.errors import (
     BackendError,
@@ -46,6 +46,7 @@ from armnn.errors import (
 )
 from armnn.isolation.worker import Served
 from armnn.profiling import Recorder
+from armnn_backend_api.processes import text_of
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -308,37 +309,95 @@ def test_a_forgotten_answer_is_named_where_it_was_called(
     assert f"expected {RETURNS[method].expected}" in str(caught.value)
 
 
-WRAPPED = {
-    "create_context": BackendUnavailableError,
-    "create_workload": BackendError,
-    "optimize_subgraph": OptimizationError,
-    "score": BackendUnavailableError,
-    "supports": BackendError,
-}
-"""The errors of methods that do not keep their own."""
+LEFT_OUT = ("create_context", "score")
+"""The methods by which a backend leaves itself out: the error is the cause of the host's."""
 
 
+class Fault(Exception):  # noqa: N818  # as the next
+    """An error of a backend's author, which armnn does not know."""
+
+
+class Speechless(Exception):  # noqa: N818  # an author may call it so
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("planted", [Fault("planted"), Speechless()], ids=["Fault", "Speechless"])
 @pytest.mark.parametrize("method", WHERE)
-def test_an_error_of_a_backend_stays_visible(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+def test_an_error_of_a_backend_keeps_its_type(
+    monkeypatch: pytest.MonkeyPatch, method: str, planted: Exception
+) -> None:
     part, kind, journey, about = WHERE[method]
-    planted = ValueError("planted")
+    planted.__notes__ = []
 
     def fail() -> None:
         raise planted
 
     put(monkeypatch, part, method, fail)
-    with pytest.raises(WRAPPED.get(method, ValueError)) as caught:
+    with pytest.raises((Fault, Speechless, BackendUnavailableError)) as caught:
         journey(kind)
-    if method not in WRAPPED:
-        assert caught.value is planted
-        assert f"raised by {method}{about}" in words(planted)
-        assert "of backend 'Slip'" in words(planted)
+    told = "planted" if isinstance(planted, Fault) else "a Speechless whose __str__ raises Runtime"
+    if method in LEFT_OUT:
+        assert type(caught.value) is BackendUnavailableError
+        assert "'Slip'" in str(caught.value)
+        assert told in str(caught.value)
         return
-    assert "'Slip'" in str(caught.value)
-    assert "planted" in str(caught.value)
-    if method not in ("create_context", "score"):  # those are reported as a backend left out
-        assert caught.value.__cause__ is planted
-        assert f"backend 'Slip' failed in {method}{about}: planted" in str(caught.value)
+    assert caught.value is planted
+    (note,) = planted.__notes__
+    assert note.startswith(f"raised by {method}{about}")
+    assert note.endswith("of backend 'Slip'")
+    assert explained(planted) == f"{type(planted).__name__}: {text_of(planted)} ({note})"
+    assert told in text_of(planted)
+
+
+def test_an_error_that_is_raised_again_has_its_note_once() -> None:
+    planted = Fault("planted")
+
+    class Raising:
+        def supports(self) -> None:
+            raise planted
+
+    for _ in range(2):
+        with pytest.raises(Fault):
+            call("Slip", Raising(), "supports", about="layer 'a'")
+    assert planted.__notes__ == ["raised by supports of layer 'a' of backend 'Slip'"]
+    assert is_blamed(planted)
+    assert not is_blamed(Fault("of nobody"))
+
+
+def test_an_error_of_armnn_keeps_its_words() -> None:
+    planted = BackendError("no driver")
+    assert explained(planted) == "no driver"
+    blame(planted, "Slip", "close")
+    assert explained(planted) == "no driver (raised by close of backend 'Slip')"
+
+
+def test_a_step_whose_text_of_an_error_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise Speechless
+
+    monkeypatch.setattr(Work, "bind", lambda *_: fail)
+    with pytest.raises(ExecutionError, match=r"layer 'double' .* failed on Slip: a Speechless who"):
+        run(OnHost)
+
+
+def test_a_step_that_runs_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def generator() -> Iterator[None]:
+        yield
+
+    async def coroutine() -> None: ...
+
+    async def both() -> Any:
+        yield
+
+    class Stepping:
+        def method(self) -> Iterator[None]:
+            yield
+
+    for step in (generator, coroutine, both, Stepping().method):
+        monkeypatch.setattr(Work, "bind", lambda *_, step=step: step)
+        with pytest.raises(BackendError, match=r"returned a generator or .* nothing from bind"):
+            run(OnHost)
 
 
 @pytest.mark.parametrize(
@@ -480,7 +539,7 @@ def test_a_context_that_cannot_be_closed_names_its_backend(
         raise ValueError("planted")
 
     monkeypatch.setattr(Context, "close", fail)
-    with pytest.raises(ClosingError, match="backend 'Slip' failed in close: planted"):
+    with pytest.raises(ClosingError, match=r"ValueError: planted \(raised by close of .* 'Slip'"):
         run(OnHost)
 
 

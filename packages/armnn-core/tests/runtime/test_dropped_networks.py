@@ -260,7 +260,7 @@ def test_what_fails_then_is_logged(
     del model
     assert eventually(lambda: told.log == ["after 0"])
     telling.close()
-    assert "'Fake' failed in fails of network 0: the device is gone" in caplog.text
+    assert "the device is gone (raised by fails of network 0 of backend 'Fake')" in caplog.text
 
 
 def test_an_allocator_is_called_by_a_thread(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         ending_of,
         signal_name,
     )
-    from armnn_backend_api.processes.channel import Channel, one_line
+    from armnn_backend_api.processes.channel import Channel, one_line, text_of
     from armnn_backend_api.processes.child import Child, run
     from armnn_backend_api.processes.interpreter import (
         StartError,
@@ -44,12 +44,13 @@ __all__ = [
     "reduced_environment",
     "run",
     "signal_name",
+    "text_of",
     "wait_for_any",
 ]
 
 _MODULES = {
     "bounds": "Bounds Ending Program PythonCall ending_of signal_name",
-    "channel": "Channel one_line",
+    "channel": "Channel one_line text_of",
     "child": "Child run",
     "interpreter": "StartError freeze_support reduced_environment",
     "json_child": "JsonChild NoReplyError wait_for_any",

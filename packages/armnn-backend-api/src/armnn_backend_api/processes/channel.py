@@ -73,7 +73,17 @@ def serve(function: str, request: Any, descriptor: int, nonce: str) -> None:
     getattr(import_module(module), name)(request, Channel(descriptor, nonce))
 
 
+def text_of(error: BaseException) -> str:
+    """Return the text of an error, also of one whose own ``__str__`` fails."""
+    try:
+        return str(error)
+    except Exception as fault:
+        return f"a {type(error).__name__} whose __str__ raises {type(fault).__name__}"
+
+
 def one_line(error: BaseException) -> str:
-    """Return the text of an error as one printable line of at most 500 characters."""
-    words = " ".join(str(error).split())
+    """Return the text of an error and its notes as a printable line of at most 500 characters."""
+    notes = getattr(error, "__notes__", ())
+    text = f"{text_of(error)} ({'; '.join(notes)})" if notes else text_of(error)
+    words = " ".join(text.split())
     return "".join(each if each.isprintable() else "?" for each in words)[:_LONGEST_TEXT]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar, NoReturn, TypeVar
 
+from armnn.backends.calling import explained, is_blamed
 from armnn.errors import (
     ArmnnError,
     InvalidArgumentError,
@@ -129,7 +130,7 @@ _COUNTERPARTS: tuple[tuple[type[ArmnnError], type[Status]], ...] = (
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise onnxruntime's exceptions for armnn's errors, their causes."""
+    """Raise onnxruntime's exceptions for errors of armnn and of backends, their causes."""
     try:
         yield
     except Status:
@@ -137,7 +138,11 @@ def translated() -> Iterator[None]:
     except ArmnnError as error:
         for ours, theirs in _COUNTERPARTS:
             if isinstance(error, ours):
-                raise theirs(str(error)) from error
+                raise theirs(explained(error)) from error
+        raise
+    except Exception as error:
+        if is_blamed(error):
+            raise Fail(explained(error)) from error
         raise
 
 

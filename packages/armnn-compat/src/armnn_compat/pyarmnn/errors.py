@@ -6,19 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from armnn.backends.calling import explained, is_blamed
 from armnn.errors import ArmnnError
 
 
 @contextmanager
 def arm_nn_errors() -> Iterator[None]:
-    """Raise armnn's errors as RuntimeError, like Arm NN's exceptions.
+    """Raise errors of armnn and of backends as RuntimeError, like Arm NN's exceptions.
 
     Raises:
-        RuntimeError: An ArmnnError, whose message and cause it has.
+        RuntimeError: The error, if it is one, else another with its message and with it as cause.
     """
     try:
         yield
-    except ArmnnError as error:
-        if isinstance(error, RuntimeError):
-            raise
-        raise RuntimeError(str(error)) from error
+    except RuntimeError:
+        raise
+    except Exception as error:
+        if isinstance(error, ArmnnError) or is_blamed(error):
+            raise RuntimeError(explained(error)) from error
+        raise

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from armnn.backends import Capability
 from armnn.backends.native import NativeBackend
-from armnn.errors import ArmnnError
 from armnn.graph import Layer
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, cases_of, data_types_of
@@ -217,7 +216,9 @@ class Checks:
             try:
                 if check(self.subject, graph):
                     passed.append(str(graph))
-            except ArmnnError as error:
+            except NonconformityError:
+                raise
+            except Exception as error:  # a backend may fail in any way
                 kind = type(error).__name__
                 raise NonconformityError(f"{graph}: {kind}: {error}") from error
         if not passed:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Guarded calls of backends in Python: errors are translated and answers checked."""
+"""Guarded calls of backends in Python: errors are named and answers checked."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
@@ -22,8 +23,21 @@ from armnn.backends.extensions import KINDS, SharedBuffer, Task
 from armnn.backends.memory import Allocator, MemoryManager, TensorHandle
 from armnn.errors import ArmnnError, BackendError, OptimizationError
 from armnn.tensor import TensorInfo
+from armnn_backend_api.processes.channel import text_of
 
-__all__ = ["RETURNS", "About", "Frames", "Returns", "attempt", "blamed", "call", "check_answer"]
+__all__ = [
+    "RETURNS",
+    "About",
+    "Frames",
+    "Returns",
+    "attempt",
+    "blame",
+    "blamed",
+    "call",
+    "check_answer",
+    "explained",
+    "is_blamed",
+]
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -86,7 +100,7 @@ def call(backend_id: str, owner: object, method: str, *arguments: Any, about: Ab
     Raises:
         BackendError: It returned something of another type than the contract says
             (OptimizationError: ``optimize_subgraph`` did).
-        Exception: It failed; see :func:`attempt`.
+        Exception: It raised that, which has a note now; see :func:`blame`.
     """
     answer = attempt(backend_id, owner, method, *arguments, about=about)
     check_answer(backend_id, method, answer, arguments, about)
@@ -99,10 +113,7 @@ def attempt(
     """Call a method of a backend as :func:`call` does, but do not check what it returns.
 
     Raises:
-        BackendError: A method failed of which the contract says that the host reports it so; the
-            cause is chained (OptimizationError: ``optimize_subgraph`` failed).
-        Exception: Another one failed. It raises what the backend raised, with a note that names the
-            backend, the method and what the call was about.
+        Exception: The backend raised that, which has a note now; see :func:`blame`.
     """
     try:
         found = getattr(owner, method)
@@ -111,11 +122,48 @@ def attempt(
         doing = method if about is None or isinstance(about, str) else about.name
         return blamed(found, backend_id, doing)(*arguments)
     except Exception as error:
-        wrap = _WRAPPED.get(method)
-        if wrap is None:
-            error.add_note(f"raised by {method}{_of(about)} of backend {backend_id!r}")
-            raise
-        raise wrap(f"backend {backend_id!r} failed in {method}{_of(about)}: {error}") from error
+        blame(error, backend_id, method, about)
+        raise
+
+
+def blame(error: Exception, backend_id: str, method: str, about: About = None) -> None:
+    """Add a note to an error of a backend, which keeps its type: what raised it.
+
+    Args:
+        error: What the backend raised.
+        backend_id: The backend.
+        method: The method.
+        about: What the call was about.
+    """
+    note = f"{_RAISED_BY}{method}{_of(about)} of backend {backend_id!r}"
+    if note not in _notes(error):  # a backend may raise one object again and again
+        error.add_note(note)
+
+
+def is_blamed(error: BaseException) -> bool:
+    """Return whether an error is a backend's own, with a note of :func:`blame`."""
+    return any(note.startswith(_RAISED_BY) for note in _notes(error))
+
+
+def explained(error: BaseException) -> str:
+    """Return the text of an error for a message of the host.
+
+    Of an error of a backend it has the note, and the type where that is not one of armnn.
+    """
+    text = text_of(error)
+    notes = [note for note in _notes(error) if note.startswith(_RAISED_BY)]
+    if not notes:
+        return text
+    kind = "" if isinstance(error, ArmnnError) else f"{type(error).__name__}: "
+    return f"{kind}{text} ({'; '.join(notes)})"
+
+
+def _notes(error: BaseException) -> Sequence[str]:
+    notes: Sequence[str] = getattr(error, "__notes__", ())
+    return notes
+
+
+_RAISED_BY: Final = "raised by "
 
 
 def check_answer(
@@ -136,7 +184,8 @@ def check_answer(
         return
     got = returns.wrong(answer, arguments)
     if got is not None:
-        raise _WRAPPED.get(method, BackendError)(
+        kind = OptimizationError if method == "optimize_subgraph" else BackendError
+        raise kind(
             f"backend {backend_id!r} returned {got} from {method}{_of(about)}: expected "
             f"{returns.expected}"
         )
@@ -223,9 +272,19 @@ def _handle(answer: Any, _: Sequence[Any]) -> str | None:
     return None if isinstance(info, TensorInfo) else f"a handle with {shown(info)} as info"
 
 
+def _step(answer: Any, _: Sequence[Any]) -> str | None:
+    if not callable(answer):
+        return shown(answer)
+    code = getattr(getattr(answer, "__func__", answer), "__code__", None)
+    is_plain = code is None or not code.co_flags & _NEVER_RUN
+    return None if is_plain else "a generator or a coroutine function, whose call runs nothing"
+
+
+_NEVER_RUN: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+"""Functions that return a generator or a coroutine when they are called."""
+
 _STEP: Final = Returns(
-    "a step: a function without parameters that runs the layer",
-    lambda answer, _: None if callable(answer) else shown(answer),
+    "a step: a function without parameters that runs the layer (what it returns is ignored)", _step
 )
 _SUPPORT: Final = _instance("a Support: Support(True), or Support.no(reason)", Support)
 _WORKLOAD: Final = _instance("a Workload", Workload)
@@ -273,11 +332,3 @@ RETURNS: Final[Mapping[str, Returns]] = {
 """What each method returns; what the others return is ignored."""
 
 _PROPERTIES: Final = frozenset(("capabilities", "handle_factory_preferences", "scratch_bytes"))
-
-_WRAPPED: Final[Mapping[str, type[ArmnnError]]] = {
-    "close": BackendError,
-    "create_workload": BackendError,
-    "optimize_subgraph": OptimizationError,
-    "supports": BackendError,
-}
-"""The methods whose failures get an error of the host's."""

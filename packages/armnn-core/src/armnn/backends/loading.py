@@ -22,6 +22,7 @@ from armnn.backends.contract import Backend
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api.memory import printable
+from armnn_backend_api.processes.channel import text_of
 from armnn_backend_api.refusal import RefusedError, refused
 from armnn_backend_api.structs import MESSAGE_LIMIT
 
@@ -423,5 +424,5 @@ def incompatibility(
 
 def describe_error(error: BaseException) -> str:
     """Return an exception's type and text, with escapes."""
-    text = printable(str(error), MESSAGE_LIMIT)
+    text = printable(text_of(error), MESSAGE_LIMIT)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.calling import call
+from armnn.backends.calling import call, explained
 from armnn.debugging.bench import Bench, LoadedPart, border_values, disturbed, fragment
 from armnn.debugging.findings import ErrorKind, Figures, LayerVerdict
 from armnn.debugging.judging import (
@@ -34,7 +34,7 @@ from armnn.debugging.judging import (
     judged_with_ties,
 )
 from armnn.debugging.reference import CleanValues, Reference, Visit, is_real, real_values
-from armnn.errors import ArmnnError, ExecutionError
+from armnn.errors import ExecutionError
 from armnn.graph import Layer, Network, Value
 from armnn.graph.statistics import multiply_adds_of
 from armnn.layers import LAYERS
@@ -128,8 +128,8 @@ class Examiner:
             network, sources = fragment(self.network, layers)
             inputs = {name: clean[value] for name, value in sources.items()}
             loaded = self.bench.load_alone(network, inputs, backend)
-        except ArmnnError as error:
-            return replace(verdict, runs=0, note=f"not examined alone: {error}")
+        except Exception as error:  # a backend may fail in any way
+            return replace(verdict, runs=0, note=f"not examined alone: {explained(error)}")
         try:
             found = self._found_by(loaded, inputs, judged, runs)
         finally:

@@ -31,6 +31,7 @@ from armnn.tensor import TensorInfo
 from armnn.types import DataLayout
 from armnn_backend_api import BackendVersion
 from armnn_backend_api.memory import printable
+from armnn_backend_api.processes.channel import text_of
 
 __all__ = [
     "Document",
@@ -362,7 +363,7 @@ def decoded_support(stored: object) -> Support:
 def encoded_error(error: BaseException) -> Document:
     """Return an exception as a document."""
     kind = type(error).__name__
-    message = str(error) or kind
+    message = text_of(error) or kind
     if kind not in _ERRORS:
         bases = (each.__name__ for each in type(error).__mro__)
         name = next((each for each in bases if each in _ERRORS), "BackendError")

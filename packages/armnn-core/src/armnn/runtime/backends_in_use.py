@@ -12,7 +12,7 @@ from armnn._arguments import closest
 from armnn._installing import REFERENCE
 from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
 from armnn.backends.cache import ProgramCache
-from armnn.backends.calling import call
+from armnn.backends.calling import blame, call
 from armnn.backends.contract import BackendContext, Support
 from armnn.backends.loading import none_usable, unknown_backend
 from armnn.backends.memory import HOST_FACTORY_ID, TensorHandleFactories
@@ -353,7 +353,7 @@ class BackendEvents:
         """Tell each backend before the network is loaded.
 
         Raises:
-            BackendError: A backend refused; those after it were not told.
+            Exception: A backend raised that; those after it were not told.
         """
         for backend_id, context in self._contexts.items():
             self._tell(backend_id, context.before_load_network)
@@ -363,7 +363,7 @@ class BackendEvents:
         """Tell each backend after the network was loaded.
 
         Raises:
-            BackendError: A backend failed.
+            Exception: A backend raised that.
         """
         for backend_id, context in self._contexts.items():
             self._tell(backend_id, context.after_load_network)
@@ -372,7 +372,7 @@ class BackendEvents:
         """Tell each backend that listens after a run.
 
         Raises:
-            BackendError: A backend failed.
+            Exception: A backend raised that.
         """
         for backend_id, listener in self._listening:
             self._tell(backend_id, listener)
@@ -398,7 +398,5 @@ class BackendEvents:
         try:
             listener(self._network_id)
         except Exception as error:
-            raise BackendError(
-                f"backend {backend_id!r} failed in {listener.__name__} of network "
-                f"{self._network_id}: {error}"
-            ) from error
+            blame(error, backend_id, listener.__name__, f"network {self._network_id}")
+            raise

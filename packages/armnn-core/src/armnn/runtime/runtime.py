@@ -197,7 +197,7 @@ class Runtime(NetworkOwner):
             properties: What it is loaded for; by default what it was optimised for.
 
         Raises:
-            BackendError: A backend failed to prepare a layer.
+            Exception: A backend raised that; a note names backend, method and layer.
             InvalidArgumentError: It was not optimised for its properties.
         """
         from armnn.optimizer import OptimizedNetwork

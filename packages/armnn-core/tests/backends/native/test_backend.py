@@ -26,7 +26,6 @@ from armnn.errors import (
     BackendUnavailableError,
     InvalidArgumentError,
     NotFoundError,
-    OptimizationError,
 )
 
 Make = Callable[..., Runtime]
@@ -363,7 +362,7 @@ def test_compile_that_returns_nothing_is_an_error(mock: NativeLibrary) -> None:
 
 
 def test_an_error_of_compile_stops_the_optimizer(run_chain: Any) -> None:
-    with pytest.raises(OptimizationError, match="failed to compile 'add' to 'sub' layer 'add'"):
+    with pytest.raises(BackendError, match="failed to compile 'add' to 'sub' layer 'add'"):
         run_chain(FailCompile=13)
 
 

@@ -121,7 +121,7 @@ def test_the_layer_at_which_a_backend_fails_is_named() -> None:
     assert answers.of(candidate, network.find("a"))
     with pytest.raises(
         BackendError,
-        match=r"backend 'Asked' failed in supports of layer 'b' \(Activation\): burnt",
+        match=r"burnt\nraised by supports of layer 'b' \(Activation\) of backend 'Asked'",
     ):
         answers.of(candidate, network.find("b"))
 

@@ -235,18 +235,15 @@ def test_views_that_do_not_fit_are_refused(
         optimise(chain("a", "b"), participants(backend))
 
 
-def test_a_backend_that_fails_while_it_optimises_is_named_with_the_cause(
-    make_backend, participants
-) -> None:
+def test_an_error_of_a_backend_that_optimizes_names_it(make_backend, participants) -> None:
     def fail(self, view, model):
         raise ZeroDivisionError("boom")
 
     parties = participants(make_backend("Broken", optimize_subgraph=fail))
     with pytest.raises(
-        OptimizationError, match=r"'Broken' failed in optimize_subgraph of layer 'a' .*: boom"
-    ) as e:
+        ZeroDivisionError, match=r"boom\nraised by optimize_subgraph of layer 'a' .*'Broken'"
+    ):
         optimise(chain("a"), parties)
-    assert isinstance(e.value.__cause__, ZeroDivisionError)
 
 
 def test_a_replacement_keeps_the_names_of_its_layers(make_backend, participants) -> None:

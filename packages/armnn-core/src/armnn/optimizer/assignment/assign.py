@@ -28,6 +28,7 @@ from armnn.optimizer.participants import Candidate
 from armnn.optimizer.symbolic.arithmetic import plain_outputs
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
+from armnn_backend_api.processes.channel import text_of
 
 
 class NetworkAnswers:
@@ -135,12 +136,13 @@ def _compute(candidate: Candidate, layer: Layer) -> Sequence[NDArray[Any]]:
     outputs = [
         ArrayHandle(info, array) for info, array in zip(layer.output_infos, arrays, strict=True)
     ]
+    step = candidate.bind(candidate.workload(layer), layer, inputs, outputs)
     try:
-        candidate.bind(candidate.workload(layer), layer, inputs, outputs)()
+        step()
     except Exception as error:
         raise BackendError(
             f"backend {candidate.id!r} failed to compute the constant layer {layer.name!r} "
-            f"({layer.type}): {error}"
+            f"({layer.type}): {text_of(error)}"
         ) from error
     return arrays
 

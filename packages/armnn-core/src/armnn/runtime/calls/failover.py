@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
-from armnn.errors import ArmnnError, WorkerLostError
+from armnn.backends.calling import explained
+from armnn.errors import WorkerLostError
 from armnn.graph import Network
 from armnn.isolation.proxy import IsolatedBackend
 from armnn.isolation.supervisor import Supervisor
@@ -128,8 +129,8 @@ class Failover:
             if backend_id not in self._networks:
                 try:
                     self._networks[backend_id] = self._load(backend_id)
-                except ArmnnError as error:
-                    lost.add_note(f"the other backends cannot run the network: {error}")
+                except Exception as error:
+                    lost.add_note(f"the other backends cannot run the network: {explained(error)}")
                     return None
             return self._networks[backend_id]
 

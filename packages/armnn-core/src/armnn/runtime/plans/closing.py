@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Self
 
+from armnn.backends.calling import explained
 from armnn.errors import ClosedError, ClosingError
 
 
@@ -62,7 +63,7 @@ class Closing:
         if self._interruption is not None:
             raise self._interruption
         if self._errors:
-            failed = ", ".join(map(str, self._errors))
+            failed = ", ".join(map(explained, self._errors))
             raise ClosingError(
                 f"{self._what} is closed, but parts of it failed: {failed}", self._errors
             )

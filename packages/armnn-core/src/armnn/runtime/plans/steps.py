@@ -25,6 +25,7 @@ from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError, 
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.prepared import ProgramLayer
 from armnn.tensor import TensorInfo, format_shape
+from armnn_backend_api.processes.channel import text_of
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Layer, Value
@@ -240,9 +241,10 @@ def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
     """Return the error of a failed layer, naming it."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
     if not isinstance(layer, ProgramLayer) and layer.type in _COPIES:
-        return kind(f"{_copy_of(layer)} failed: {error}")
+        return kind(f"{_copy_of(layer)} failed: {text_of(error)}")
     return kind(
-        f"layer {layer.name!r} ({layer.type}) failed on {layer.backend or 'the host'}: {error}"
+        f"layer {layer.name!r} ({layer.type}) failed on {layer.backend or 'the host'}: "
+        f"{text_of(error)}"
     )
 
 
