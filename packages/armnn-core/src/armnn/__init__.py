@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from armnn import testing as testing
     from armnn.backends import CreationOptions
     from armnn.backends.registry import register_backend, unregister_backend
+    from armnn.buffer import Buffer
     from armnn.errors import ArmnnError
     from armnn.graph import Layer, Network, Value
     from armnn.layers import LayerType
@@ -67,6 +68,7 @@ else:
         {
             "backends": "CreationOptions",
             "backends.registry": "register_backend unregister_backend",
+            "buffer": "Buffer",
             "errors": "ArmnnError",
             "graph": "Layer Network Value",
             "layers": "LayerType",
@@ -89,6 +91,7 @@ __all__ = [
     "ArgMinMaxFunction",
     "ArmnnError",
     "BinaryOperation",
+    "Buffer",
     "ComparisonOperation",
     "CreationOptions",
     "DataLayout",
