@@ -79,6 +79,7 @@ TOY = Plugin(
     "0.1",
     entry_points={
         "armnn.parsers": {"toy": "armnn_toy:parse"},
+        "armnn.exporters": {"armnn": "armnn_parser_armnn.writer:export"},
         "armnn.backends": {"Toy": "armnn_toy:Toy", "Half": "armnn_toy:Half"},
     },
     modules={"armnn_toy": SOURCE},

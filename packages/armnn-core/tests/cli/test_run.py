@@ -19,7 +19,7 @@ from armnn.cli.inputs import InputOptions
 from armnn.cli.main import main, parser
 from armnn.cli.pictures import PictureOptions, Resize
 from armnn.cli.run import input_options
-from armnn.parsing import parse
+from armnn_parser_armnn.reader import parse
 from fakes import Plugin, backend_plugin, installed
 
 
