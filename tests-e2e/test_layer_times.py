@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.cli.main import main
 from armnn.parsing.exporting import save
 from armnn.profiling import Recorder, arm_nn_profile, layer_times
+from armnn_tools.cli.main import main
 
 # 6x6 places of 4 channels sum 3x3x3 products; 6x6x4 sum 3x3; 144 numbers meet a column each.
 MULTIPLY_ADDS = {"conv": 36 * 4 * 27, "depthwise": 36 * 4 * 9, "dense": 144 * 10}

@@ -12,8 +12,8 @@ import pytest
 
 import armnn
 from armnn import DataType, Network, TensorInfo
-from armnn.cli.main import main
 from armnn_parser_onnx.export import to_onnx
+from armnn_tools.cli.main import main
 
 PRECISION = {"reduce_fp32_to_fp16": 2**-10, "reduce_fp32_to_bf16": 2**-7}
 

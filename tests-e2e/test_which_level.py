@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import armnn
-from armnn.cli.main import main
 from armnn_backend_neon.backend import CpuAccBackend
 from armnn_parser_onnx.export import to_onnx
+from armnn_tools.cli.main import main
 
 if TYPE_CHECKING:
     import pytest

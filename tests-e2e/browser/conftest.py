@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from armnn import ActivationFunction, Network, TensorInfo
-from armnn.cli.main import main
 from armnn.parsing.exporting import save
+from armnn_tools.cli.main import main
 
 HOSTILE = "<img src=x onerror='window.hit=1'></script><script>window.hit=1</script>"
 

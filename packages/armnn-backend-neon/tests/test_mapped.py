@@ -37,7 +37,7 @@ MODULES = "print(*sys.modules)"
 NEEDLESS = (
     "armnn.optimizer.passes",
     "armnn.parsing.",
-    "armnn.cli",
+    "armnn_tools.cli",
     "armnn_backend_ref",
     "armnn_parser_",
 )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import armnn
-from armnn.cli.main import main
 from armnn.types import DataType
 from armnn_conformance.card import make_card, write_card
+from armnn_tools.cli.main import main
 from fakes import misbehaving
 from fakes.plugins import backend_plugin, installed
 

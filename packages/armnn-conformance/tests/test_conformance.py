@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn import _metadata
+from armnn import metadata
 from armnn_conformance.cases import covered_layers
 from fakes import misbehaving
 
@@ -26,7 +26,7 @@ def metadata_library() -> None:
 
     A run inside of pytester that imported it first would take it back and leave nothing.
     """
-    _metadata.scan()
+    metadata.scan()
 
 
 def test_pytest_starts_without_importing_armnn() -> None:

@@ -14,10 +14,10 @@ from types import ModuleType
 
 import pytest
 
-from armnn._installing import FORMER, import_companion
-from armnn.cli.main import main
 from armnn.errors import NotInstalledError
+from armnn.installing import FORMER, import_companion
 from armnn_conformance import comparison
+from armnn_tools.cli.main import main
 
 
 def run(code: str, *arguments: str, folder: Path | None = None) -> str:

@@ -8,7 +8,7 @@ from importlib.metadata import metadata
 import pytest
 from packaging.requirements import Requirement
 
-from armnn._installing import BACKENDS, PARSERS, USUAL, install_command, reinstall_command
+from armnn.installing import BACKENDS, PARSERS, USUAL, install_command, reinstall_command
 
 NOTE = (
     "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import armnn_backend_api
-from armnn import _metadata
+from armnn import metadata
 from fakes import Plugin, installed, write_plugin
 
 GROUP = "armnn.backends"
@@ -23,22 +23,22 @@ def test_entries_come_in_the_order_of_normalised_names(tmp_path: Path) -> None:
     names = ["Zeta", "alpha_b", "Alpha.A", "beta"]
     plugins = [plugin(name, module=f"module_{i}") for i, name in enumerate(names)]
     with installed(tmp_path, *plugins, alone=True):
-        found = [entry.distribution.name for entry in _metadata.entry_points(GROUP)]
+        found = [entry.distribution.name for entry in metadata.entry_points(GROUP)]
     assert found == ["Alpha.A", "alpha_b", "beta", "Zeta"]
 
 
 def test_only_the_named_group_is_returned(tmp_path: Path) -> None:
     groups = {"armnn.parsers": {"x": "m:f"}, "other.group": {"y": "m:f"}}
     with installed(tmp_path, Plugin(entry_points=groups), alone=True):
-        assert _metadata.entry_points(GROUP) == ()
-        assert [entry.name for entry in _metadata.entry_points("armnn.parsers")] == ["x"]
-        assert [entry.group for entry in _metadata.scan().entries] == ["armnn.parsers"]
+        assert metadata.entry_points(GROUP) == ()
+        assert [entry.name for entry in metadata.entry_points("armnn.parsers")] == ["x"]
+        assert [entry.group for entry in metadata.scan().entries] == ["armnn.parsers"]
 
 
 def test_a_distribution_tells_its_name_version_requirements_and_location(tmp_path: Path) -> None:
     acme = Plugin("Acme", "0.3", ("numpy>=2",), {GROUP: {"A": "acme:b"}}, {"acme": "b = 7\n"})
     with installed(tmp_path, acme, alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         distribution = entry.distribution
         assert (distribution.name, distribution.version) == ("Acme", "0.3")
         assert distribution.requires == ("numpy>=2",)
@@ -50,7 +50,7 @@ def test_a_distribution_tells_its_name_version_requirements_and_location(tmp_pat
 
 def test_files_lists_what_record_names_whether_it_exists_or_not(tmp_path: Path) -> None:
     with installed(tmp_path, plugin("acme"), alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         (tmp_path / "some_module.py").unlink()
         files = entry.distribution.files()
     assert tmp_path / "some_module.py" in files
@@ -60,22 +60,22 @@ def test_files_lists_what_record_names_whether_it_exists_or_not(tmp_path: Path) 
 def test_a_distribution_without_record_has_no_files(tmp_path: Path) -> None:
     with installed(tmp_path, plugin("acme"), alone=True):
         (tmp_path / "acme-1.0.dist-info" / "RECORD").unlink()
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         assert entry.distribution.files() == ()
 
 
 def test_what_was_read_is_kept_until_refresh(tmp_path: Path) -> None:
     with installed(tmp_path, alone=True):
-        assert _metadata.entry_points(GROUP) == ()
+        assert metadata.entry_points(GROUP) == ()
         write_plugin(tmp_path, plugin("acme"))
-        assert _metadata.entry_points(GROUP) == ()
-        _metadata.refresh()
-        assert len(_metadata.entry_points(GROUP)) == 1
+        assert metadata.entry_points(GROUP) == ()
+        metadata.refresh()
+        assert len(metadata.entry_points(GROUP)) == 1
 
 
 def test_a_module_that_does_not_exist_makes_an_entry_stale(tmp_path: Path) -> None:
     with installed(tmp_path, plugin("acme"), alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         assert not entry.is_stale
         (tmp_path / "some_module.py").unlink()
         assert entry.is_stale
@@ -86,12 +86,12 @@ def test_looking_for_a_module_imports_none_of_its_parents(tmp_path: Path) -> Non
     source = {"outer_package.inner.leaf": "thing = 1\n"}
     acme = Plugin("acme", "1", (), {GROUP: {"A": "outer_package.inner.leaf:thing"}}, source)
     with installed(tmp_path, acme, alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         assert not entry.is_stale
         assert entry.file == str(tmp_path / "outer_package" / "inner" / "leaf.py")
         assert "outer_package" not in sys.modules
-        assert _metadata.find_module("outer_package.inner.other") is None
-        assert _metadata.find_module("outer_package.inner.leaf.deeper") is None
+        assert metadata.find_module("outer_package.inner.other") is None
+        assert metadata.find_module("outer_package.inner.leaf.deeper") is None
 
 
 def test_a_finder_that_raises_leaves_the_question_to_the_import(
@@ -103,7 +103,7 @@ def test_a_finder_that_raises_leaves_the_question_to_the_import(
                 raise RuntimeError("broken finder")
 
     with installed(tmp_path, plugin("acme"), alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
         assert not entry.is_stale
         assert entry.file is None
@@ -112,7 +112,7 @@ def test_a_finder_that_raises_leaves_the_question_to_the_import(
 def test_the_newest_of_two_versions_in_one_folder_counts(tmp_path: Path) -> None:
     versions = [plugin("acme", version=version) for version in ("0.9", "0.10", "0.2")]
     with installed(tmp_path, *versions, alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
     assert entry.distribution.version == "0.10"
     assert [other.version for other in entry.duplicates] == ["0.9", "0.2"]
 
@@ -121,8 +121,8 @@ def test_the_first_folder_of_the_path_counts_even_with_an_older_version(tmp_path
     first, second = tmp_path / "first", tmp_path / "second"
     write_plugin(first, plugin("acme", version="1.0"))
     write_plugin(second, plugin("Acme", version="2.0"))
-    with installed(first), _metadata.only([str(first), str(second)]):
-        (entry,) = _metadata.entry_points(GROUP)
+    with installed(first), metadata.only([str(first), str(second)]):
+        (entry,) = metadata.entry_points(GROUP)
     assert entry.distribution.version == "1.0"
     assert [other.location for other in entry.duplicates] == [str(second)]
 
@@ -132,14 +132,14 @@ def test_metadata_whose_module_is_gone_gives_way_to_another(tmp_path: Path) -> N
     write_plugin(first, plugin("acme", version="3.0", module="module_that_is_gone"))
     (first / "module_that_is_gone.py").unlink()
     write_plugin(second, plugin("acme", version="1.0"))
-    with installed(second), _metadata.only([str(first), str(second)]):
-        (entry,) = _metadata.entry_points(GROUP)
+    with installed(second), metadata.only([str(first), str(second)]):
+        (entry,) = metadata.entry_points(GROUP)
     assert entry.distribution.version == "1.0"
 
 
 def test_a_folder_that_is_twice_on_the_path_gives_no_duplicates(tmp_path: Path) -> None:
-    with installed(tmp_path, plugin("acme")), _metadata.only([str(tmp_path), str(tmp_path)]):
-        (entry,) = _metadata.entry_points(GROUP)
+    with installed(tmp_path, plugin("acme")), metadata.only([str(tmp_path), str(tmp_path)]):
+        (entry,) = metadata.entry_points(GROUP)
     assert entry.duplicates == ()
 
 
@@ -150,7 +150,7 @@ def test_damaged_metadata_hides_neither_itself_nor_its_neighbours(
     neighbour = plugin("zeta", module="other_module")
     with installed(tmp_path, plugin("acme"), neighbour, alone=True):
         (tmp_path / "acme-1.0.dist-info" / "METADATA").write_text(text)
-        found = [entry.distribution.name for entry in _metadata.entry_points(GROUP)]
+        found = [entry.distribution.name for entry in metadata.entry_points(GROUP)]
     assert sorted(found) == ["unnamed", "zeta"]
 
 
@@ -166,7 +166,7 @@ def test_damaged_entry_points_do_not_hide_those_of_others(
 ) -> None:
     with installed(tmp_path, plugin("acme"), plugin("zeta"), alone=True):
         (tmp_path / "acme-1.0.dist-info" / "entry_points.txt").write_bytes(raw)
-        found = _metadata.scan()
+        found = metadata.scan()
     assert [entry.distribution.name for entry in found.entries] == ["zeta"]
     ((distribution, said),) = found.unreadable
     assert (distribution.name, distribution.location) == ("acme", str(tmp_path))
@@ -176,16 +176,16 @@ def test_damaged_entry_points_do_not_hide_those_of_others(
 @pytest.mark.parametrize("value", ["", "not a reference", "..:x", "module:", "a.b.c:d"])
 def test_an_entry_whose_value_names_no_module_is_stale(tmp_path: Path, value: str) -> None:
     with installed(tmp_path, Plugin(entry_points={GROUP: {"A": value}}), alone=True):
-        (entry,) = _metadata.entry_points(GROUP)
+        (entry,) = metadata.entry_points(GROUP)
         assert entry.is_stale
         assert entry.file is None
 
 
 def test_locations_count_the_distributions_of_each_folder(tmp_path: Path) -> None:
     with installed(tmp_path, plugin("a"), plugin("b"), Plugin("c"), alone=True):
-        assert _metadata.scan().locations == ((str(tmp_path), 3),)
+        assert metadata.scan().locations == ((str(tmp_path), 3),)
 
 
 def test_the_version_of_what_is_not_installed_is_none() -> None:
-    assert _metadata.version_of("armnn-backend-api") == armnn_backend_api.__version__
-    assert _metadata.version_of("no-such-distribution") is None
+    assert metadata.version_of("armnn-backend-api") == armnn_backend_api.__version__
+    assert metadata.version_of("no-such-distribution") is None

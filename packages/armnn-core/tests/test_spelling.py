@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from armnn._arguments import closest
+from armnn.arguments import closest
 
 
 @pytest.mark.parametrize(

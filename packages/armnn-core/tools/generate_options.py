@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from armnn.cli.options import flag_of
 from armnn.optimizer.options import OptimizerOptions, default_of
 from armnn.types import ArmnnEnum
+from armnn_tools.cli.options import flag_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SCRIPT = f"packages/{PACKAGE.name}/tools/{Path(__file__).name}"

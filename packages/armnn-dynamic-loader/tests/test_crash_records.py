@@ -16,8 +16,8 @@ import pytest
 
 from armnn import CreationOptions, Runtime
 from armnn.backends import BackendRegistry
-from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
+from armnn_tools.cli.main import main
 
 HOSTILE = Path(__file__).with_name("hostile_backend.c")
 PROGRAMS = """\

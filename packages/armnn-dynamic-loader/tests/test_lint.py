@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from armnn.cli.main import main
 from armnn_dynamic_loader import lint
 from armnn_dynamic_loader.lint import lint_file
+from armnn_tools.cli.main import main
 
 Build = Callable[..., Path]
 NOTE = '-DNOTE="{\\"id\\": \\"MockAdd\\", \\"api\\": \\"1.0\\"}"'

@@ -13,9 +13,9 @@ from compiling import gcc
 from armnn import CreationOptions
 from armnn.backends import BackendEntry, BackendRegistry, BackendState
 from armnn.backends.locking import sha256_of
-from armnn.cli.main import main
 from armnn_backend_api.linker import LinkError
 from armnn_dynamic_loader.needed import needed_files
+from armnn_tools.cli.main import main
 
 Link = Callable[..., Path]
 

@@ -24,7 +24,6 @@ import pytest
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import BackendEntry, BackendRegistry, BackendState
 from armnn.backends.locking import Lock
-from armnn.cli.main import main
 from armnn.errors import (
     BackendUnavailableError,
     ClosedError,
@@ -34,6 +33,7 @@ from armnn.errors import (
 )
 from armnn_dynamic_loader import source
 from armnn_dynamic_loader.source import DynamicBackends
+from armnn_tools.cli.main import main
 from fakes import backend_plugin, installed
 
 Build = Callable[..., Path]

@@ -18,8 +18,8 @@ from bad_files import FILES, fill
 
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import BackendEntry, BackendState
-from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
+from armnn_tools.cli.main import main
 
 pytestmark = pytest.mark.xdist_group("bad files")  # of one worker: files are tried out once
 

@@ -111,7 +111,7 @@ def test_large_files_are_not_hashed(build: Build, monkeypatch: pytest.MonkeyPatc
 def test_a_path_that_is_not_utf8_is_shown_with_escapes(
     compiled: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from armnn.cli.main import main
+    from armnn_tools.cli.main import main
 
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     folder.mkdir(mode=0o755)

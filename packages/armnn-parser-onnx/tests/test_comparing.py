@@ -15,10 +15,10 @@ import pytest
 from onnx import helper
 
 import armnn
-from armnn.cli.main import main
 from armnn.debugging import compare_with_tool
 from armnn.debugging.other_runtimes import RUNTIMES, marked_onnx, run_elsewhere
 from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn_tools.cli.main import main
 
 OPTIONS = ("--backends", "CpuRef", "--compare-with", "onnxruntime", "--json")
 

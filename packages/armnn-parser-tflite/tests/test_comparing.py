@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.cli.main import main
 from armnn.debugging.other_runtimes import run_elsewhere
 from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn_tools.cli.main import main
 
 OPTIONS = ("--backends", "CpuRef", "--compare-with", "litert", "--json")
 

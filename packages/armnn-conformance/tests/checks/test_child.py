@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from armnn.backends import crashes
-from armnn.cli.main import main
 from armnn.types import DataType
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError, last_words
 from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
+from armnn_tools.cli.main import main
 from fakes import backend_plugin, installed, misbehaving
 
 if TYPE_CHECKING:

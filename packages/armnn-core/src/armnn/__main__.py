@@ -1,11 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""``python -m armnn`` is the command ``armnn``."""
+"""``python -m armnn``: the command of armnn-tools, and the worker, which needs the core alone."""
 
 from __future__ import annotations
 
 import sys
 
-from armnn.cli.main import main
+from armnn.errors import NotInstalledError
+from armnn.installing import import_tool
+from armnn.isolation.worker import serve_standard_streams
+
+
+def main() -> int:
+    """Run ``worker``, or a command of armnn-tools; return the exit code."""
+    if sys.argv[1:] == ["worker"]:
+        serve_standard_streams()
+        return 0
+    try:
+        command = import_tool("command", "the command armnn")
+    except NotInstalledError as error:
+        print(f"armnn: error: {error}", file=sys.stderr)
+        return 1
+    return int(command.main())
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from armnn._arguments import flag, integer, mapping, text
+from armnn.arguments import flag, integer, mapping, text
 from armnn.backends import OptionValue, ProfilingSink
 
 EVENT_LIMIT = 1_000_000

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import integer, refused, shown
+from armnn.arguments import integer, refused, shown
 from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn.types import DataType
 

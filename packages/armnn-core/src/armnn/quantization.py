@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import array, instance, refused
+from armnn.arguments import array, instance, refused
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
 

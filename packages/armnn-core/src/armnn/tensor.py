@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import instance, integer, items, real, refused, shown
+from armnn.arguments import instance, integer, items, real, refused, shown
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType, DataTypeLike
 

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from armnn._arguments import closest, refused, shown
+from armnn.arguments import closest, refused, shown
 from armnn.errors import UnknownNameError
 
 _MOST_LISTED = 12  # members: of more, a message that knows which one was meant lists none

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from armnn._files import file_sha256, write_whole
-from armnn._processor import described_processor, processor_revision
 from armnn.backends import BackendEntry, OptionValue
 from armnn.backends.crashes import crash_file, is_ours_alone
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import PlacementError
 from armnn.graph import Network, Value
 from armnn.optimizer import OptimizerOptions
+from armnn.processor import described_processor, processor_revision
 
 __all__ = ["Trial", "Verdict", "read_verdicts", "user_verdicts", "write_verdict"]
 

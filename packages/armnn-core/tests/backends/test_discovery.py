@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import importlib_metadata
 import pytest
 
-from armnn import _metadata
+from armnn import metadata
 from armnn.backends import (
     BACKEND_API_VERSION,
     BackendRegistry,
@@ -174,4 +174,4 @@ def test_backends_come_in_the_order_of_distribution_names(tmp_path: Path) -> Non
 def test_nothing_installed_gives_no_backends(tmp_path: Path) -> None:
     with installed(tmp_path, alone=True):
         assert static_backends(BACKEND_API_VERSION) == ()
-        assert _metadata.scan().entries == ()
+        assert metadata.scan().entries == ()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from armnn.backends import BackendRegistry, CreationOptions
-from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
+from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed
 
 if TYPE_CHECKING:

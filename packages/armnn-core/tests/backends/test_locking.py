@@ -17,8 +17,8 @@ import pytest
 from armnn import Runtime
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.locking import Lock, default_lock_file, sha256_of
-from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
+from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed
 
 ACME = backend_plugin("Acme")

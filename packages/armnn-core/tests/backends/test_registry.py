@@ -263,8 +263,8 @@ def test_the_order_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     plugins = [scored(name, len(name) % 2 + 1) for name in ("Aa", "Bbb", "Cc", "Ddd", "Eeee")]
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import json; from armnn import _metadata; from armnn.backends import *\n"
-        f"with _metadata.only([{str(tmp_path)!r}]):\n"
+        "import json; from armnn import metadata; from armnn.backends import *\n"
+        f"with metadata.only([{str(tmp_path)!r}]):\n"
         "    r = BackendRegistry(); print(json.dumps([[b.id for b in r.find_usable()],"
         " [e.id for e in r.entries()]]))\n"
     )

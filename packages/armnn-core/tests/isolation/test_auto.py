@@ -25,8 +25,8 @@ from armnn.backends.crashes import (
     lost_workers,
     this_process,
 )
-from armnn.cli.main import main
 from armnn_backend_api.processes import Bounds, PythonCall, run
+from armnn_tools.cli.main import main
 
 GONE = {"pid": 1, "began": "0", "boot": "an earlier one"}
 ROWS = [{"backend": "Acme", "origin": "acme:Npu"}, {"backend": "Other", "origin": "other:Gpu"}]

@@ -23,7 +23,6 @@ from worker_in_thread import workers_in_threads
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.backends.crashes import forget_lost_workers, lost_workers
-from armnn.cli.main import main
 from armnn.errors import (
     BackendUnavailableError,
     CancelledError,
@@ -36,6 +35,7 @@ from armnn.errors import (
 from armnn.isolation.connection import START_SECONDS, Link
 from armnn.isolation.supervisor import Supervisor
 from armnn.parsing.exporting import save
+from armnn_tools.cli.main import main
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from armnn._arguments import shown
+from armnn.arguments import shown
 from armnn.backends.cache import CachedProgram
 from armnn.backends.contract import (
     BackendContext,

@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import closest, shown, text
+from armnn.arguments import closest, shown, text
 from armnn.backends.cache import CachedProgram, ProgramCache
 from armnn.backends.memory import (
     HOST_SOURCES,

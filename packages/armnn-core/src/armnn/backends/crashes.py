@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from armnn._files import write_whole
-from armnn._installing import CONFORMANCE
 from armnn.backends.calling import Frames
 from armnn.backends.loading import BackendEntry
 from armnn.backends.selection import environment, is_elevated
+from armnn.installing import CONFORMANCE
 from armnn.layers import LAYERS
 from armnn_backend_api.files import FileState, who_else_may_write
 

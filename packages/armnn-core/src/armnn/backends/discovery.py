@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn import _metadata
-from armnn._installing import reinstall_command
-from armnn._metadata import only
+from armnn import metadata
 from armnn.backends.loading import (
     GROUP,
     UNREMARKABLE_STAGES,
@@ -25,6 +23,8 @@ from armnn.backends.loading import (
 from armnn.backends.options import CreationOptions
 from armnn.backends.selection import asked_by
 from armnn.errors import BackendUnavailableError
+from armnn.installing import reinstall_command
+from armnn.metadata import only
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__, is_compatible
 from armnn_backend_api.names import fault_of_id
 from armnn_backend_api.refusal import Refusal, refused
@@ -86,7 +86,7 @@ def declared_range(requirements: Iterable[str], contract: str) -> DeclaredRange 
     says = False
     for text in requirements:
         name, rest = _named(text)
-        if _metadata.normalized(name) != contract:
+        if metadata.normalized(name) != contract:
             continue
         found = _clauses(text, rest)
         says = says or found is not None
@@ -147,7 +147,7 @@ CONTRACT = "armnn-backend-api"
 """The distribution whose version is the Backend API version; backends depend on a range of it."""
 
 _log = logging.getLogger(__name__)
-_found: dict[tuple[_metadata.EntryPoint, BackendVersion], FoundBackend] = {}
+_found: dict[tuple[metadata.EntryPoint, BackendVersion], FoundBackend] = {}
 _lock = threading.Lock()
 
 
@@ -159,17 +159,17 @@ def static_backends(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
     Args:
         api_version: The Backend API version that the core provides.
     """
-    return _found_backends(_metadata.entry_points(GROUP), api_version)
+    return _found_backends(metadata.entry_points(GROUP), api_version)
 
 
 def static_backends_of(backend_id: str, api_version: BackendVersion) -> tuple[FoundBackend, ...]:
     """Return the static backends of an id only."""
-    entry_points = _metadata.entry_points(GROUP)
+    entry_points = metadata.entry_points(GROUP)
     return _found_backends([each for each in entry_points if each.name == backend_id], api_version)
 
 
 def _found_backends(
-    entry_points: Sequence[_metadata.EntryPoint], api_version: BackendVersion
+    entry_points: Sequence[metadata.EntryPoint], api_version: BackendVersion
 ) -> tuple[FoundBackend, ...]:
     """Return what these entry points name, found once."""
     with _lock:
@@ -185,14 +185,14 @@ def refresh() -> None:
     A new backend is found, a repaired one gets a new chance. Backends that are loaded stay as they
     are.
     """
-    _metadata.refresh()
+    metadata.refresh()
     with _lock:
         for key, found in tuple(_found.items()):
             if found.entry.state is not BackendState.LOADED:
                 del _found[key]
 
 
-def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersion) -> FoundBackend:
+def _found_backend(entry_point: metadata.EntryPoint, api_version: BackendVersion) -> FoundBackend:
     distribution = entry_point.distribution
     declared = declared_range(distribution.requires, CONTRACT)
     state, refusal = _known_of(entry_point, declared, api_version)
@@ -214,7 +214,7 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
 
 
 def _known_of(
-    entry_point: _metadata.EntryPoint, declared: DeclaredRange | None, api_version: BackendVersion
+    entry_point: metadata.EntryPoint, declared: DeclaredRange | None, api_version: BackendVersion
 ) -> tuple[BackendState, Refusal]:
     """Return the state of a backend that is not imported, and why it cannot be used."""
     distribution = entry_point.distribution

@@ -14,12 +14,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
-from armnn._arguments import closest, shown
-from armnn._installing import BACKENDS, USUAL, install_command
 from armnn._load_times import IMPORT, stage
+from armnn.arguments import closest, shown
 from armnn.backends.calling import blamed
 from armnn.backends.contract import Backend
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
+from armnn.installing import BACKENDS, USUAL, install_command
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api.memory import printable
 from armnn_backend_api.processes.channel import text_of

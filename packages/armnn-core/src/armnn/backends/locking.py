@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from armnn import _metadata
+from armnn import metadata
 from armnn._files import file_sha256
-from armnn._installing import reinstall_command
 from armnn.backends.loading import GROUP
 from armnn.backends.options import CreationOptions
 from armnn.backends.selection import PATH_VARIABLE, environment, home_folder, is_locked
 from armnn.errors import InvalidArgumentError
+from armnn.installing import reinstall_command
 from armnn_backend_api.files import who_else_may_write
 
 __all__ = ["Lock", "sha256_of"]
@@ -111,7 +111,7 @@ class Lock:
     @classmethod
     def made_now(cls, path: Path, files: Iterable[str]) -> Lock:
         """Return a lock of these files and all installed backends."""
-        distributions = {entry.distribution for entry in _metadata.entry_points(GROUP)}
+        distributions = {entry.distribution for entry in metadata.entry_points(GROUP)}
         return cls(
             path,
             {file: sha256_of(file) for file in files},
@@ -167,7 +167,7 @@ class Lock:
     def _judgement(self, name: str, location: str) -> tuple[str, str]:
         installed = {
             (entry.distribution.name, entry.distribution.location): entry.distribution
-            for entry in _metadata.entry_points(GROUP)
+            for entry in metadata.entry_points(GROUP)
         }[name, location]
         locked = self.distributions.get(installed.normalized_name)
         if locked is None:

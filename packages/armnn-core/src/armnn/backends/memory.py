@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import shown
+from armnn.arguments import shown
 from armnn.errors import BackendError, ExecutionError
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource

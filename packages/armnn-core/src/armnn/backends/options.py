@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from armnn._arguments import (
+from armnn.arguments import (
     flag,
     instance,
     integer,

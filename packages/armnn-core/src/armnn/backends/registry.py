@@ -11,8 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from armnn._arguments import closest, flag, refused, shown, text, texts
-from armnn._installing import REFERENCE
+from armnn.arguments import closest, flag, refused, shown, text, texts
 from armnn.backends.calling import call
 from armnn.backends.contract import Backend
 from armnn.backends.discovery import dynamic_backends, static_backends, static_backends_of
@@ -40,6 +39,7 @@ from armnn.errors import (
     UnknownBackendError,
     UnknownNameError,
 )
+from armnn.installing import REFERENCE
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 from armnn_backend_api.names import fault_of_id
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from armnn import _metadata
-from armnn._arguments import closest
-from armnn._installing import FAST, REFERENCE
+from armnn import metadata
+from armnn.arguments import closest
 from armnn.backends.loading import BackendEntry
 from armnn.backends.options import CreationOptions
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
+from armnn.installing import FAST, REFERENCE
 from armnn_backend_api.names import fault_of_id
 
 __all__ = ["Selection", "environment", "is_elevated", "is_placed", "own_id"]
@@ -132,7 +132,7 @@ def asked_by(options: CreationOptions) -> str:
     path = environment(PATH_VARIABLE)
     if path is not None:
         return f"{PATH_VARIABLE}={path!r}"
-    declaring = [entry.distribution.name for entry in _metadata.entry_points(PATHS_GROUP)]
+    declaring = [entry.distribution.name for entry in metadata.entry_points(PATHS_GROUP)]
     return f"folders of {', '.join(dict.fromkeys(declaring))}" if declaring else ""
 
 

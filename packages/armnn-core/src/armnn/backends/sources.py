@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from armnn import _metadata
-from armnn._installing import LOADER, install_command
+from armnn import metadata
 from armnn.backends.contract import Backend
 from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.options import CreationOptions
@@ -28,6 +27,7 @@ from armnn.backends.selection import (
     is_elevated,
 )
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
+from armnn.installing import LOADER, install_command
 from armnn_backend_api import BackendVersion
 from armnn_backend_api.files import FileState
 
@@ -155,9 +155,9 @@ class FoundSource:
     source: BackendSource
 
 
-def installed_sources() -> tuple[_metadata.EntryPoint, ...]:
+def installed_sources() -> tuple[metadata.EntryPoint, ...]:
     """Return the entry points of the sources; none is imported."""
-    return _metadata.entry_points(GROUP)
+    return metadata.entry_points(GROUP)
 
 
 def declared_folders() -> tuple[SearchedFolder, ...]:
@@ -166,15 +166,15 @@ def declared_folders() -> tuple[SearchedFolder, ...]:
     A folder is found by the files that the distribution's RECORD lists, or where there are none
     of it, as in an editable install, by where the package would be imported from.
     """
-    return tuple(_declared_folder(entry) for entry in _metadata.entry_points(PATHS_GROUP))
+    return tuple(_declared_folder(entry) for entry in metadata.entry_points(PATHS_GROUP))
 
 
-def _declared_folder(entry: _metadata.EntryPoint) -> SearchedFolder:
+def _declared_folder(entry: metadata.EntryPoint) -> SearchedFolder:
     origin = str(entry.distribution)
     folder = Path(entry.distribution.location, *entry.module.split("."))
     if any(folder in path.parents for path in entry.distribution.files()):
         return SearchedFolder(str(folder), origin)
-    spec = _metadata.find_module(entry.module)
+    spec = metadata.find_module(entry.module)
     for location in (spec.submodule_search_locations or ()) if spec is not None else ():
         return SearchedFolder(str(location), origin)
     problem = (
@@ -224,7 +224,7 @@ def find_source(name: str = DYNAMIC) -> BackendSource:
     raise _missing(f"the backend source {name!r}")
 
 
-def load_source(entry_point: _metadata.EntryPoint) -> BackendSource:
+def load_source(entry_point: metadata.EntryPoint) -> BackendSource:
     """Import a source.
 
     Raises:

@@ -116,7 +116,7 @@ class Workers:
         own = [entry for entry in entries if entry.id == backend_id]
         if not own:
             known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
-            from armnn._arguments import closest  # late: for a message only
+            from armnn.arguments import closest  # late: for a message only
 
             meant = closest(backend_id, known)
             hint = f"; did you mean {ISOLATED + meant!r}?" if meant else "."

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from armnn._installing import forward
+from armnn.installing import forward
 
 forward(__name__)
 

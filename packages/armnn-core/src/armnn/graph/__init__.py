@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn._aliases import Aliased, Aliases
+from armnn._aliases import Aliased, Aliases, aliases_of
 from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
@@ -37,4 +37,5 @@ __all__ = [
     "Operator",
     "Survey",
     "Value",
+    "aliases_of",
 ]

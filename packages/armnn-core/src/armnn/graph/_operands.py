@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._arguments import closest, instance, integer, items, refused, with_article
+from armnn.arguments import closest, instance, integer, items, refused, with_article
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
 from armnn.graph.layer import Layer, Value
 from armnn.layers import LAYERS, LayerSpec, LayerType, Requested

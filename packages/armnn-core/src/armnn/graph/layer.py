@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from armnn._arguments import text
+from armnn.arguments import text
 from armnn.graph.operators import Operator
 from armnn.layers import Descriptor, LayerSpec, Requested
 from armnn.layers._inference import infer_outputs

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._aliases import Aliases
-from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
+from armnn.arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._builders import LayerBuilders
 from armnn.graph._operands import (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The parameters of a layer: frozen, hashable, checked.
 
-:mod:`armnn._arguments` has the rule of conversion; here is the way from the annotation of a field
+:mod:`armnn.arguments` has the rule of conversion; here is the way from the annotation of a field
 to it.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform
 
-from armnn._arguments import flag, integer, items, number, refused, text
+from armnn.arguments import flag, integer, items, number, refused, text
 from armnn.errors import InvalidArgumentError
 from armnn.types import ArmnnEnum
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from numpy.typing import NDArray
 
-from armnn._arguments import with_article
+from armnn.arguments import with_article
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
 from armnn.tensor import Shape, TensorInfo

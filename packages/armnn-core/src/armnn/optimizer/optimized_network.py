@@ -11,11 +11,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from armnn._installing import REFERENCE
 from armnn.backends import ProfilingSink
 from armnn.errors import OptimizationError, ShapeError
 from armnn.graph import Network
 from armnn.graph.text import layer_lines
+from armnn.installing import REFERENCE
 from armnn.optimizer.assignment.report import Report, prepared_text
 from armnn.optimizer.assignment.substitute import check_options
 from armnn.optimizer.folds import FoldsRefused, FoldTrial, fold_permission

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from armnn._arguments import (
+from armnn.arguments import (
     file_path,
     flag,
     instance,
@@ -21,9 +21,9 @@ from armnn._arguments import (
     unknown,
     with_known_names,
 )
-from armnn._installing import FAST
 from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError
+from armnn.installing import FAST
 from armnn.types import ArmnnEnum
 
 DebugCallback: TypeAlias = "Callable[[str, int, NDArray[Any]], object]"

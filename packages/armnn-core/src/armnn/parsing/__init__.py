@@ -11,10 +11,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from armnn import _metadata
-from armnn._arguments import closest, file_path, mapping, refused, text
-from armnn._installing import PARSERS, USUAL, install_command
+from armnn import metadata
+from armnn.arguments import closest, file_path, mapping, refused, text
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
+from armnn.installing import PARSERS, USUAL, install_command
 
 if TYPE_CHECKING:
     from armnn.graph import Network, Survey
@@ -47,10 +47,10 @@ _NO_OPTIONS = ("survey", "folded")
 """Parameters that are for the core."""
 
 
-def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
+def installed_parsers() -> tuple[metadata.EntryPoint, ...]:
     """Return the parsers' entry points, the first of each suffix."""
-    first: dict[str, _metadata.EntryPoint] = {}
-    for entry_point in _metadata.entry_points(GROUP):
+    first: dict[str, metadata.EntryPoint] = {}
+    for entry_point in metadata.entry_points(GROUP):
         first.setdefault(entry_point.name.lower(), entry_point)
     return tuple(first[suffix] for suffix in sorted(first))
 
@@ -193,7 +193,7 @@ def _parser(suffix: str, subject: str, options: object) -> Callable[..., Network
 
 
 def _check_names(
-    entry_point: _metadata.EntryPoint, parser: Callable[..., Network], options: Iterable[str]
+    entry_point: metadata.EntryPoint, parser: Callable[..., Network], options: Iterable[str]
 ) -> None:
     """Raise InvalidArgumentError for options that a parser lacks."""
     for name in options:
@@ -210,7 +210,7 @@ def _check_names(
             )
 
 
-def _load(entry_point: _metadata.EntryPoint) -> Callable[..., Network]:
+def _load(entry_point: metadata.EntryPoint) -> Callable[..., Network]:
     subject = f"The parser of .{entry_point.name} files ({entry_point.distribution})"
     try:
         parser: Callable[..., Network] = entry_point.load()

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from armnn import _metadata
-from armnn._arguments import closest, file_path, flag, instance, text
-from armnn._installing import EXPORTERS, PARSERS, install_command
+from armnn import metadata
+from armnn.arguments import closest, file_path, flag, instance, text
 from armnn.errors import InvalidArgumentError, ModelFileError, NotInstalledError
 from armnn.graph import Network
+from armnn.installing import EXPORTERS, PARSERS, install_command
 
 __all__ = ["GROUP", "export", "installed_exporters", "save"]
 
@@ -23,10 +23,10 @@ returns the content of a file, as bytes or as pieces of it in their order."""
 _ARMNN: Final = "armnn"
 
 
-def installed_exporters() -> dict[str, _metadata.EntryPoint]:
+def installed_exporters() -> dict[str, metadata.EntryPoint]:
     """Return the exporters' entry points, the first of each suffix."""
-    first: dict[str, _metadata.EntryPoint] = {}
-    for entry_point in _metadata.entry_points(GROUP):
+    first: dict[str, metadata.EntryPoint] = {}
+    for entry_point in metadata.entry_points(GROUP):
         first.setdefault(entry_point.name.lower(), entry_point)
     return dict(sorted(first.items()))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from armnn._load_times import imported_before
 from armnn._recorder import Event, Recorder
 from armnn.profiling.formats import (
     arm_nn_profile,
@@ -18,6 +19,7 @@ __all__ = [
     "Recorder",
     "arm_nn_profile",
     "chrome_trace",
+    "imported_before",
     "layer_times",
     "write_arm_nn_profile",
     "write_chrome_trace",

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from armnn._arguments import file_path, instance, items
 from armnn._recorder import Event
+from armnn.arguments import file_path, instance, items
 from armnn.graph import Layer, Network
 from armnn.profiling.layer_times import TimedRun, timed_runs
 from armnn.tensor import TensorInfo, format_shape

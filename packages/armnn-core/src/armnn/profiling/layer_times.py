@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from armnn._arguments import instance
 from armnn._recorder import Event
+from armnn.arguments import instance
 from armnn.optimizer import Report
 
 

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from armnn._arguments import closest
-from armnn._installing import REFERENCE
+from armnn.arguments import closest
 from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
 from armnn.backends.cache import ProgramCache
 from armnn.backends.calling import blame, call
@@ -26,6 +25,7 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
+from armnn.installing import REFERENCE
 from armnn.optimizer.participants import Candidate, Participants
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.request import OptimizationRequest

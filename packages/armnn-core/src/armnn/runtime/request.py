@@ -13,15 +13,15 @@ from os.path import splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from armnn._arguments import file_path, texts
 from armnn._files import file_sha256
-from armnn._installing import REFERENCE
 from armnn._load_times import phase
+from armnn.arguments import file_path, texts
 from armnn.backends import CreationOptions, OptionValue, ProfilingSink
 from armnn.backends.cache import StaleEntryError
 from armnn.backends.options import DEFAULT_STRATEGY
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.installing import REFERENCE
 from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.parsing import ParserOptions, parse, parse_folded
 from armnn.runtime.calls.control import NetworkProperties, check_profiler

@@ -15,8 +15,8 @@ from os.path import splitext
 from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary, finalize
 
-from armnn._arguments import file_path, flag, instance, items
 from armnn._load_times import measured, phase
+from armnn.arguments import file_path, flag, instance, items
 from armnn.backends import ProfilingSink
 from armnn.backends.options import CreationOptions
 from armnn.backends.registry import BackendRegistry

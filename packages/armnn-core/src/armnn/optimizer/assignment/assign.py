@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import closest
-from armnn._installing import BACKENDS, REFERENCE
+from armnn.arguments import closest
 from armnn.backends import ArrayHandle, Support
 from armnn.errors import BackendError, InvalidArgumentError, OptimizationError
 from armnn.graph import Layer, Network, Value
+from armnn.installing import BACKENDS, REFERENCE
 from armnn.layers import Descriptor
 from armnn.optimizer.assignment.conversions import Conversions, Preferred, probe
 from armnn.optimizer.assignment.partition import partition

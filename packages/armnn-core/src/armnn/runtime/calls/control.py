@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
-from armnn._arguments import flag, instance, real, refused, with_known_names
+from armnn.arguments import flag, instance, real, refused, with_known_names
 from armnn.backends import ProfilingSink
 from armnn.backends.calling import call
 from armnn.backends.contract import CancelToken, RunControl

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._arguments import integer, items, refused
+from armnn.arguments import integer, items, refused
 from armnn.backends import SharedMemory
 from armnn.backends.contract import RunControl
 from armnn.backends.memory import HOST_SOURCES

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from armnn import _metadata
-from armnn._arguments import closest, refused
+from armnn import metadata
+from armnn.arguments import closest, refused
 from armnn.backends.memory import ALIGNMENT
 from armnn.backends.options import ANY_BACKEND, DEFAULT_STRATEGY
 from armnn.errors import ArmnnError, InvalidArgumentError
@@ -231,7 +231,7 @@ def _find_strategy(strategy: str | Strategy) -> Strategy:
         return StrategyValidator(_find_strategy(wrapped))
     if strategy in STRATEGIES:
         return STRATEGIES[strategy]
-    entries = {entry.name: entry for entry in reversed(_metadata.entry_points(GROUP))}
+    entries = {entry.name: entry for entry in reversed(metadata.entry_points(GROUP))}
     if strategy not in entries:
         known = [*STRATEGIES, *sorted(entries)]
         meant = closest(strategy, known)

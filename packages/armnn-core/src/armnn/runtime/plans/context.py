@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._arguments import shown
+from armnn.arguments import shown
 from armnn.backends import (
     Allocator,
     ArrayHandle,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._aliases import Aliased, empty_aliased
-from armnn._arguments import closest, conversion, refused
+from armnn.arguments import closest, conversion, refused
 from armnn.backends import Step
 from armnn.backends.contract import RunControl
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError, InvalidArgumentError

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""Which layers a backend computes wrongly: ``armnn_tools.debugging`` of armnn-tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.installing import forward
+
+forward(__name__)
+
+if TYPE_CHECKING:
+    from armnn_tools.debugging import *  # noqa: F403

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+"""The measurement of a model beside other runtimes."""
+
+from armnn_tools.benchmarking.measuring import Measurement, bench
+from armnn_tools.benchmarking.worker import PEERS
+
+__all__ = ["PEERS", "Measurement", "bench"]

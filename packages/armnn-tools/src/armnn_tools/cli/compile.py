@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""``armnn compile``: writes a model as a file that is loaded without a parser."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from armnn.installing import FAST, REFERENCE
+from armnn.parsing import parse
+from armnn_tools.cli.assigned_layers import with_given_shapes
+from armnn_tools.cli.options import (
+    add_command,
+    add_model_arguments,
+    add_optimizer_arguments,
+    add_shape_argument,
+    opened_runtime,
+    parser_options,
+    preparation,
+)
+from armnn_tools.cli.output import check_writable, print_json, printable, progress
+
+_EXAMPLES = f"""\
+examples:
+  armnn compile model.onnx --backends {FAST} -o model.armnn-prepared
+  armnn compile model.onnx --backends {FAST},{REFERENCE} --shape x=1x3x224x224 -o m.armnn-prepared
+  armnn run model.armnn-prepared --input x=cat.png
+"""
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
+    """Add ``armnn compile``."""
+    parser = add_command(
+        subparsers,
+        "compile",
+        summary,
+        "Write a model as it is prepared for its backends: programs and packed "
+        "weights, which are mapped when it is loaded. No parser is needed then. The file is for "
+        "the same versions of armnn-core and backends, and the same kind of CPU.",
+        _EXAMPLES,
+        compile_model,
+    )
+    add_model_arguments(parser)
+    add_shape_argument(parser)
+    add_optimizer_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="the .armnn-prepared file"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def compile_model(arguments: argparse.Namespace) -> int:
+    """Write a prepared model as the command line says; return 0.
+
+    Raises:
+        ArmnnError: The model cannot be read, prepared or stored.
+    """
+    check_writable("--output", Path(arguments.output))
+    with progress(f"Reading {arguments.model}"):
+        network = parse(arguments.model, parser_options=parser_options(arguments))
+        if arguments.shape:
+            network = with_given_shapes(network, arguments.shape)
+    with opened_runtime(arguments) as runtime, progress(f"Compiling {arguments.model}"):
+        report = runtime.compile_network(
+            network,
+            arguments.output,
+            arguments.backends,
+            **preparation(arguments),
+        )
+    counts = Counter(row.backend for row in report)
+    result: dict[str, Any] = {
+        "model": arguments.model,
+        "file": arguments.output,
+        "bytes": Path(arguments.output).stat().st_size,
+        "layers": dict(counts),
+    }
+    if arguments.json:
+        print_json(result)
+    else:
+        layers = ", ".join(f"{count} layers on {each}" for each, count in counts.items())
+        print(f"{printable(str(arguments.output))}: {result['bytes']} bytes, {layers}")
+    return 0

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""The entry point of ``armnn``: subcommands, errors, exit codes.
+
+The exit code is 0 for success, 1 for failure, 2 for wrong usage, 130 after Ctrl-C, and 141 when
+the reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from textwrap import fill
+
+from armnn.__about__ import __version__
+from armnn.backends import BackendState, CreationOptions
+from armnn.backends.registry import BackendRegistry
+from armnn.errors import ArmnnError
+from armnn.graph.text import printable
+from armnn.installing import FAST, REFERENCE, install_command
+from armnn.parsing import installed_parsers
+from armnn_backend_api import BACKEND_API_VERSION
+from armnn_tools.cli.options import Parser
+
+COMMANDS = {
+    "run": "run a model",
+    "inspect": "show what is in a model",
+    "view": "write a model's graph as one HTML file",
+    "compare": "name the layers that a backend computes wrongly",
+    "reduce": "write the smallest model that fails as a model does",
+    "bench": "measure a model, and other runtimes beside it",
+    "tune": "measure which backends run a model fastest, or the machine",
+    "convert": "write a model as an .armnn file",
+    "compile": "write a model as its backends prepared it",
+    "cache": "show or clear a folder of prepared models",
+    "backends": "list the backends and their states",
+    "doctor": "find out why a backend or parser does not work",
+    "worker": "serve a backend to another process",
+}
+"""The summary of each command, by the name of its module."""
+
+_EXAMPLES = """\
+examples:
+  armnn run model.onnx --input x=picture.png       run a model
+  armnn inspect model.onnx                         show what is in it
+  armnn view model.onnx -o model.html              draw it for a browser
+  armnn compare model.onnx --backends Acme         name the layers that Acme computes wrongly
+  armnn reduce model.onnx --backends Acme -o s.onnx    write the smallest model that shows it
+  armnn bench model.onnx --against onnxruntime     measure it beside another runtime
+  armnn tune model.onnx                            measure which backends are fastest
+  armnn convert model.onnx net.armnn               write it as a file of Arm NN's
+  armnn compile model.onnx -o m.armnn-prepared     write it as a file that loads at once
+  armnn tune --machine                             measure what work takes here
+  armnn backends                                   list the backends
+  armnn doctor                                     find out why one does not work
+
+'armnn COMMAND --help' shows the options of a command and more examples.
+"""
+
+_BEGIN = """\
+Begin with
+  armnn run model.onnx --input x=picture.png --report   runs a model
+  armnn inspect model.onnx                              shows its layers
+  armnn bench model.onnx --against onnxruntime          measures its speed
+  armnn doctor                                          tells what is missing
+
+All commands: armnn --help. Options and examples: armnn COMMAND --help."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: The words behind ``armnn``; those of the process by default.
+
+    Returns:
+        The exit code.
+    """
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments:
+        print(_overview())
+        return 0
+    words = (each for each in arguments if not each.startswith("-"))
+    options = parser(next(words, "")).parse_args(arguments)
+    options.words = list(arguments)
+    logging.basicConfig(
+        format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
+    )
+    try:
+        code = int(options.handler(options))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered would raise again when the interpreter flushes at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("armnn: interrupted", file=sys.stderr)
+        return 130
+    except (ArmnnError, OSError) as error:
+        if options.debug:
+            raise
+        print(f"armnn: error: {printable(str(error))}", file=sys.stderr)
+        return 1
+    return code
+
+
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of ``armnn`` with its commands.
+
+    Args:
+        only: The command whose options are needed; the modules of the others are not imported.
+            All options of all commands if it is None.
+    """
+    top = Parser(
+        prog="armnn",
+        description="Run neural networks on backends that are pip packages.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    versions = f"armnn-core {__version__} (Backend API {BACKEND_API_VERSION})"
+    top.add_argument("--version", action="version", version=versions)
+    top.add_argument("--debug", action="store_true", help="log more, and show where errors arise")
+    subparsers = top.add_subparsers(metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        if only in (None, name):
+            import_module(f"armnn_tools.cli.{name}").add_parser(subparsers, summary)
+        else:
+            subparsers.add_parser(name, help=summary)
+    for subparser in subparsers.choices.values():
+        # Accepted behind the command, too; suppressed, so that it does not undo the one before it.
+        subparser.add_argument(
+            "--debug",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="log more, and show where errors arise",
+        )
+    return top
+
+
+def _overview() -> str:
+    """Return the installed backends and formats, and commands to begin with.
+
+    It is the answer to ``armnn`` without arguments. No backend is loaded.
+    """
+    entries = BackendRegistry(CreationOptions()).entries()
+    usable = [
+        each.id for each in entries if each.state in (BackendState.KNOWN, BackendState.LOADED)
+    ]
+    others = len(entries) - len(usable)
+    formats = sorted({f".{each.name}" for each in installed_parsers()})
+    lines = [
+        f"armnn-core {__version__} runs neural networks on backends that are pip packages.",
+        "",
+        f"Backends here: {', '.join(usable) or 'none'}"
+        + (f", and {others} that cannot be used: armnn doctor" if others else ""),
+        f"Formats here: {', '.join(formats) or 'none'}",
+    ]
+    if FAST not in usable or REFERENCE not in usable:
+        lines.append(f"More backends and formats: {install_command('armnn-core[cpu]')}")
+    # A terminal would break them inside of a name.
+    folded = [fill(line, 79, subsequent_indent="  ", break_long_words=False) for line in lines]
+    return printable("\n".join([*folded, "", _BEGIN]))
+
+
+def _complete() -> None:
+    """Answer a shell that completes a command line, and exit.
+
+    The package ``argcomplete`` sets the protocol: ``_ARGCOMPLETE`` and ``COMP_LINE``.
+    """
+    import argcomplete  # late: an optional dependency
+
+    words = os.environ.get("COMP_LINE", "").split()
+    command = next((word for word in words[1:] if not word.startswith("-")), None)
+    argcomplete.autocomplete(parser(command))

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""``armnn worker``: serves a backend over standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from armnn.errors import InvalidArgumentError
+from armnn.installing import FAST, REFERENCE
+from armnn.isolation.worker import serve_standard_streams
+
+_EXAMPLES = f"""\
+examples:
+  armnn run model.onnx --backends ssh://user@board/{FAST},{REFERENCE}     starts it over ssh
+  armnn run model.onnx --board 'box=docker exec -i box armnn worker' --backends board://box/{FAST}
+"""
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
+    """Add ``armnn worker``."""
+    parser = subparsers.add_parser(
+        "worker",
+        help=summary,
+        description="Serve a backend to the process at the other end of standard input and "
+        "output, until that closes them. Programs start it, not people.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(handler=work)
+
+
+def work(arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the command has none
+    """Serve until the other side closes the streams; return 0.
+
+    Raises:
+        InvalidArgumentError: Standard input is a terminal.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise InvalidArgumentError(
+            "standard input is a terminal: expected a program that speaks the worker's protocol, "
+            f"as armnn run --backends ssh://user@board/{FAST} starts it"
+        )
+    serve_standard_streams()
+    return 0

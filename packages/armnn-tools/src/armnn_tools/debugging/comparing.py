@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: MIT
+"""Naming the layers that a backend computes wrongly.
+
+Stage 1 runs the network as it is, so that backends fuse as always, and compares where compiled
+parts border. Stage 2 looks into bad parts only: at each layer alone with clean inputs, so that
+nothing accumulates, then at layers that only a fusion gets wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.arguments import instance, refused
+from armnn.backends import CreationOptions
+from armnn.errors import ExecutionError, GraphError
+from armnn.graph import Layer, Network, Value
+from armnn.installing import REFERENCE
+from armnn.optimizer import ReportRow
+from armnn.optimizer.options import OptimizerOptions
+from armnn.parsing import ParserOptions, parse
+from armnn.types import DataType
+from armnn_tools.debugging.bench import Bench, LoadedPart, Place, border_values, disturbed
+from armnn_tools.debugging.examining import Examiner, FusedSearch, digest
+from armnn_tools.debugging.findings import Figures, Findings, LayerVerdict, Unexplained
+from armnn_tools.debugging.judging import (
+    allowed_at_border,
+    border_distance,
+)
+from armnn_tools.debugging.reference import NOT_COMPUTED, CleanValues, Reference
+from armnn_tools.debugging.samples import checked_samples
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+Reals = NDArray[np.float64]
+Judge = Callable[[Mapping[str, Array]], Figures]
+
+
+MOST_SEGMENTS = 200
+"""Parts of a network that wait for each other's data, as in the runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """How thoroughly layers are compared.
+
+    Attributes:
+        every_layer: Whether stage 2 looks at every layer, not only where stage 1 is suspicious.
+        repeats: How often the network, and a wrong layer, is run with the same inputs.
+    """
+
+    every_layer: bool = False
+    repeats: int = 20
+
+    def __post_init__(self) -> None:
+        """Raise InvalidArgumentError unless there is a run at least."""
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or self.repeats < 1:
+            raise refused("the repeats", self.repeats, "1 or more")
+
+
+def compare(
+    model: str | PathLike[str] | Network,
+    backends: Sequence[str],
+    *,
+    reference: str = REFERENCE,
+    inputs: Sequence[Arrays] | None = None,
+    samples: int = 1,
+    options: OptimizerOptions | None = None,
+    creation_options: CreationOptions | None = None,
+    thoroughness: CompareOptions | None = None,
+    parser_options: ParserOptions | None = None,
+) -> Findings:
+    """Name the layers that backends compute wrongly.
+
+    Args:
+        model: The path of a model file, or a network.
+        backends: Ids in the order of preference, as for ``load_model``.
+        reference: The id of the backend that defines what is right; it must compute Float64.
+        inputs: One mapping from names to arrays per sample; random ones if left out, which needs
+            inputs of known shapes.
+        samples: How many random samples there are.
+        options: How the network is prepared.
+        creation_options: Those of a runtime.
+        thoroughness: Whether all layers are looked at, and how often they are run.
+        parser_options: Options of the parser of a file.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind, or an input is missing.
+        BackendError: A backend or the reference cannot be used.
+        OptimizationError: Some layers cannot run on the backends.
+    """
+    network = model if isinstance(model, Network) else parse(model, parser_options=parser_options)
+    given = checked_samples(network, inputs, samples)
+    creation = CreationOptions() if creation_options is None else creation_options
+    instance(creation, CreationOptions, "the creation_options")
+    chosen = OptimizerOptions() if options is None else options
+    bench = Bench(backends, instance(chosen, OptimizerOptions, "the options"), creation)
+    try:
+        how = CompareOptions() if thoroughness is None else thoroughness
+        comparison = _Comparison(bench, network, reference, how)
+        for number, arrays in enumerate(given):
+            comparison.add(number, arrays)
+        return comparison.findings()
+    finally:
+        bench.close()
+
+
+@dataclass(slots=True)
+class _Suspicion:
+    """What stage 1 leaves to stage 2.
+
+    Attributes:
+        parts: The layers of each compiled part with a suspicious border, in graph order.
+        flaky: The names of layers in parts that computed other bits of the same inputs.
+        largest: The largest difference at a border, as a part of the largest number there.
+    """
+
+    parts: list[tuple[Layer, ...]] = field(default_factory=list)
+    flaky: set[str] = field(default_factory=set)
+    largest: float = 0.0
+
+
+class _Observations:
+    """What a loaded part computes at its borders.
+
+    Attributes:
+        failure: A backend's message if it failed while it ran; "" if it did not.
+        changed: The places of values that were other bits in a later run.
+    """
+
+    def __init__(self) -> None:
+        self.failure = ""
+        self.changed: set[Place] = set()
+        self._digests: dict[Place, int] = {}
+        self._stored: dict[Place, tuple[DataType, Array]] = {}
+
+    def run(self, loaded: LoadedPart, inputs: Arrays, repeats: int) -> None:
+        """Keep the values of one run; compare further ones' bits.
+
+        Runs with other inputs come before the first two, so that a result that was left behind
+        shows.
+        """
+        try:
+            loaded.run(disturbed(loaded.inputs, inputs))
+            loaded.observer = self._keep
+            loaded.run(inputs)
+            loaded.observer = None
+            loaded.run(disturbed(loaded.inputs, inputs, negated=True))
+            loaded.observer = self._watch_bits
+            for _ in range(repeats):
+                loaded.run(inputs)
+        except ExecutionError as error:
+            self.failure = str(error)
+        finally:
+            loaded.observer = None
+
+    def of(self, value: Value) -> Array | None:
+        """Return what was computed, None if it was not observed."""
+        place = (value.producer.name, value.index)
+        if place not in self._stored:
+            return None
+        data_type, array = self._stored[place]
+        # A backend of other types was handed a conversion of it.
+        return array if data_type is value.info.data_type else None
+
+    def _keep(self, place: Place, data_type: DataType, got: Array) -> None:
+        self._digests[place] = digest(got)
+        self._stored[place] = data_type, got.copy()
+
+    def _watch_bits(self, place: Place, _: DataType, got: Array) -> None:
+        if self._digests.get(place) != digest(got):
+            self.changed.add(place)
+
+
+def _suspicion_of(
+    observed: _Observations, rows: Mapping[str, ReportRow], layers: Network, clean: CleanValues
+) -> _Suspicion:
+    """Compare observations with clean values.
+
+    Args:
+        observed: What the backends computed.
+        rows: The report's row of each layer by name.
+        layers: The network as backends got it.
+        clean: Its values by the reference.
+    """
+    parts = _parts_of(rows, layers)
+    borders = _border_values(parts)
+    suspicious: dict[Value, None] = {}
+    changed: dict[Value, None] = {}
+    largest = 0.0
+    for visit in clean.visits:
+        for value, right in zip(visit.layer.outputs, visit.outputs, strict=True):
+            got = observed.of(value) if value in borders else None
+            if got is None:
+                continue
+            distance = border_distance(got, right, value.info)
+            largest = max(largest, distance if np.isfinite(distance) else 1.0)
+            if not distance <= allowed_at_border(value.info):
+                suspicious[value] = None
+            if (value.producer.name, value.index) in observed.changed:
+                changed[value] = None
+    failed = bool(observed.failure)
+    return _Suspicion(
+        parts=[part for part in parts if failed or _makes(part, {**suspicious, **changed})],
+        flaky={layer.name for part in parts if _makes(part, changed) for layer in part},
+        largest=largest,
+    )
+
+
+def _parts_of(rows: Mapping[str, ReportRow], layers: Network) -> list[tuple[Layer, ...]]:
+    """Return the layers of each compiled part, or one alone.
+
+    Parts are in the order of their first layers.
+    """
+    parts: dict[tuple[str, str], list[Layer]] = {}
+    for layer in layers.topological_order():
+        row = rows.get(layer.name)
+        if row is not None and layer.type not in NOT_COMPUTED:
+            key = ("part", row.compiled_into) if row.compiled_into else ("layer", layer.name)
+            parts.setdefault(key, []).append(layer)
+    return [tuple(part) for part in parts.values()]
+
+
+def _border_values(parts: Sequence[tuple[Layer, ...]]) -> dict[Value, None]:
+    return {value: None for layers in parts for value in border_values(layers)}
+
+
+def _makes(layers: tuple[Layer, ...], values: Mapping[Value, None]) -> bool:
+    return any(value in values for layer in layers for value in layer.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """One part of a network with its sample."""
+
+    number: int
+    rows: Mapping[str, ReportRow]
+    layers: Network
+    reference: Reference
+    clean: CleanValues
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """The verdicts of one comparison as they come."""
+
+    bench: Bench
+    network: Network
+    reference: str
+    options: CompareOptions
+    verdicts: dict[tuple[str, ...], LayerVerdict] = field(default_factory=dict)
+    unexplained: list[Unexplained] = field(default_factory=list)
+    order: dict[str, int] = field(default_factory=dict)
+    layers: int = 0
+    reference_layers: int = 0
+    largest: float = 0.0
+
+    def add(self, number: int, inputs: Arrays) -> None:
+        """Compare one sample, segment by segment with clean inputs."""
+        arrays = dict(inputs)
+        rest: Network | None = self.network
+        for _ in range(MOST_SEGMENTS):
+            if rest is None:
+                return
+            rest = self._segment(number, rest, arrays)
+        raise GraphError(
+            f"the network is cut into more than {MOST_SEGMENTS} segments that wait for each other"
+        )
+
+    def findings(self) -> Findings:
+        """Return what was found, in graph order."""
+        at = self.order
+        ordered = sorted(self.verdicts.values(), key=lambda each: at.get(each.layers[0], len(at)))
+        return Findings(
+            verdicts=tuple(ordered),
+            unexplained=tuple(self.unexplained),
+            layers=self.layers,
+            backend_runs=self.bench.runs,
+            reference_runs=self.reference_layers / self.layers if self.layers else 0.0,
+            largest_border_difference=self.largest,
+        )
+
+    def _segment(
+        self, number: int, network: Network, arrays: dict[str, NDArray[Any]]
+    ) -> Network | None:
+        """Compare one part; add its outputs to the arrays.
+
+        Returns:
+            What waits for them.
+        """
+        loaded = self.bench.load(network, arrays)
+        try:
+            observed = _Observations()
+            observed.run(loaded, arrays, self.options.repeats)
+        finally:
+            loaded.close()
+        rows = loaded.rows
+        cut = self.bench.layers(network, arrays)
+        layers = cut.head
+        for layer in layers.topological_order():
+            if layer.type not in NOT_COMPUTED:
+                self.order.setdefault(layer.name, len(self.order))
+        reference = Reference(self.bench.candidate(self.reference, layers))
+        clean = CleanValues(layers, arrays, reference)
+        suspicion = _suspicion_of(observed, rows, layers, clean)
+        self.largest = max(self.largest, suspicion.largest)
+        parts = [
+            part
+            for part in (_parts_of(rows, layers) if self.options.every_layer else suspicion.parts)
+            if rows[part[0].name].backend != self.reference
+        ]
+        if parts:
+            self._examine(_Segment(number, rows, layers, reference, clean), parts, suspicion)
+        self.layers += len(rows)
+        self.reference_layers += reference.executions
+        arrays.update(clean.outputs)
+        return cut.rest
+
+    def _examine(
+        self, segment: _Segment, parts: Sequence[tuple[Layer, ...]], suspicion: _Suspicion
+    ) -> None:
+        rows, layers = segment.rows, segment.layers
+        examiner = Examiner(self.bench, segment.reference, layers, self.options.repeats)
+        wanted = {layer: part for part in parts for layer in part}
+        wrong: set[Layer] = set()
+        for visit in segment.clean.visits:
+            if visit.layer not in wanted:
+                continue
+            name = visit.layer.name
+            flaky = name in suspicion.flaky
+            verdict = examiner.layer(visit, rows[name].backend, suspected_flaky=flaky)
+            self._keep(segment.number, verdict)
+            if verdict.is_wrong:
+                wrong.add(visit.layer)
+        for part in suspicion.parts:
+            if part in parts and not wrong.intersection(part):
+                found = self._fusions(segment, examiner, part)
+                names = {name for verdict in found for name in verdict.layers}
+                wrong.update(layer for layer in part if layer.name in names)
+        for part in suspicion.parts:
+            if part in parts and not _reached(wrong).intersection(part):
+                named = tuple(layer.name for layer in part)
+                backend = rows[named[0]].backend
+                self.unexplained.append(Unexplained(named, backend, segment.number))
+
+    def _fusions(
+        self, segment: _Segment, examiner: Examiner, part: tuple[Layer, ...]
+    ) -> list[LayerVerdict]:
+        if len(part) == 1:
+            return []
+        backend = segment.rows[part[0].name].backend
+        found = FusedSearch(examiner, part, segment.clean, backend).run()
+        for verdict in found:
+            self._keep(segment.number, verdict)
+        return found
+
+    def _keep(self, number: int, verdict: LayerVerdict) -> None:
+        """Keep the worse of a layer's verdicts over all samples."""
+        known = self.verdicts.get(verdict.layers)
+        verdict = replace(verdict, sample=number)
+        if known is None or verdict.figures.severity > known.figures.severity:
+            self.verdicts[verdict.layers] = verdict
+
+
+def _reached(layers: set[Layer]) -> set[Layer]:
+    """Return layers with all that are behind them."""
+    found, pending = set(layers), list(layers)
+    while pending:
+        for value in pending.pop().outputs:
+            for reader in value.consumers:
+                if reader not in found:
+                    found.add(reader)
+                    pending.append(reader)
+    return found
