@@ -131,7 +131,7 @@ def test_importing_armnn_loads_no_plugin_and_no_slow_dependency() -> None:
 
 
 NOT_FOR_PREPARED = re.compile(
-    r"armnn_parser_|armnn\.(graph|layers|parsing\.conversion)\b"
+    r"armnn_parser_|armnn\.(graph\.(?!aliases)|layers|parsing\.conversion)\b"
     r"|armnn\.optimizer\.(assignment\.assign|layouts|passes|phases|shapes|symbolic|template)\b"
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from armnn import DataLayout, DataType, Network, TensorInfo
 from armnn.backends import ModelContext, SubgraphView
-from armnn.backends.native.graph import NativeGraph
+from armnn.backends.capi.graph import NativeGraph
 from armnn_backend_neon.backend import CpuAccBackend
 
 if TYPE_CHECKING:

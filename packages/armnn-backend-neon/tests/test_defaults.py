@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends.native import graph
+from armnn.backends.capi import graph
 from armnn.layers import LAYERS
 
 RANDOM = np.random.default_rng(5)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends.native.programs import count_lent
+from armnn.backends.capi.programs import count_lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

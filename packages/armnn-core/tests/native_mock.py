@@ -24,7 +24,7 @@ from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn_backend_api import get_include
 from fakes.plugins import Plugin, installed
 
-SOURCES = Path(__file__).parent / "backends" / "native"
+SOURCES = Path(__file__).parent / "backends" / "capi"
 STRICT = ("-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic")
 # A defect may leave a function of the mock unused, or set a field twice.
 DEFECTIVE = ("-Wno-unused-function", "-Wno-unused-variable", "-Wno-override-init")

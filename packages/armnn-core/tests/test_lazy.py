@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+from armnn._moved import MOVED
+
 LAZY = [
     "armnn",
     "armnn.backends",
@@ -19,7 +21,6 @@ LAZY = [
     "armnn.graph",
     "armnn.optimizer",
     "armnn.parsing.flatbuffers",
-    "armnn.processes",
     "armnn.runtime",
 ]
 
@@ -76,6 +77,8 @@ def test_importing_armnn_imports_little_and_not_numpy() -> None:
         "armnn.__about__",
         "armnn._lazy",
         "armnn._load_times",
+        "armnn._moved",
+        *MOVED,
     }
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from armnn.isolation import connection, worker
-from armnn.isolation.connection import GoneError, Transport
-from armnn.isolation.protocol import Frame
+from armnn.backends.worker import connection, worker
+from armnn.backends.worker.connection import GoneError, Transport
+from armnn.backends.worker.protocol import Frame
 from armnn_backend_api.processes import Ending
 
 if TYPE_CHECKING:
-    from armnn.isolation.connection import Recipe
+    from armnn.backends.worker.connection import Recipe
 
 Change = Callable[[Frame], Frame | bytes]
 """Makes of a worker's answer what is sent instead of it."""

@@ -19,9 +19,7 @@ from armnn_backend_api import get_include
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "packages/armnn-dynamic-loader/src/armnn_dynamic_loader/samples"
-TESTS = [
-    REPOSITORY / "packages/armnn-core/tests/backends" / name for name in ("ffi", "native", "python")
-]
+TESTS = REPOSITORY / "packages/armnn-core/tests/backends/capi"
 BASE = ["gcc", "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{get_include()}"]
 SHARED = ["-shared", "-fPIC", "-fvisibility=hidden"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -59,7 +57,7 @@ def adapter(arguments: list[str]) -> None:
         "-q",
         "-p",
         "no:cacheprovider",
-        *TESTS,
+        TESTS,
         *arguments,
         LD_PRELOAD=found.stdout.strip(),
         ASAN_OPTIONS="detect_leaks=0:handle_segv=0:allocator_may_return_null=1:quarantine_size_mb=1",

@@ -171,7 +171,7 @@ def test_doctor_says_which_files_run_in_a_worker_process(
 def test_an_isolated_file_that_hangs_while_it_is_loaded_cannot_be_used(
     place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armnn.isolation.connection.START_SECONDS", 3.0)
+    monkeypatch.setattr("armnn.backends.worker.connection.START_SECONDS", 3.0)
     options = CreationOptions(
         dynamic_backends_path=str(place("HangsBesideNumpy").parent),
         enable_static_backends=False,

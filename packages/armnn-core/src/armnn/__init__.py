@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn import _moved as _moved  # it makes the modules of former import paths
 from armnn.__about__ import __version__
 from armnn._lazy import on_demand
 
@@ -75,13 +76,13 @@ else:
             "optimizer": "OptimizedNetwork OptimizerOptions Report ReportRow ShapeInferenceMethod",
             "parsing": "parse",
             "parsing.exporting": "save",
-            "processes": "freeze_support",
             "runtime": "LoadedNetwork Runtime load_model optimize",
             "tensor": "TensorInfo",
             "types": "ActivationFunction ArgMinMaxFunction BinaryOperation ComparisonOperation "
             "DataLayout DataType LogicalBinaryOperation NormalizationAlgorithmChannel "
             "NormalizationAlgorithmMethod OutputShapeRounding PaddingMethod PaddingMode "
             "PoolingAlgorithm ReduceOperation ResizeMethod ScatterNdFunction UnaryOperation",
+            "armnn_backend_api.processes": "freeze_support",
         },
         hidden=("compat", "testing"),  # former names
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import sys
 
+from armnn.backends.worker.worker import serve_standard_streams
 from armnn.errors import NotInstalledError
 from armnn.installing import import_tool
-from armnn.isolation.worker import serve_standard_streams
 
 
 def main() -> int:

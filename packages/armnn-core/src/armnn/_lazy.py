@@ -25,18 +25,22 @@ def on_demand(
 
     Args:
         package: Its full name.
-        names: By module, without the package's name: the names that it has for the package,
-            separated by spaces.
+        names: By module, named from the package on or in full: the names that it has for the
+            package, separated by spaces.
         hidden: The modules that ``dir()`` does not show.
     """
-    homes = {name: module for module, listed in names.items() for name in listed.split()}
+    homes = {
+        name: module if module.startswith("armnn") else f"{package}.{module}"
+        for module, listed in names.items()
+        for name in listed.split()
+    }
     there = vars(sys.modules[package])
 
     def get(name: str) -> Any:
         """Import what has the name."""
         if name in homes:
             with stage(IMPORT):
-                module = import_module(f"{package}.{homes[name]}")
+                module = import_module(homes[name])
             found = getattr(module, name)
         elif name.startswith("_"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

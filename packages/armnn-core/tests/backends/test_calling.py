@@ -37,6 +37,7 @@ from armnn.backends import (
 )
 from armnn.backends.calling import RETURNS, blame, call, check_answer, explained, is_blamed
 from armnn.backends.contract import CachingBackend, NetworkBackend, ProfilingContext, ProfilingSink
+from armnn.backends.worker.worker import Served
 from armnn.errors import (
     BackendError,
     BackendUnavailableError,
@@ -44,7 +45,6 @@ from armnn.errors import (
     ExecutionError,
     OptimizationError,
 )
-from armnn.isolation.worker import Served
 from armnn.profiling import Recorder
 from armnn_backend_api.processes import text_of
 

@@ -12,11 +12,11 @@ import pytest
 from armnn import Network, TensorInfo
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.backends.contract import CachingBackend
+from armnn.backends.encoding import UnstorableError
 from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.phases import Segments
-from armnn.storage.encoding import UnstorableError
 from armnn.storage.prepared import decoded, encoded
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from armnn.verdicts import Trial, Verdict
+from armnn.runtime.verdicts import Trial, Verdict
 from armnn_conformance.card import make_card, write_card
 from armnn_tools.cli import compare, tune
 from armnn_tools.cli.main import main

@@ -19,9 +19,9 @@ from armnn.errors import (
     UnknownBackendError,
 )
 from armnn.graph import Network
+from armnn.runtime.verdicts import merged
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn.verdicts import merged
 from armnn_backend_api.processes import NoReplyError
 from armnn_tools.placement import Trial, tune, tuning
 from armnn_tools.placement.measuring import Contest, asked

@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -15,15 +15,22 @@ from armnn.backends.cache import CachedProgram
 from armnn.backends.contract import (
     BackendContext,
     ModelContext,
+    OptimizationViews,
     ProfilingContext,
+    SubgraphView,
+    Substitution,
     Support,
     Workload,
+    wrong_views,
 )
 from armnn.backends.extensions import KINDS, SharedBuffer, Task
 from armnn.backends.memory import Allocator, MemoryManager, TensorHandle
 from armnn.errors import ArmnnError, BackendError, OptimizationError
 from armnn.tensor import TensorInfo
 from armnn_backend_api.processes.channel import text_of
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
 
 __all__ = [
     "RETURNS",
@@ -35,6 +42,7 @@ __all__ = [
     "blamed",
     "call",
     "check_answer",
+    "check_views",
     "explained",
     "is_blamed",
 ]
@@ -191,6 +199,67 @@ def check_answer(
         )
 
 
+def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -> None:
+    """Check a backend's views: each layer once, replacements that fit.
+
+    Counterpart of Arm NN's Validate.
+
+    Raises:
+        OptimizationError: They cannot be carried out.
+    """
+    parts = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
+    given = dict.fromkeys(view.layers)
+    seen: dict[Layer, None] = {}
+    for part in [*parts, *views.deleted]:
+        for layer in part.layers:
+            problem = (
+                "is not in the subgraph"
+                if layer not in given
+                else "is in two of the lists"
+                if layer in seen
+                else ""
+            )
+            if problem:
+                raise OptimizationError(
+                    f"backend {backend_id!r} returned optimisation views that do not fit: layer "
+                    f"{layer.name!r} {problem}"
+                )
+            seen[layer] = None
+    for substitution in views.substitutions:
+        _check_substitution(backend_id, substitution)
+    for part in views.deleted:
+        for index, value in enumerate(part.outputs):
+            if index >= len(part.inputs) or part.inputs[index].info != value.info:
+                raise OptimizationError(
+                    f"backend {backend_id!r} deleted layer {value.producer.name!r}, but its "
+                    f"output {value.info} is read and the part has no input like it to stand in"
+                )
+
+
+def _check_substitution(backend_id: str, substitution: Substitution) -> None:
+    pattern, replacement = substitution.pattern, substitution.replacement
+    for what, ours, theirs in (
+        (
+            "inputs",
+            [value.info for value in pattern.inputs],
+            [layer.output.info for layer in replacement.inputs],
+        ),
+        (
+            "outputs",
+            [value.info for value in pattern.outputs],
+            [layer.input_infos[0] for layer in replacement.outputs],
+        ),
+    ):
+        if ours == theirs:
+            continue  # as most are: texts take longer than all else here
+        wanted, got = [str(info) for info in ours], [str(info) for info in theirs]
+        if wanted != got:
+            raise OptimizationError(
+                f"backend {backend_id!r} replaces layer {pattern.layers[0].name!r} by something "
+                f"that does not fit: got {what} {got}, expected {wanted}"
+            )
+
+
 def _of(about: About) -> str:
     if about is None:
         return ""
@@ -237,8 +306,6 @@ def _answers(answer: Any, arguments: Sequence[Any]) -> str | None:
 
 
 def _views(views: Any, _: Sequence[Any]) -> str | None:
-    from armnn.backends.contract import wrong_views  # late: prepared loads do without it
-
     return wrong_views(views)
 
 

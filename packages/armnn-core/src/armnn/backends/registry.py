@@ -44,8 +44,8 @@ from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
+    from armnn.backends.isolation import Workers
     from armnn.backends.locking import Lock
-    from armnn.backends.workers import Workers
 
 
 BackendFactory: TypeAlias = "type[Backend] | Backend | Callable[[], Backend]"
@@ -449,7 +449,7 @@ class BackendRegistry:
         return (*map(workers.in_place, every), *workers.placed)
 
     def _needed_workers(self) -> Workers:
-        from armnn.backends.workers import Workers  # late: few runtimes isolate
+        from armnn.backends.isolation import Workers  # late: few runtimes isolate
 
         with self._lock:
             if self._workers is None:

@@ -38,7 +38,7 @@ def is_placed(name: str) -> bool:
 
 def any_placed() -> bool:
     """Return whether this process has isolated any backend."""
-    return "armnn.backends.workers" in sys.modules
+    return "armnn.backends.isolation" in sys.modules
 
 
 def own_id(name: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn._aliases import Aliased, Aliases, aliases_of
 from armnn._lazy import on_demand
+from armnn.graph.aliases import Aliased, Aliases, aliases_of
 
 if TYPE_CHECKING:
     from armnn.graph._operands import Operand
     from armnn.graph.layer import Layer, Value
-    from armnn.graph.layer_graph import LayerGraph
-    from armnn.graph.network import Network
+    from armnn.graph.network import LayerGraph, Network
     from armnn.graph.operators import DeferredOperator, Operator, Survey
 else:
     __getattr__, __dir__ = on_demand(
@@ -20,8 +19,7 @@ else:
         {
             "_operands": "Operand",
             "layer": "Layer Value",
-            "layer_graph": "LayerGraph",
-            "network": "Network",
+            "network": "LayerGraph Network",
             "operators": "DeferredOperator Operator Survey",
         },
     )

@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._aliases import Aliases
 from armnn.arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._builders import LayerBuilders
@@ -29,6 +28,7 @@ from armnn.graph._operands import (
     without_trailing_none,
 )
 from armnn.graph._order import Order, sorted_by_uses
+from armnn.graph.aliases import Aliases
 from armnn.graph.layer import Layer, Value, default_descriptor, make_outputs
 from armnn.graph.operators import Operator
 from armnn.graph.text import network_text, summary_of
@@ -511,3 +511,7 @@ class Network(LayerBuilders):
         if not are_made:
             made = [self.add_constant(x) if isinstance(x, ARRAYS) else x for x in checked]
         return without_trailing_none(made)
+
+
+LayerGraph = Network
+"""The name that armnn-core 1.2.0 had for it."""

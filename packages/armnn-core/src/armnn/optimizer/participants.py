@@ -193,9 +193,9 @@ class Participants:
         """Whether the process of a backend may be lost."""
         if not any_placed():
             return False
-        from armnn.backends.workers import WorkerOwner  # late: few runtimes isolate
+        from armnn.backends.worker.proxy import IsolatedBackend  # late: few runtimes isolate
 
-        return any(isinstance(each.backend, WorkerOwner) for each in self.all)
+        return any(isinstance(each.backend, IsolatedBackend) for each in self.all)
 
     @property
     def evaluators(self) -> Sequence[Candidate]:

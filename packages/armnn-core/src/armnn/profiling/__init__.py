@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from armnn._load_times import imported_before
-from armnn._recorder import Event, Recorder
 from armnn.profiling.formats import (
     arm_nn_profile,
     chrome_trace,
@@ -12,6 +11,7 @@ from armnn.profiling.formats import (
     write_chrome_trace,
 )
 from armnn.profiling.layer_times import LayerTime, layer_times
+from armnn.profiling.recorder import Event, Recorder
 
 __all__ = [
     "Event",

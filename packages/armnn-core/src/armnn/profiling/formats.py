@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from armnn._recorder import Event
 from armnn.arguments import file_path, instance, items
 from armnn.graph import Layer, Network
 from armnn.profiling.layer_times import TimedRun, timed_runs
+from armnn.profiling.recorder import Event
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import ArmnnEnum
 

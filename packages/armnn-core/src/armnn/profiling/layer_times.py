@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from armnn._recorder import Event
 from armnn.arguments import instance
 from armnn.optimizer import Report
+from armnn.profiling.recorder import Event
 
 
 @dataclass(slots=True)

@@ -23,11 +23,11 @@ from weakref import WeakSet
 
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._aliases import Aliased, first_names
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends import CreationOptions, ProfilingSink
 from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
+from armnn.graph.aliases import Aliased, first_names
 from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import InputShapes, Ports

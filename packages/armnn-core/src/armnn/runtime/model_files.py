@@ -58,8 +58,8 @@ def write_artefact(
         OSError: The file cannot be written; nothing of it is left.
     """
     # late: a load of what was written imports neither optimizer nor graph
+    from armnn.backends.encoding import UnstorableError
     from armnn.optimizer import OptimizedNetwork, check_layer_names
-    from armnn.storage.encoding import UnstorableError
 
     if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(

@@ -239,7 +239,7 @@ def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> Pr
     check_profiler(profiler)
     if profiler is not None or not options.profiling_enabled:
         return profiler
-    from armnn._recorder import Recorder  # late: few networks are profiled
+    from armnn.profiling.recorder import Recorder  # late: few networks are profiled
 
     return Recorder()
 
@@ -270,13 +270,13 @@ def with_backends(
         profiler: Where the phase is recorded, if anywhere.
 
     Raises:
-        PlacementError: See :func:`armnn.verdicts.choose`.
+        PlacementError: See :func:`armnn.runtime.verdicts.choose`.
     """
     if not request.is_automatic:
         return request
     if isinstance(model, str) and splitext(model)[1] == PREPARED:
         return replace(request, backends=None)  # they were chosen when it was written
-    from armnn.verdicts import choose  # late: few networks are placed by verdicts
+    from armnn.runtime.verdicts import choose  # late: few networks are placed by verdicts
 
     with phase(profiler, "choose backends"):
         file = Path(model) if isinstance(model, str) else model

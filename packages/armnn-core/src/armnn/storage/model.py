@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._aliases import Aliases
 from armnn.backends.cache import Block, CachedProgram, Entry, StaleEntryError
+from armnn.backends.encoding import UnstorableError, decoded_info, encoded_info, member_of
+from armnn.graph.aliases import Aliases
 from armnn.optimizer.prepared import SingleProgram
 from armnn.parsing import is_below, resolved_below
-from armnn.storage.encoding import UnstorableError, decoded_info, encoded_info, member_of
 from armnn.storage.folder import VERSION, CacheFolder, stamp_in, stamp_of
 from armnn.storage.programs import ModelPrograms, single_program
 from armnn.tensor import TensorInfo, format_shape

@@ -13,20 +13,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.backends.encoding import UnstorableError, decoded_layer, encoded_layer
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Value
 from armnn.graph.network import Network
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.prepared import Observation, Prepared, Segments
-from armnn.storage.encoding import (
-    UnstorableError,
-    check_report,
-    decoded_layer,
-    decoded_report,
-    encoded_layer,
-)
 from armnn.storage.programs import program_of
+from armnn.storage.reports import check_report, decoded_report
 
 
 def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:

@@ -22,10 +22,11 @@ from armnn.backends.cache import (
 )
 from armnn.backends.calling import call
 from armnn.backends.contract import CachingBackend
+from armnn.backends.encoding import decoded_info
 from armnn.errors import ArmnnError
 from armnn.optimizer.participants import Candidate
 from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
-from armnn.storage.encoding import check_report, decoded_info, decoded_report
+from armnn.storage.reports import check_report, decoded_report
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:

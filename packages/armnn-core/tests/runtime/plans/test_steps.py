@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn._aliases import Aliased
+from armnn.graph.aliases import Aliased
 from armnn.runtime.plans.steps import filling, repeating, repeating_into
 
 GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}

@@ -23,7 +23,7 @@ from armnn.errors import InvalidArgumentError, NotInstalledError
 from armnn.installing import BACKENDS, FAST, REFERENCE, USUAL, install_command
 from armnn.metadata import entry_points
 from armnn.parsing import parse
-from armnn.verdicts import check_verdicts
+from armnn.runtime.verdicts import check_verdicts
 from armnn_tools.cli.inputs import measured_inputs
 from armnn_tools.cli.options import (
     add_command,

@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from armnn.backends.worker.worker import serve_standard_streams
 from armnn.errors import InvalidArgumentError
 from armnn.installing import FAST, REFERENCE
-from armnn.isolation.worker import serve_standard_streams
 
 _EXAMPLES = f"""\
 examples:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from armnn.verdicts import Trial, Verdict, read_verdicts, user_verdicts, write_verdict
+from armnn.runtime.verdicts import Trial, Verdict, read_verdicts, user_verdicts, write_verdict
 from armnn_tools.placement.tuning import tune
 
 __all__ = [

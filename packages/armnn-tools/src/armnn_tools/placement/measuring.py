@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from armnn.verdicts import Trial
+from armnn.runtime.verdicts import Trial
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 from armnn_tools.placement.requests import following
 

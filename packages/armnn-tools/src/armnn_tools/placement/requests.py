@@ -18,7 +18,7 @@ from armnn.graph import Network
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.parsing.exporting import save
-from armnn.verdicts import Trial, identity_of_file, identity_of_network, merged
+from armnn.runtime.verdicts import Trial, identity_of_file, identity_of_network, merged
 from armnn_tools.debugging.samples import checked_samples
 
 _CHECK_REPEATS: Final = 3

@@ -24,7 +24,7 @@ from armnn.errors import PlacementError
 from armnn.graph import Network
 from armnn.installing import REFERENCE
 from armnn.optimizer import OptimizerOptions
-from armnn.verdicts import Trial, Verdict, builds_of, this_machine
+from armnn.runtime.verdicts import Trial, Verdict, builds_of, this_machine
 from armnn_backend_api.processes import NoReplyError
 from armnn_tools.placement.measuring import Contest, asked
 from armnn_tools.placement.requests import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from armnn.backends import OptimizationViews, OptionValue, SubgraphView, Substitution
-from armnn.backends.calling import call
-from armnn.errors import InvalidArgumentError, OptimizationError
+from armnn.backends.calling import call, check_views
+from armnn.errors import InvalidArgumentError
 from armnn.graph import Layer, Network, Value
 from armnn.layers.elementwise import FusedDescriptor
 from armnn.optimizer.assignment.assign import Assignment, assign_backends
@@ -256,67 +256,6 @@ def check_options(network: Network, candidates: Sequence[Candidate], given: Opti
         if layer is not None:
             model = candidate.backend.create_model_context(options or {})  # without the cache
             _ask(replace(candidate, model=model), SubgraphView.of(network, [layer]))
-
-
-def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -> None:
-    """Check a backend's views: each layer once, replacements that fit.
-
-    Counterpart of Arm NN's Validate.
-
-    Raises:
-        OptimizationError: They cannot be carried out.
-    """
-    parts = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
-    given = dict.fromkeys(view.layers)
-    seen: dict[Layer, None] = {}
-    for part in [*parts, *views.deleted]:
-        for layer in part.layers:
-            problem = (
-                "is not in the subgraph"
-                if layer not in given
-                else "is in two of the lists"
-                if layer in seen
-                else ""
-            )
-            if problem:
-                raise OptimizationError(
-                    f"backend {backend_id!r} returned optimisation views that do not fit: layer "
-                    f"{layer.name!r} {problem}"
-                )
-            seen[layer] = None
-    for substitution in views.substitutions:
-        _check_substitution(backend_id, substitution)
-    for part in views.deleted:
-        for index, value in enumerate(part.outputs):
-            if index >= len(part.inputs) or part.inputs[index].info != value.info:
-                raise OptimizationError(
-                    f"backend {backend_id!r} deleted layer {value.producer.name!r}, but its "
-                    f"output {value.info} is read and the part has no input like it to stand in"
-                )
-
-
-def _check_substitution(backend_id: str, substitution: Substitution) -> None:
-    pattern, replacement = substitution.pattern, substitution.replacement
-    for what, ours, theirs in (
-        (
-            "inputs",
-            [value.info for value in pattern.inputs],
-            [layer.output.info for layer in replacement.inputs],
-        ),
-        (
-            "outputs",
-            [value.info for value in pattern.outputs],
-            [layer.input_infos[0] for layer in replacement.outputs],
-        ),
-    ):
-        if ours == theirs:
-            continue  # as most are: texts take longer than all else here
-        wanted, got = [str(info) for info in ours], [str(info) for info in theirs]
-        if wanted != got:
-            raise OptimizationError(
-                f"backend {backend_id!r} replaces layer {pattern.layers[0].name!r} by something "
-                f"that does not fit: got {what} {got}, expected {wanted}"
-            )
 
 
 def _apply(

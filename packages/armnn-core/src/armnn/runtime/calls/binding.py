@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._aliases import Aliased
 from armnn.backends import Task
 from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError, WorkerLostError
+from armnn.graph.aliases import Aliased
 from armnn.quantization import dequantize
 from armnn.runtime.calls.control import deadline_of
 from armnn.runtime.calls.inputs import ExpectedInputs, checked_shape

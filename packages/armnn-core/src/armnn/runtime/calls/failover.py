@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from armnn.backends.calling import explained
+from armnn.backends.worker.proxy import IsolatedBackend
+from armnn.backends.worker.supervisor import Supervisor
 from armnn.errors import WorkerLostError
 from armnn.graph import Network
-from armnn.isolation.proxy import IsolatedBackend
-from armnn.isolation.supervisor import Supervisor
 from armnn.optimizer import Participants, Report
 from armnn.optimizer.assignment.report import Refusal
 

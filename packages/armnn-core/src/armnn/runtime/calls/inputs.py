@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._aliases import first_names
 from armnn.arguments import array as array_of
 from armnn.arguments import items, mapping, refused, text
 from armnn.errors import InvalidArgumentError
+from armnn.graph.aliases import first_names
 from armnn.runtime.plans.context import check_shapes
 from armnn.runtime.plans.steps import ExpectedOutputs, Targets, wrong_type
 from armnn.storage.model import StoredNetwork

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._aliases import Aliased, empty_aliased
 from armnn.arguments import closest, conversion, refused
 from armnn.backends import Step
 from armnn.backends.contract import RunControl
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError, InvalidArgumentError
+from armnn.graph.aliases import Aliased, empty_aliased
 from armnn.optimizer.assignment.boundaries import owner
 from armnn.optimizer.prepared import ProgramLayer
 from armnn.tensor import TensorInfo, format_shape

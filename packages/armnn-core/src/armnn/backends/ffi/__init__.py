@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""The C interface from Python: calls, errors, values, constants, libraries."""
