@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import mmap
 import os
+import signal
 import threading
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,6 +149,29 @@ def test_a_task_that_is_closed_stops_and_gives_the_call_back(runtime: Runtime) -
     with pytest.raises(CancelledError, match="closed before its end"):
         task.result()
     np.testing.assert_array_equal(call()["y"], expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_child_after_a_fork_runs_beside_the_tasks_of_its_parent(runtime: Runtime) -> None:
+    model = runtime.load_model(powers(2000), ["CpuAcc"])
+    call, other = model.bind({"x": X}), model.bind({"x": X})
+    expected = call()["y"].copy()
+    task = call.submit()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            with pytest.raises(ExecutionError, match="task runs in the process from which"):
+                task.result()
+            task.close()
+            same = np.array_equal(other()["y"], expected)
+            same = same and np.array_equal(model.run({"x": X})["y"], expected)
+            os._exit(0 if same else 1)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    np.testing.assert_array_equal(task.result(30)["y"], expected)
 
 
 def test_watched_runs_are_timed_and_cancelled_as_tasks(runtime: Runtime) -> None:

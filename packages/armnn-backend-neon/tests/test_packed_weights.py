@@ -16,7 +16,11 @@ SOURCES = TESTS.parent / "cpp"
 
 def test_what_is_known_of_weights_is_neither_found_out_nor_packed_again(tmp_path: Path) -> None:
     program = tmp_path / "packed"
-    parts = [TESTS / "packed.cpp", SOURCES / "graph" / "packed.cpp"]
+    parts = [
+        TESTS / "packed.cpp",
+        SOURCES / "graph" / "packed.cpp",
+        SOURCES / "threads" / "forks.cpp",
+    ]
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     folders = [f"-I{SOURCES}", f"-I{get_include()}"]
     subprocess.run([*compiler, "-std=c++17", "-O1", *folders, *parts, "-o", program], check=True)

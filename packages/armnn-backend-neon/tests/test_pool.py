@@ -12,6 +12,9 @@ TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "cpp"
 
 
+POOL = [SOURCES / "threads" / name for name in ("pool.cpp", "forks.cpp", "cpus.cpp")]
+
+
 def build(program: Path, sources: list[Path]) -> None:
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     subprocess.run(
@@ -23,7 +26,10 @@ def build(program: Path, sources: list[Path]) -> None:
 def test_threads_compute_each_item_once_and_short_loops_wake_them(tmp_path: Path) -> None:
     program = tmp_path / "pool"
     threads = SOURCES / "threads"
-    build(program, [TESTS / "pool.cpp", threads / "pool.cpp", threads / "cpus.cpp"])
+    build(
+        program,
+        [TESTS / "pool.cpp", threads / "pool.cpp", threads / "forks.cpp", threads / "cpus.cpp"],
+    )
     run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout == "0 wrong, short loops wake: 1, alone on one CPU: 1\n", run.stderr
 
@@ -43,6 +49,13 @@ def test_runs_that_threads_slow_down_stay_alone(tmp_path: Path) -> None:
     assert shared["quick, timed"] == 0
 
 
+def test_a_child_finds_no_mutex_locked_and_nothing_half_changed(tmp_path: Path) -> None:
+    program = tmp_path / "forks"
+    build(program, [TESTS / "forks.cpp", SOURCES / "threads" / "forks.cpp"])
+    run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout == "0 of 100 children wrong\n", run.stderr
+
+
 def test_a_thread_that_gets_no_cpu_costs_no_more_than_the_chunk_it_took(tmp_path: Path) -> None:
     """Held asleep, it costs nothing; held in a chunk, that.
 
@@ -50,7 +63,10 @@ def test_a_thread_that_gets_no_cpu_costs_no_more_than_the_chunk_it_took(tmp_path
     """
     program = tmp_path / "starved"
     threads = SOURCES / "threads"
-    build(program, [TESTS / "starved.cpp", threads / "pool.cpp", threads / "cpus.cpp"])
+    build(
+        program,
+        [TESTS / "starved.cpp", threads / "pool.cpp", threads / "forks.cpp", threads / "cpus.cpp"],
+    )
     run = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
     chunk = 1600 // 2 // 8
     assert run.stdout.splitlines() == [

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,7 +36,7 @@ struct armnn_backend {
   std::string unused_;
   std::string reason_;
   armnn_option facts_[5]; /* of cpu.info */
-  std::mutex mutex_;
+  cpuacc::ForkSafeMutex mutex_;
   std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
 };
 

@@ -164,7 +164,7 @@ armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
 }  // namespace cpuacc
 
 std::shared_ptr<cpuacc::Pool> armnn_backend::pool(int32_t threads) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<cpuacc::ForkSafeMutex> guard(mutex_);
   std::shared_ptr<cpuacc::Pool> pool = pools_[threads].lock();
   if (!pool) {
     const double least_ns = cpuacc::threads_of_tests() == nullptr

@@ -10,6 +10,7 @@
 #include "abi/backend.h"
 #include "abi/clock.h"
 #include "abi/errors.h"
+#include "threads/forks.h"
 
 namespace {
 
@@ -52,8 +53,12 @@ struct armnn_task {
   armnn_task(const armnn_task &) = delete;
   armnn_task &operator=(const armnn_task &) = delete;
 
+  /* Whether its thread is in this process, rather than in the one from which this one was forked. */
+  bool is_here() const { return generation == cpuacc::fork_generation(); }
+
   /* Returns whether it has ended, at until_ns at the latest. */
   bool wait(uint64_t until_ns) {
+    if (!is_here()) throw cpuacc::Failure{ARMNN_INVALID_ARGUMENT, "the task runs in the process from which this one was forked", {}};
     const Lock lock(mutex);
     while (!has_ended) {
       if (until_ns == kNever) {
@@ -83,6 +88,7 @@ struct armnn_task {
   pthread_cond_t end = PTHREAD_COND_INITIALIZER;
   std::atomic<bool> stop{false};
   bool has_ended = false;
+  const int64_t generation = cpuacc::fork_generation();
   std::thread thread; /* last: it begins with all the others made */
 };
 
@@ -100,12 +106,15 @@ armnn_code submit(armnn_context *context, const armnn_execute_args *args, armnn_
 }
 
 armnn_code wait_for(armnn_task *task, uint64_t until_ns, int32_t *has_ended, armnn_error *error) {
-  *has_ended = task->wait(until_ns) ? 1 : 0;
-  if (*has_ended == 0 || task->failure.code == ARMNN_OK) return ARMNN_OK;
+  const armnn_code code = cpuacc::guarded(error, [&] { *has_ended = task->wait(until_ns) ? 1 : 0; });
+  if (code != ARMNN_OK || *has_ended == 0 || task->failure.code == ARMNN_OK) return code;
   return cpuacc::report(error, task->failure);
 }
 
-void release(armnn_task *task) { delete task; }
+/* A task of a parent process has no thread here that could be joined: it stays. */
+void release(armnn_task *task) {
+  if (task->is_here()) delete task;
+}
 
 }  // namespace
 

@@ -267,7 +267,7 @@ int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_clock::no
 
 void ArenaPool::enter(size_t bytes) {
   Block block = take(bytes);
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   taken_.fetch_sub(1, std::memory_order_relaxed);
   needs_.push_back(bytes);
   free_.reserve(needs_.size() + 1);
@@ -276,7 +276,7 @@ void ArenaPool::enter(size_t bytes) {
 
 void ArenaPool::leave(size_t bytes) {
   std::vector<Block> gone; /* freed after the lock is: that may take long */
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   needs_.erase(std::find(needs_.begin(), needs_.end(), bytes));
   const size_t most = needs_.empty() ? 0 : *std::max_element(needs_.begin(), needs_.end());
   const auto is_needed = [&](const Block &block) { return !needs_.empty() && block.bytes <= kSpare * most; };
@@ -288,7 +288,7 @@ void ArenaPool::leave(size_t bytes) {
 Block ArenaPool::take(size_t bytes) {
   Block block;
   {
-    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::lock_guard<ForkSafeMutex> guard(mutex_);
     block = found(bytes);
   }
   if (block.memory == nullptr || block.bytes < bytes) {
@@ -300,7 +300,7 @@ Block ArenaPool::take(size_t bytes) {
 }
 
 void ArenaPool::give_back(Block block) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   taken_.fetch_sub(1, std::memory_order_relaxed);
   if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
 }

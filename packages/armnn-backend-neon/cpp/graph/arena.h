@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "graph/ir.h"
 #include "graph/packed.h"
+#include "threads/forks.h"
 
 namespace cpuacc {
 
@@ -90,7 +90,7 @@ class ArenaPool {
   Block found(size_t bytes);
 
   const MemorySource &source_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::atomic<int32_t> taken_{0};
   std::atomic<int64_t> crowded_ns_{0}; /* when each CPU had a call; 0 for never */
   std::vector<Block> free_; /* the one used last at the end */

@@ -144,14 +144,14 @@ std::shared_ptr<void> MemorySource::grown(std::shared_ptr<void> memory, size_t b
 
 std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Make &make) {
   {
-    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::lock_guard<ForkSafeMutex> guard(mutex_);
     const auto found = entries_.find(key);
     if (found != entries_.end() && found->second.bytes == bytes) {
       if (std::shared_ptr<const void> packed = found->second.memory.lock()) return packed;
     }
   }
   const std::shared_ptr<const void> memory = make();
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     entry = entry->second.memory.expired() ? entries_.erase(entry) : std::next(entry);
   }
@@ -160,14 +160,14 @@ std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t by
 }
 
 std::optional<bool> PackedWeights::has(const std::string &key) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end() || found->second.memory.expired()) return std::nullopt;
   return found->second.bytes != kUnfit;
 }
 
 void PackedWeights::note_unfit(const std::string &key, const std::shared_ptr<const void> &instead) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   entries_[key] = {instead, kUnfit};
 }
 
@@ -182,7 +182,7 @@ static std::string key_of(uintptr_t identity, const std::string &recipe) {
 
 bool PackedWeights::has_of_any_digest(const std::string &recipe) {
   const std::string begin = "digest " + recipe + " ";
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::lock_guard<ForkSafeMutex> guard(mutex_);
   const auto found = entries_.lower_bound(begin);
   return found != entries_.end() && found->first.compare(0, begin.size(), begin) == 0;
 }

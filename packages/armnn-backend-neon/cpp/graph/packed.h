@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include "armnn/backend.h"
 #include "graph/digest.h"
+#include "threads/forks.h"
 
 namespace cpuacc {
 
@@ -90,7 +90,7 @@ class PackedWeights {
     size_t bytes; /* kUnfit: the memory is of another form */
   };
   static constexpr size_t kUnfit = ~size_t{0};
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::map<std::string, Entry> entries_;
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "threads/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 
@@ -15,6 +14,7 @@
 
 #include "costs/costs.h"
 #include "threads/cpus.h"
+#include "threads/forks.h"
 
 namespace cpuacc {
 namespace {
@@ -50,14 +50,6 @@ bool spin_until(const IsDone &is_done) {
   return false;
 }
 
-std::atomic<int64_t> generation{0}; /* forks between the first process and this one */
-
-int64_t own_generation() {
-  static const int is_watched = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
-  (void)is_watched;
-  return generation.load(std::memory_order_relaxed);
-}
-
 /* While it lives, threads that this one starts get no signals: the host handles them on its own. */
 class SignalsBlocked {
  public:
@@ -79,7 +71,7 @@ class SignalsBlocked {
  */
 struct Pool::Team {
   explicit Team(int32_t threads, double worth_waking_ns)
-      : shares(static_cast<size_t>(threads)), worth_waking_ns(worth_waking_ns), owner(own_generation()) {
+      : shares(static_cast<size_t>(threads)), worth_waking_ns(worth_waking_ns), owner(fork_generation()) {
     const SignalsBlocked blocked;
     try {
       for (int32_t i = 1; i < threads; ++i) workers.emplace_back([this, i] { work(i); });
@@ -286,11 +278,11 @@ Pool::Pool(int32_t threads, double least_ns) : threads_(std::max(1, threads)), l
 
 Pool::~Pool() {
   /* The threads of a parent process are not here to be joined. */
-  if (team_ && team_->owner != own_generation()) (void)team_.release();
+  if (team_ && team_->owner != fork_generation()) (void)team_.release();
 }
 
 void Pool::run_parts(int64_t count, double item_ns, Part part, const void *arg) {
-  const int64_t own = own_generation() + 1;
+  const int64_t own = fork_generation() + 1;
   int64_t user = user_.load(std::memory_order_relaxed);
   /* A parent process that forked within a loop left its mark: it is not ours. */
   if (user == own || !user_.compare_exchange_strong(user, own, std::memory_order_acquire)) {

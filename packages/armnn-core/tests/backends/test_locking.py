@@ -234,6 +234,16 @@ def test_a_damaged_lock_file_is_told(tmp_path: Path, content: str, message: str)
         BackendRegistry(options)
 
 
+@pytest.mark.parametrize("path", ["", "/", "/dev/null"])
+def test_what_is_no_lock_file_is_not_offered_to_be_written(path: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        BackendRegistry(CreationOptions(lock_file=path))
+    assert str(caught.value) == (
+        f"the lock file {path!r} is not a regular file: expected one that 'armnn backends lock "
+        "--output FILE' wrote"
+    )
+
+
 def test_a_lock_file_that_others_may_write_is_not_believed(tmp_path: Path) -> None:
     options = lock(tmp_path / "lock")
     (tmp_path / "lock").chmod(0o666)

@@ -78,6 +78,12 @@ class Lock:
             return None
         given = options.lock_file
         path = default_lock_file() if given is None else Path(given)
+        if given == "" or (path.exists() and not path.is_file()):
+            named = str(path) if given is None else given
+            raise InvalidArgumentError(
+                f"the lock file {named!r} is not a regular file: "
+                "expected one that 'armnn backends lock --output FILE' wrote"
+            )
         return cls.read(path, _command_for(path, options))
 
     @classmethod
