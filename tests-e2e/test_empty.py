@@ -72,6 +72,7 @@ REFUSED = (
     r"has no pixels to sample",
     r"the index -?\d+ is outside of axis -?\d+: it has no elements",
     r"the sequence length \d+ is not that of an item: expected 0 to 0",
+    r"a cache of 0 keys cannot have \d+: expected 0 to 0",
     r"the batch index \d+ is not that of a picture: there are none",
 )
 """What CpuRef says where the definition has no result."""
@@ -257,6 +258,7 @@ BY_HAND: dict[str, Callable[[LayerCase, int], Any]] = {
     "ScatterNd": _base,
     "Shape": _nothing,
     "SpaceToBatchNd": lambda _case, _place: 0,
+    "TensorScatter": _base,
     "Unique": lambda case, place: [0, 0, 0, case.inputs[0].real.shape[case.descriptor.axis]][place],
 }
 """What comes out of empty inputs, by the definition of the layer."""

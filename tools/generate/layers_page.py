@@ -53,6 +53,9 @@ def _layer_entry(spec: Any) -> str:
         lines += [f"No backend computes it: {spec.no_kernel}.", ""]
     if spec.moves_data:
         lines += ["It only moves elements.", ""]
+    if spec.in_place:
+        memory = f"The memory of `{spec.in_place}` may be that of the output"
+        lines += [f"{memory}: only what changes is written then.", ""]
     if spec.data_dependent:
         lines += ["The shape of its output depends on the data.", ""]
     lines += ["| | | type | |", "|---|---|---|---|"]

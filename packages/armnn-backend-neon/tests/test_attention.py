@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import Network
+from armnn.errors import ExecutionError
 from armnn.tensor import info_of
 
 Array = NDArray[Any]
@@ -81,3 +82,56 @@ def test_attention_agrees_with_numpy(
         actual = compute(threads, [query, key, value, *mask], **options)
         expected = attended(query, key, value, equal)
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5, err_msg=str(options))
+
+
+def run_on_cpuacc(network: Network, feeds: dict[str, Array], threads: int = 1) -> Array:
+    given = {"CpuAcc": {"NumberOfThreads": threads}}
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network, backends=["CpuAcc"], backend_options=given)
+        return np.array(loaded.run(feeds)["y"])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("queries", [1, 5, 40])
+@pytest.mark.parametrize("width", [24, 64])
+@pytest.mark.usefixtures("level")
+def test_a_cache_agrees_with_numpy(threads: int, queries: int, width: int) -> None:
+    rng = np.random.default_rng(2)
+    n, heads, groups, keys, depth = 2, 6, 2, 150, 40
+    lengths = np.array([150, 61])
+    query = rng.standard_normal((n, heads, queries, depth), np.float32)
+    key = rng.standard_normal((n, groups, keys, depth), np.float32)
+    value = rng.standard_normal((n, groups, keys, width), np.float32)
+    key[1, :, 61:] = value[1, :, 61:] = np.nan  # not read
+    added = rng.standard_normal((n, 1, queries, keys), np.float32)
+    sink = rng.standard_normal(heads, np.float32)
+    at = lengths[:, None, None] - queries + np.arange(queries)[:, None]
+    places = np.arange(keys)
+    for window, has_mask, has_sink in [(0, False, False), (9, True, False), (70, False, True)]:
+        is_seen = (places <= at) & ((places > at - window) if window else True)
+        equal = np.where(is_seen, 0, -np.inf)[:, None] + (added if has_mask else 0)
+        expected = attended(query, *(np.nan_to_num(each) for each in (key, value)), equal)
+        if has_sink:
+            scores = query.astype(np.float64) @ np.repeat(np.nan_to_num(key), 3, 1).swapaxes(2, 3)
+            total = np.exp(scores / np.sqrt(depth) + equal).sum(-1, keepdims=True)
+            expected = expected * total / (total + np.exp(sink)[:, None, None])
+        feeds = {"q": query, "k": key, "v": value, "l": lengths}
+        feeds |= {"m": added} if has_mask else {}
+        feeds |= {"s": sink} if has_sink else {}
+        network = Network()
+        given = {name: network.add_input(name, info_of(each)) for name, each in feeds.items()}
+        operands = [given["q"], given["k"], given["v"], given["l"], given.get("m"), given.get("s")]
+        network.add_output("y", network.add_cached_attention(*operands, window=window))
+        actual = run_on_cpuacc(network, feeds, threads)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5, err_msg=str(window))
+
+
+@pytest.mark.parametrize("lengths", [[3, 8], [-1, 0], [2**40, 1]])
+def test_a_length_beyond_the_cache_is_an_error(lengths: list[int]) -> None:
+    feeds = {"q": np.ones((2, 1, 1, 4), np.float32), "k": np.ones((2, 1, 7, 4), np.float32)}
+    feeds |= {"v": feeds["k"], "l": np.array(lengths)}
+    network = Network()
+    given = [network.add_input(name, info_of(each)) for name, each in feeds.items()]
+    network.add_output("y", network.add_cached_attention(*given))
+    with pytest.raises(ExecutionError, match="a cache of 7 keys cannot have"):
+        run_on_cpuacc(network, feeds)

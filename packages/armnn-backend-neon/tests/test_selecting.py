@@ -120,3 +120,36 @@ def test_softmax_in_float64_keeps_its_digits() -> None:
     np.testing.assert_allclose(
         actual, shifted - np.log(np.exp(shifted).sum(1, keepdims=True)), rtol=1e-13, atol=1e-13
     )
+
+
+@pytest.mark.parametrize("is_computed", [True, False], ids=["over its input", "beside it"])
+@pytest.mark.parametrize("kind", [np.float32, np.int8, np.int64])
+@pytest.mark.parametrize(("positions", "circular"), [([1, 4], False), ([5, 13], True), (3, False)])
+def test_rows_of_a_cache(is_computed: bool, kind: Any, positions: Any, circular: bool) -> None:
+    rng = np.random.default_rng(3)
+    x, rows = (rng.integers(1, 99, (2, 3, n, 5)).astype(kind) for n in (7, 3))
+    places = np.array(positions)
+
+    def add(network: Network, x: Any, rows: Any, places: Any) -> Any:
+        # What a layer makes and nothing else reads is overwritten.
+        before = network.add_addition(x, x) if is_computed else x
+        return network.add_tensor_scatter(before, rows, places, axis=2, circular=circular)
+
+    expected = (x + x) if is_computed else x.copy()
+    for n, first in enumerate(np.broadcast_to(places, 2)):
+        expected[n][:, (first + np.arange(3)) % 7] = rows[n]
+    np.testing.assert_array_equal(run(add, x, rows, places)[0], expected)
+
+
+@pytest.mark.parametrize("positions", [[5, 0], [0, -1], [2**63 - 1, 0]])
+def test_rows_outside_of_a_cache_are_an_error(positions: list[int]) -> None:
+    x, rows = np.zeros((2, 7, 5), np.float32), np.ones((2, 3, 5), np.float32)
+    with pytest.raises(
+        ExecutionError, match=r"3 rows from position .* do not fit into a cache of 7"
+    ):
+        run(
+            lambda network, *each: network.add_tensor_scatter(*each, axis=1),
+            x,
+            rows,
+            np.array(positions),
+        )

@@ -17,7 +17,7 @@ constexpr int kSumsOfRow = kSums < kSumsInRegisters ? kSums : kSumsInRegisters;
 /* R rows from one on, V vectors of columns from one on. */
 template <int R, int V, typename Weights>
 void gemv_part(const GemvRows &g, const typename Weights::Number *panel, int64_t row, int64_t vector) {
-  const int64_t stride = (g.columns + kLanes - 1) / kLanes * kLanes;
+  const int64_t stride = g.panel.step != 0 ? g.panel.step : (g.columns + kLanes - 1) / kLanes * kLanes;
   panel += vector * kLanes;
   const float *a[R];
   Floats sums[R][V];

@@ -308,6 +308,7 @@ struct GemvPanel {
   const int8_t *steps; /* instead of numbers; nullptr: none */
   const float *scales; /* what a step of a column is */
   const Bfloat16 *rounded; /* instead of numbers; nullptr: none */
+  int64_t step = 0; /* from a row to the next one, if rows are parts of longer ones; whole registers are read */
 };
 
 /* Rows times a packed matrix: y = x + bias + row * panel. A row's bits are the same beside any number of rows. */

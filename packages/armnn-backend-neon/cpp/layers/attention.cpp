@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention and RotaryEmbedding. */
+/* Attention, also to a cache, and RotaryEmbedding. */
 #include <algorithm>
 #include <cmath>
 
@@ -9,15 +9,22 @@
 namespace cpuacc {
 namespace {
 
-/* The steps of a mask that broadcasts to [batch, heads, queries, keys]. */
-Shape mask_steps(const Shape &mask, const Shape &to) {
-  require(mask.size() <= to.size(), "the mask has too many axes", 3);
+/* The steps of a mask that broadcasts to [batch, heads, queries, keys]; none if there is no mask. */
+Shape mask_steps(const Lowering &l, size_t input, const AttentionSizes &sizes) {
+  if (!l.has_input(input)) return {};
+  const auto place_of_mask = static_cast<int32_t>(input);
+  require(l.input(input).type == ARMNN_FLOAT32 || l.input(input).type == ARMNN_BOOLEAN,
+          "the mask must be Boolean or Float32", place_of_mask);
+  const Shape &mask = l.input(input).shape;
+  const Shape to{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
+  require(mask.size() <= to.size(), "the mask has too many axes", place_of_mask);
   Shape steps(to.size(), 0);
   int64_t step = 1;
   for (size_t i = 0; i < mask.size(); ++i) {
     const size_t axis = mask.size() - 1 - i;
     const size_t place = to.size() - 1 - i;
-    require(mask[axis] == 1 || mask[axis] == to[place], "the mask does not broadcast to the scores", 3);
+    require(mask[axis] == 1 || mask[axis] == to[place], "the mask does not broadcast to the scores",
+            place_of_mask);
     steps[place] = mask[axis] == 1 ? 0 : step;
     step *= mask[axis];
   }
@@ -41,23 +48,42 @@ AttentionSizes sizes_of(const Lowering &l) {
   return s;
 }
 
+/* Of the scores; 0 is the usual one. */
+float scale_of(double given, const AttentionSizes &sizes) {
+  return static_cast<float>(given != 0.0 ? given : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1))));
+}
+
 void lower_attention(Lowering &l) {
   const AttentionSizes sizes = sizes_of(l);
-  Shape steps;
-  if (l.has_input(3)) {
-    require(l.input(3).type == ARMNN_FLOAT32 || l.input(3).type == ARMNN_BOOLEAN,
-            "the mask must be Boolean or Float32", 3);
-    steps = mask_steps(l.input(3).shape, {sizes.batch, sizes.heads, sizes.queries, sizes.keys});
-  }
-  const double scale = l.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE));
-  const double usual = 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1)));
+  Shape steps = mask_steps(l, 3, sizes);
   const bool is_from_end = l.flag(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL_FROM_END));
-  const AttentionRules rules{static_cast<float>(scale == 0.0 ? usual : scale),
+  const AttentionRules rules{scale_of(l.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE)), sizes),
                              l.real32(ARMNN_PARAMETER(ARMNN_ATTENTION_SOFTCAP)),
                              l.flag(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL)),
                              1 + (is_from_end ? sizes.keys - sizes.queries : 0)};
   std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2), l.has_input(3) ? l.in(3) : kNone};
   l.add(attention(std::move(inputs), l.out(), sizes, rules, std::move(steps)));
+}
+
+void lower_cached_attention(Lowering &l) {
+  const AttentionSizes sizes = sizes_of(l);
+  require_indices(l.input(3), 3);
+  const int64_t lengths = elements(l.input(3).shape);
+  require(l.input(3).shape.size() <= 1 && (lengths == 1 || lengths == sizes.batch), "there must be a length of each item",
+          3);
+  Shape steps = mask_steps(l, 4, sizes);
+  if (l.has_input(5)) {
+    require(l.input(5).type == ARMNN_FLOAT32 && l.input(5).shape == Shape{sizes.heads},
+            "there must be a sink of each head, in Float32", 5);
+  }
+  const CacheRules rules{scale_of(l.real(ARMNN_PARAMETER(ARMNN_CACHED_ATTENTION_SCALE)), sizes),
+                         l.real32(ARMNN_PARAMETER(ARMNN_CACHED_ATTENTION_SOFTCAP)),
+                         l.flag(ARMNN_PARAMETER(ARMNN_CACHED_ATTENTION_CAUSAL)),
+                         std::min(l.integer(ARMNN_PARAMETER(ARMNN_CACHED_ATTENTION_WINDOW)), sizes.keys + sizes.queries)};
+  require(rules.window >= 0, "the window is below 0");
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2), l.in(3)};
+  for (const size_t i : {size_t{4}, size_t{5}}) inputs.push_back(l.has_input(i) ? l.in(i) : kNone);
+  l.add(cached_attention(std::move(inputs), l.out(), sizes, rules, std::move(steps)));
 }
 
 void lower_rotary_embedding(Lowering &l) {
@@ -81,6 +107,7 @@ void lower_rotary_embedding(Lowering &l) {
 std::vector<LayerType> attention_layers() {
   return {
       {ARMNN_LAYER_ATTENTION, lower_attention},
+      {ARMNN_LAYER_CACHED_ATTENTION, lower_cached_attention},
       {ARMNN_LAYER_ROTARY_EMBEDDING, lower_rotary_embedding},
   };
 }

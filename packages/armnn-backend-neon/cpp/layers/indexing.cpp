@@ -60,6 +60,28 @@ void lower_slice(Lowering &l) {
   l.add<CopyBoxes>(l.ends(order), box);
 }
 
+void lower_tensor_scatter(Lowering &l) {
+  require_alike(l);
+  require(is_alike(l.input(1), l.output()) && l.output().quantization.axis < 0,
+          "the updates must have the data type and quantisation of the output", 1);
+  const Shape &shape = l.input(0).shape;
+  const Shape &rows = l.input(1).shape;
+  require(shape.size() >= 2 && rows.size() == shape.size() && l.output().shape == shape, "the shapes do not fit");
+  const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_TENSOR_SCATTER_AXIS));
+  require(axis > 0, "the axis is that of the batch");
+  for (size_t i = 0; i < shape.size(); ++i) {
+    require(i == axis ? rows[i] <= shape[i] : rows[i] == shape[i], "the updates do not fit to the input", 1);
+  }
+  if (l.has_input(2)) {
+    require_indices(l.input(2), 2);
+    const int64_t count = elements(l.input(2).shape);
+    require(l.input(2).shape.size() <= 1 && (count == 1 || count == shape[0]), "there must be a position of each item", 2);
+  }
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.has_input(2) ? l.in(2) : kNone};
+  l.add(tensor_scatter(std::move(inputs), l.out(), shape, axis,
+                       l.flag(ARMNN_PARAMETER(ARMNN_TENSOR_SCATTER_CIRCULAR))));
+}
+
 constexpr int64_t kFarthest = int64_t{1} << 31;
 
 /* One axis of the input along which a strided slice walks. */
@@ -157,6 +179,7 @@ std::vector<LayerType> indexing_layers() {
       {ARMNN_LAYER_GATHER_ND, lower_gather_nd},
       {ARMNN_LAYER_SLICE, lower_slice},
       {ARMNN_LAYER_STRIDED_SLICE, lower_strided_slice},
+      {ARMNN_LAYER_TENSOR_SCATTER, lower_tensor_scatter},
   };
 }
 

@@ -97,7 +97,7 @@ class RefWorkload(Workload):
         model: What CpuRef knows of the network; decoded constants are shared there.
     """
 
-    __slots__ = ("_arguments", "_decoded", "_encoders", "_function", "_scratch_bytes")
+    __slots__ = ("_arguments", "_decoded", "_encoders", "_function", "_into", "_scratch_bytes")
 
     def __init__(self, layer: Layer, model: ModelContext) -> None:
         op = OPS[layer.type]
@@ -107,6 +107,7 @@ class RefWorkload(Workload):
         self._function: Callable[..., Array | tuple[Array, ...]] = function
         whole = model.quantized_arithmetic is QuantizedArithmetic.INTEGER
         form = _integer_form(layer) if whole else None
+        self._into = False
         if form is not None:
             self._function = form.function or function
             self._encoders = [form.encoder]
@@ -117,6 +118,7 @@ class RefWorkload(Workload):
             layer.input_infos, layer.output_infos
         )
         as_stored = op.stored or alike
+        self._into = op.into and as_stored
         self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
         self._arguments = [_argument(layer, place, as_stored, model) for place in _places(layer)]
         self._plan_scratch(layer)
@@ -151,10 +153,17 @@ class RefWorkload(Workload):
                 decoded = scratch[offset : offset + size].view(dtype).reshape(stored.shape)
                 values.append(decoded)
                 pending.append((argument.decode.decode_into, decoded, stored))
+        function = self._function
+        if self._into and outputs[0].info.is_static:
+            target = outputs[0].map()
+
+            def write_step() -> None:
+                function(*values, out=target)
+
+            return write_step
         writers = [
             _writer(encode, handle) for encode, handle in zip(self._encoders, outputs, strict=True)
         ]
-        function = self._function
 
         def step() -> None:
             with np.errstate(all="ignore"):  # NaN and infinity are values like any other

@@ -6,7 +6,12 @@ import pytest
 from onnx.reference.ops.op_attention import _compute_attention
 from onnx.reference.ops.op_rotary_embedding import rotary_embedding
 
-from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
+from armnn.errors import ExecutionError
+from armnn.layers.attention import (
+    AttentionDescriptor,
+    CachedAttentionDescriptor,
+    RotaryEmbeddingDescriptor,
+)
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
@@ -129,3 +134,54 @@ def test_a_quarter_turn_swaps_a_pair(compute):
     assert compute(RotaryEmbeddingDescriptor(), x, cos, sin).tolist() == [[[[-3, -4, 1, 2, 9]]]]
     d = RotaryEmbeddingDescriptor(interleaved=True)
     assert compute(d, x, cos, sin).tolist() == [[[[-2, 1, -4, 3, 9]]]]
+
+
+@pytest.mark.parametrize(
+    ("d", "attributes"),
+    [
+        (CachedAttentionDescriptor(), {"is_causal": True}),
+        (CachedAttentionDescriptor(causal=False), {}),
+        (CachedAttentionDescriptor(window=2), {"is_causal": True, "left_window_size": 1}),
+        (CachedAttentionDescriptor(scale=0.3, softcap=0.7), {"is_causal": True, "softcap": 0.7}),
+    ],
+    ids=["causal", "all", "window", "scale and softcap"],
+)
+@pytest.mark.parametrize("lengths", [[5, 3], [4, 4], [1, 0]])
+@pytest.mark.parametrize("mask", [None, SEEN, heads(4, 2, 1, 3, 5)], ids=["none", "seen", "bias"])
+def test_a_cache_agrees_with_the_onnx_reference(compute, d, attributes, lengths, mask):
+    counts = np.array(lengths)
+    if d.scale:
+        attributes = {**attributes, "scale": d.scale}
+    expected = _compute_attention(QUERY, KEY, VALUE, mask, nonpad_kv_seqlen=counts, **attributes)[0]
+    assert_attends(compute(d, QUERY, KEY, VALUE, counts, mask, None), expected)
+
+
+def test_what_is_behind_the_keys_that_count_is_not_read(compute):
+    key, value = KEY.copy(), VALUE.copy()
+    key[:, :, 3:], value[:, :, 3:] = np.nan, np.inf
+    d = CachedAttentionDescriptor()
+    y = compute(d, QUERY, key, value, np.array(3), None, None)
+    np.testing.assert_array_equal(
+        y, compute(d, QUERY, KEY[:, :, :3], VALUE[:, :, :3], np.array([3]), None, None)
+    )
+
+
+def test_a_sink_is_a_key_whose_value_is_zero(compute):
+    sink = heads(8, 4)
+    # A key that matches each head's queries by its sink, beside the others.
+    query = np.concatenate([QUERY, np.ones((2, 4, 3, 1), np.float32)], -1)
+    key = np.concatenate([KEY, np.zeros((2, 4, 5, 1), np.float32)], -1)
+    extra = np.zeros((2, 4, 1, 9), np.float32)
+    extra[..., 0, 8] = sink
+    with_sink = np.concatenate([extra, key], 2)
+    values = np.concatenate([np.zeros((2, 4, 1, 6), np.float32), VALUE], 2)
+    expected = _compute_attention(query, with_sink, values, scale=1.0)[0]
+    d = CachedAttentionDescriptor(scale=1.0, causal=False)
+    assert_attends(compute(d, query, key, VALUE, np.array(5), None, sink), expected)
+
+
+@pytest.mark.parametrize("lengths", [[5, 6], [-1, 0], [2**40, 1]])
+def test_a_length_beyond_the_cache_is_an_error(compute, lengths):
+    wrong = next(each for each in lengths if not 0 <= each <= 5)
+    with pytest.raises(ExecutionError, match=f"a cache of 5 keys cannot have {wrong}: expected 0"):
+        compute(CachedAttentionDescriptor(), QUERY, KEY, VALUE, np.array(lengths), None, None)

@@ -3,9 +3,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 import armnn
+from armnn.backends import ArrayHandle, ModelContext
 from armnn.errors import ExecutionError
+from armnn.graph import Network
 from armnn.layers.indexing import (
     GatherDescriptor,
     GatherNdDescriptor,
@@ -13,9 +17,12 @@ from armnn.layers.indexing import (
     ScatterNdDescriptor,
     SliceDescriptor,
     StridedSliceDescriptor,
+    TensorScatterDescriptor,
 )
-from armnn.tensor import TensorInfo
+from armnn.tensor import TensorInfo, info_of
 from armnn.types import DataType, ScatterNdFunction
+from armnn_backend_ref.backend import RefBackend
+from armnn_backend_ref.ops import OPS
 
 
 def numbered(*shape, dtype=np.float32):
@@ -276,3 +283,80 @@ def test_slices_and_scatters_follow_each_other_in_a_network(load):
     network.add_output("y", network.add_scatter_nd(tail, indices, row))
     x = np.int64([[1, 2, 3, 2**60 + 1], [5, 6, 7, 8]])
     assert load(network).run({"x": x})["y"].tolist() == [[2, 2**60 + 1], [2, 3]]
+
+
+def scattered(x, updates, positions, axis, mode):
+    names = ["x", "u"] if positions is None else ["x", "u", "p"]
+    made = helper.make_node("TensorScatter", names, ["y"], axis=axis, mode=mode)
+    graph = helper.make_graph(
+        [made],
+        "g",
+        [helper.make_tensor_value_info(name, 0, None) for name in names],
+        [helper.make_tensor_value_info("y", 0, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])
+    feeds = dict(zip(names, (x, updates, positions), strict=False))
+    return ReferenceEvaluator(model).run(None, feeds)[0]
+
+
+@pytest.mark.parametrize(
+    ("axis", "positions", "mode"),
+    [(-2, [3, 0], "linear"), (2, None, "linear"), (-1, [0, 1], "linear"), (2, [4, 13], "circular")],
+)
+def test_rows_of_a_cache_agree_with_the_onnx_reference(compute, axis, positions, mode):
+    rng = np.random.default_rng(0)
+    x, updates = rng.random((2, 3, 5, 4)), rng.random((2, 3, 2, 4))
+    if axis == -1:
+        updates = rng.random((2, 3, 5, 2))
+    at = None if positions is None else np.array(positions)
+    d = TensorScatterDescriptor(axis=axis, circular=mode == "circular")
+    np.testing.assert_array_equal(compute(d, x, updates, at), scattered(x, updates, at, axis, mode))
+
+
+@pytest.mark.parametrize("positions", [[0, 4], [-1, 0], [2**62, 0]])
+def test_rows_outside_of_a_cache_are_an_error_and_nothing_is_written(positions):
+    x, updates = np.zeros((2, 5, 3), np.float32), np.ones((2, 2, 3), np.float32)
+    run = OPS["TensorScatter"].function
+    d = TensorScatterDescriptor(axis=1)
+    wrong = next(p for p in positions if not 0 <= p <= 3)
+    with pytest.raises(ExecutionError, match=f"2 rows from position {wrong} on do not fit .* 5 of"):
+        run(d, x, updates, np.array(positions), out=x)
+    assert not x.any()
+
+
+class Untouched(np.ndarray):
+    """An array that counts the elements that are written."""
+
+    written = 0
+
+    def __setitem__(self, index, value):
+        Untouched.written += np.asarray(value).size
+        super().__setitem__(index, value)
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_cache_in_place_has_only_its_new_rows_written(is_same):
+    x = np.zeros((2, 3, 50, 4), np.float32)
+    out = (x if is_same else np.empty_like(x)).view(Untouched)
+    Untouched.written = 0
+    new = np.ones((2, 3, 1, 4), np.float32)
+    OPS["TensorScatter"].function(TensorScatterDescriptor(), x, new, np.array([49, 7]), out=out)
+    assert out.sum() == 24
+    assert Untouched.written == (24 if is_same else 24 + x.size)
+
+
+def test_a_workload_writes_into_the_memory_of_its_input():
+    network = Network()
+    cache = np.zeros((1, 4, 2), np.float32)
+    x, updates = (
+        network.add_input("x", info_of(cache)),
+        network.add_input("u", TensorInfo((1, 1, 2))),
+    )
+    at = network.add_input("p", TensorInfo((1,), DataType.SIGNED64))
+    layer = network.add("TensorScatter", [x, updates, at])
+    given = cache, np.float32([[[5, 6]]]), np.array([2])
+    handles = [
+        ArrayHandle(value.info, each) for value, each in zip(layer.inputs, given, strict=True)
+    ]
+    RefBackend().create_workload(layer, ModelContext({})).bind(handles, handles[:1])()
+    assert cache.tolist() == [[[0, 0], [0, 0], [5, 6], [0, 0]]]

@@ -60,3 +60,24 @@ def test_turned_numbers_stay_where_they_are(infer, angles):
 def test_angles_that_do_not_fit_are_refused(infer, cos, sin, message):
     with pytest.raises(ShapeError, match=message):
         infer("RotaryEmbedding", [(2, 3, 5, 8), cos, sin])
+
+
+@pytest.mark.parametrize("lengths", [(2,), (1,), ()])
+def test_a_cache_has_room_for_more_keys(infer, lengths):
+    operands = {"query": (2, 6, 1, 4), "key": (2, 2, 9, 4), "value": (2, 2, 9, 7)}
+    operands |= {"lengths": lengths, "mask": (9,), "sink": (6,)}
+    assert infer("CachedAttention", operands, window=3)[0].shape == (2, 6, 1, 7)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sink", "message"),
+    [
+        ((3,), None, r"'lengths' has shape \[3\]: .* to \[2\]"),
+        ((2, 1), None, r"'lengths' has shape \[2,1\]"),
+        ((2,), (2,), r"'sink' has shape \[2\]: expected \[6\]"),
+    ],
+)
+def test_lengths_and_sinks_that_do_not_fit_are_refused(infer, lengths, sink, message):
+    operands = {"query": (2, 6, 1, 4), "key": (2, 2, 9, 4), "value": (2, 2, 9, 4)}
+    with pytest.raises(ShapeError, match=message):
+        infer("CachedAttention", operands | {"lengths": lengths, "sink": sink})

@@ -248,3 +248,31 @@ def test_positions_that_are_not_known_must_be_as_many(infer):
 def test_the_number_of_elements_that_are_not_zero_is_not_known(infer, shape):
     (info,) = infer("NonZero", [shape])
     assert info == TensorInfo((len(shape), None), DataType.SIGNED64)
+
+
+@pytest.mark.parametrize(
+    ("operands", "axis"),
+    [
+        ([(2, 3, 8, 4), (2, 3, 2, 4)], -2),
+        ([(2, 8, 4), (2, "s", 4), (2,)], 1),
+        ([("n", 3, 8, 4), ("n", 3, 1, 4), ()], 2),
+        ([(2, 8, 4), (2, 8, 4), (1,)], 1),
+    ],
+)
+def test_a_cache_keeps_its_shape(infer, operands, axis):
+    assert infer("TensorScatter", operands, axis=axis)[0].shape == operands[0]
+
+
+@pytest.mark.parametrize(
+    ("operands", "axis", "message"),
+    [
+        ([(2, 8, 4), (2, 1, 4)], 0, "the axis 0 .* is that of the batch"),
+        ([(2, 8, 4), (2, 1, 4)], -3, "the axis -3 .* is that of the batch"),
+        ([(2, 8, 4), (2, 1, 3)], 1, r"updates have shape \[2,1,3\]: expected .* but for axis 1"),
+        ([(2, 8, 4), (2, 9, 4)], 1, r"updates have 9 rows: expected at most 8"),
+        ([(2, 8, 4), (2, 1, 4), (3,)], 1, r"'positions' has shape \[3\]: .* to \[2\]"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(infer, operands, axis, message):
+    with pytest.raises(ShapeError, match=message):
+        infer("TensorScatter", operands, axis=axis)

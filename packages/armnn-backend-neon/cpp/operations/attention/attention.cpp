@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "costs/costs.h"
 #include "operations/gemm/gemm.h"
@@ -163,6 +165,201 @@ class Attention final : public Operation {
   bool has_truth_ = false;
 };
 
+/* Some keys of a cache, from one on. */
+struct Keys {
+  int64_t first, last;
+  int64_t count() const { return last - first; }
+};
+
+/* Attention to the first keys of a cache, as many as a run says. The heads that share keys go together, so that these are
+ * read once; nothing of the cache is copied, but for values whose rows are not whole registers.
+ */
+class CachedAttention final : public Operation {
+ public:
+  CachedAttention(std::vector<TensorId> inputs, TensorId to, AttentionSizes sizes, CacheRules rules, Shape mask_steps)
+      : Operation(std::move(inputs), {to}), sizes_(sizes), rules_(rules), mask_steps_(std::move(mask_steps)) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Kernels &kernels = setup.kernels;
+    all_rows_ = sizes_.heads / sizes_.groups * sizes_.queries;
+    rows_ = std::min<int64_t>(all_rows_, kernels.columns);
+    is_wide_ = setup[inputs[3]].type == ARMNN_SIGNED64;
+    length_step_ = setup[inputs[3]].count() == 1 ? 0 : 1;
+    has_truth_ = inputs[4] != kNone && setup[inputs[4]].type == ARMNN_BOOLEAN;
+    const auto bytes_of = [](int64_t count, size_t bytes) { return aligned_bytes(static_cast<size_t>(count) * bytes); };
+    query_bytes_ = aligned_bytes(packed_bytes(query_layout(rows_), kernels));
+    score_bytes_ = bytes_of(rows_ * sizes_.keys, sizeof(float));
+    pointer_bytes_ = bytes_of(rows_, sizeof(float *));
+    padded_width_ = ratio_up(sizes_.width, kernels.lanes) * kernels.lanes;
+    const bool is_padded = padded_width_ != sizes_.width;
+    value_bytes_ = is_padded ? bytes_of(sizes_.keys * padded_width_, sizeof(float)) : 0;
+    thread_bytes_ = query_bytes_ + 2 * score_bytes_ + 2 * pointer_bytes_ + value_bytes_;
+    return thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    int64_t most = 0;
+    for (int64_t n = 0; n < sizes_.batch; ++n) most = std::max(most, length(frame, n)); /* throws here, not in a thread */
+    const int64_t blocks = rows_ == 0 ? 0 : ratio_up(all_rows_, rows_);
+    const double score_ns = static_cast<double>(sizes_.depth + sizes_.width) * frame.ns_of(costs::multiply_add) +
+                            costs::kFunctionElements * frame.element_ns();
+    const double block_ns = static_cast<double>(rows_ * most) * score_ns;
+    frame.for_each(sizes_.batch * sizes_.groups * blocks, block_ns, [&](int64_t i, int32_t thread) {
+      attend(frame, i / blocks, i % blocks * rows_, frame.scratch_of<std::byte>(thread, thread_bytes_));
+    });
+  }
+
+ private:
+  WeightLayout query_layout(int64_t rows) const { return {1, 0, sizes_.depth, 1, rows, sizes_.depth}; }
+
+  /* Of an item's cache. Throws std::out_of_range. */
+  int64_t length(const Frame &frame, int64_t item) const {
+    const auto *memory = frame.in<std::byte>(inputs[3]);
+    const int64_t place = item * length_step_;
+    const int64_t given = is_wide_ ? reinterpret_cast<const int64_t *>(memory)[place]
+                                   : reinterpret_cast<const int32_t *>(memory)[place];
+    if (given < 0 || given > sizes_.keys) {
+      throw std::out_of_range("a cache of " + std::to_string(sizes_.keys) + " keys cannot have " +
+                              std::to_string(given));
+    }
+    return given;
+  }
+
+  /* What a query sees by its place. */
+  Keys seen_by(int64_t query, int64_t length) const {
+    const int64_t place = length - sizes_.queries + query;
+    const int64_t last = rules_.is_causal ? std::clamp<int64_t>(place + 1, 0, length) : length;
+    const int64_t first = rules_.window == 0 ? 0 : std::clamp<int64_t>(place - rules_.window + 1, 0, last);
+    return {first, last};
+  }
+
+  /* Args: group: of heads that share keys, counted through the batch; first: row, of a head's query. */
+  void attend(const Frame &frame, int64_t group, int64_t first, std::byte *memory) const {
+    const int64_t count = std::min(rows_, all_rows_ - first);
+    const int64_t item = group / sizes_.groups;
+    const int64_t filled = length(frame, item);
+    Keys keys{filled, 0};
+    for (int64_t row = first; row < first + count; ++row) {
+      const Keys own = seen_by(row % sizes_.queries, filled);
+      keys = {std::min(keys.first, own.first), std::max(keys.last, own.last)};
+    }
+    float *to = frame.out<float>(outputs[0]) + (group * all_rows_ + first) * sizes_.width;
+    if (keys.count() <= 0) {
+      std::fill(to, to + count * sizes_.width, 0.0f);
+      return;
+    }
+    auto *by_key = reinterpret_cast<float *>(memory + query_bytes_);
+    auto *scores = reinterpret_cast<float *>(memory + query_bytes_ + score_bytes_);
+    multiply_keys(frame, group, first, count, keys, reinterpret_cast<float *>(memory), by_key);
+    frame.kernels.transpose(by_key, count, scores, keys.count(), keys.count(), count);
+    const int64_t shared_heads = sizes_.heads / sizes_.groups;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t head = group % sizes_.groups * shared_heads + (first + i) / sizes_.queries;
+      const int64_t query = (first + i) % sizes_.queries;
+      weigh(frame, item, head, query, seen_by(query, filled), keys, scores + i * keys.count());
+    }
+    multiply_values(frame, group, count, keys, scores, to, memory + query_bytes_ + 2 * score_bytes_);
+  }
+
+  /* The scores of each key, beside each other those of the rows. */
+  void multiply_keys(const Frame &frame, int64_t group, int64_t first, int64_t count, const Keys &keys, float *packed,
+                     float *to) const {
+    const float *queries = frame.in<float>(inputs[0]) + (group * all_rows_ + first) * sizes_.depth;
+    const WeightLayout layout = query_layout(count);
+    pack_weights(queries, layout, frame.kernels, packed);
+    GemmRows rows{};
+    rows.function = {Function::identity, 0.0f, 0.0f};
+    rows.c = to;
+    rows.c_stride = count;
+    rows.residual_stride = count;
+    rows.column_count = static_cast<int32_t>(count);
+    rows.a = frame.in<float>(inputs[1]) + (group * sizes_.keys + keys.first) * sizes_.depth;
+    rows.count = keys.count();
+    rows.step = sizes_.depth;
+    rows.taps = 1;
+    rows.depth = sizes_.depth;
+    rows.b = packed;
+    frame.kernels.gemm_rows(rows);
+  }
+
+  /* Turns the scores of a row into the weights of keys; those that it does not see weigh 0. */
+  void weigh(const Frame &frame, int64_t item, int64_t head, int64_t query, const Keys &own, const Keys &keys,
+             float *scores) const {
+    const Kernels &kernels = frame.kernels;
+    std::fill(scores, scores + (own.first - keys.first), 0.0f);
+    std::fill(scores + (own.last - keys.first), scores + keys.count(), 0.0f);
+    const int64_t count = own.count();
+    if (count == 0) return;
+    float *seen = scores + (own.first - keys.first);
+    const float cap = rules_.softcap;
+    const Elementwise scale = cap == 0.0f ? Elementwise{Function::linear, rules_.scale, 0.0f}
+                                          : Elementwise{Function::tanh, cap, rules_.scale / cap};
+    kernels.elementwise(scale, seen, seen, count);
+    if (inputs[4] != kNone) add_mask(frame, item, head, query, own.first, seen, count);
+    float highest = kernels.reduce_row(Reduction::maximum, seen, count);
+    const float *sinks = frame.in<float>(inputs[5]);
+    if (sinks != nullptr) highest = std::max(highest, sinks[head]);
+    if (highest == -std::numeric_limits<float>::infinity()) {
+      std::fill(seen, seen + count, 0.0f);
+      return;
+    }
+    if (sinks == nullptr) return kernels.softmax(seen, seen, 1, count, 1.0f, false);
+    kernels.elementwise({Function::linear, 1.0f, -highest}, seen, seen, count);
+    kernels.elementwise({Function::exp, 0.0f, 0.0f}, seen, seen, count);
+    const float total = kernels.reduce_row(Reduction::sum, seen, count) + std::exp(sinks[head] - highest);
+    kernels.elementwise({Function::linear, 1.0f / total, 0.0f}, seen, seen, count);
+  }
+
+  void add_mask(const Frame &frame, int64_t item, int64_t head, int64_t query, int64_t first, float *scores,
+                int64_t count) const {
+    const int64_t step = mask_steps_[3];
+    const int64_t place = item * mask_steps_[0] + head * mask_steps_[1] + query * mask_steps_[2] + first * step;
+    if (!has_truth_) {
+      return frame.kernels.arithmetic(Arithmetic::add, scores, 1, frame.in<float>(inputs[4]) + place, step, scores,
+                                      count);
+    }
+    const auto *mask = frame.in<uint8_t>(inputs[4]) + place;
+    for (int64_t i = 0; i < count; ++i) {
+      if (mask[i * step] == 0) scores[i] = -std::numeric_limits<float>::infinity();
+    }
+  }
+
+  void multiply_values(const Frame &frame, int64_t group, int64_t count, const Keys &keys, const float *weights, float *to,
+                       std::byte *memory) const {
+    const float *values = frame.in<float>(inputs[2]) + (group * sizes_.keys + keys.first) * sizes_.width;
+    if (value_bytes_ != 0) {
+      auto *padded = reinterpret_cast<float *>(memory + 2 * pointer_bytes_);
+      for (int64_t i = 0; i < keys.count(); ++i) {
+        std::copy(values + i * sizes_.width, values + (i + 1) * sizes_.width, padded + i * padded_width_);
+      }
+      values = padded;
+    }
+    auto **rows = reinterpret_cast<const float **>(memory);
+    auto **outputs_of_rows = reinterpret_cast<float **>(memory + pointer_bytes_);
+    for (int64_t i = 0; i < count; ++i) {
+      rows[i] = weights + i * keys.count();
+      outputs_of_rows[i] = to + i * sizes_.width;
+    }
+    const GemvPanel panel{values, nullptr, nullptr, nullptr, padded_width_};
+    frame.kernels.gemv({rows, nullptr, outputs_of_rows, count, keys.count(), panel, nullptr, 0, sizes_.width});
+  }
+
+  AttentionSizes sizes_;
+  CacheRules rules_;
+  Shape mask_steps_;
+  int64_t all_rows_ = 0; /* of the heads that share keys */
+  int64_t rows_ = 0; /* that go together */
+  int64_t length_step_ = 0;
+  int64_t padded_width_ = 0;
+  size_t query_bytes_ = 0;
+  size_t score_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
+  size_t value_bytes_ = 0;
+  size_t thread_bytes_ = 0;
+  bool is_wide_ = false;
+  bool has_truth_ = false;
+};
+
 /* Pairs of numbers turned by angles: [batch, heads, positions, depth]. */
 class RotaryEmbedding final : public Operation {
  public:
@@ -217,6 +414,11 @@ class RotaryEmbedding final : public Operation {
 OperationPtr attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
                        const AttentionRules &rules, Shape mask_steps) {
   return std::make_unique<Attention>(std::move(inputs), to, sizes, rules, std::move(mask_steps));
+}
+
+OperationPtr cached_attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                              const CacheRules &rules, Shape mask_steps) {
+  return std::make_unique<CachedAttention>(std::move(inputs), to, sizes, rules, std::move(mask_steps));
 }
 
 OperationPtr rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What transformers are made of: Attention, whose scores are never in memory as a whole, and RotaryEmbedding. */
+/* What transformers are made of: Attention, whose scores are never in memory as a whole, also to the keys of a cache, and
+ * RotaryEmbedding.
+ */
 #pragma once
 
 #include <memory>
@@ -24,6 +26,17 @@ struct AttentionRules {
 /* softmax(scale * query * key^T + mask) * value. Args: mask_steps: along batch, heads, queries and keys. */
 OperationPtr attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
                        const AttentionRules &rules, Shape mask_steps);
+
+struct CacheRules {
+  float scale;
+  float softcap; /* 0: none */
+  bool is_causal;
+  int64_t window; /* keys that a query sees up to its own; 0: all */
+};
+
+/* The same to the first keys of a cache, which is read where it is. Args: inputs: query, key, value, lengths, mask, sink. */
+OperationPtr cached_attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                              const CacheRules &rules, Shape mask_steps);
 
 /* Args: angle_step: from one item's angles to the next one's. */
 OperationPtr rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,

@@ -82,6 +82,11 @@ OperationPtr gather_elements(TensorId from, TensorId indices, TensorId to, Shape
 /* The slices whose leading indices are the rows of the indices. Args: sizes, steps: of the axes that an index fixes. */
 OperationPtr gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps);
 
+/* [items, outer, size, inner] with rows [items, outer, count, inner] from a position of each item on. What is in the memory
+ * of the output already is not copied. Args: positions: kNone: 0; is_circular: rows are taken modulo size.
+ */
+OperationPtr tensor_scatter(std::vector<TensorId> inputs, TensorId to, const Shape &shape, size_t axis, bool is_circular);
+
 /* Args: along: the axis of the output. */
 OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps);
 

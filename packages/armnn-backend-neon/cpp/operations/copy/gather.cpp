@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "operations/copy/copy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -153,6 +154,70 @@ class GatherNd final : public Operation {
   bool is_wide_ = false;
 };
 
+/* Rows over those of a cache: [items, outer, size, inner bytes]. */
+class TensorScatter final : public Operation {
+ public:
+  TensorScatter(std::vector<TensorId> inputs, TensorId to, const Shape &shape, size_t axis, bool is_circular)
+      : Operation(std::move(inputs), {to}),
+        items_(shape[0]),
+        outer_(elements(shape, 1, axis)),
+        size_(shape[axis]),
+        inner_(elements(shape, axis + 1, shape.size())),
+        is_circular_(is_circular) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &updates = setup[inputs[1]];
+    const int64_t rows = items_ * outer_ * inner_;
+    count_ = rows == 0 ? 0 : updates.count() / rows;
+    row_bytes_ = static_cast<size_t>(inner_) * element_bytes(updates.type);
+    if (inputs[2] == kNone) return 0;
+    is_wide_ = setup[inputs[2]].type == ARMNN_SIGNED64;
+    position_step_ = setup[inputs[2]].count() == 1 ? 0 : 1;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const auto *from = frame.in<std::byte>(inputs[0]);
+    const auto *updates = frame.in<std::byte>(inputs[1]);
+    auto *to = frame.out<std::byte>(outputs[0]);
+    for (int64_t n = 0; n < items_; ++n) position(frame, n); /* throws before anything is written */
+    const size_t box_bytes = static_cast<size_t>(size_) * row_bytes_;
+    const double row_ns = static_cast<double>(row_bytes_) * frame.element_ns();
+    const double box_ns = row_ns * static_cast<double>(from == to ? count_ : size_);
+    frame.for_each(items_ * outer_, box_ns, [&](int64_t i, int32_t) {
+      std::byte *box = to + static_cast<size_t>(i) * box_bytes;
+      if (from != to) std::memcpy(box, from + static_cast<size_t>(i) * box_bytes, box_bytes);
+      const std::byte *rows = updates + static_cast<size_t>(i * count_) * row_bytes_;
+      const int64_t first = position(frame, i / outer_);
+      const int64_t before_end = std::min(count_, size_ - first);
+      std::memcpy(box + static_cast<size_t>(first) * row_bytes_, rows, static_cast<size_t>(before_end) * row_bytes_);
+      std::memcpy(box, rows + static_cast<size_t>(before_end) * row_bytes_,
+                  static_cast<size_t>(count_ - before_end) * row_bytes_);
+    });
+  }
+
+  bool may_overwrite(size_t input) const override { return input == 0; }
+
+ private:
+  /* Of an item's first row. Throws std::out_of_range. */
+  int64_t position(const Frame &frame, int64_t item) const {
+    const int64_t given = inputs[2] == kNone ? 0 : Indices(frame, inputs[2], is_wide_)[item * position_step_];
+    if (is_circular_) return size_ == 0 ? 0 : (given % size_ + size_) % size_;
+    if (given < 0 || given > size_ - count_) {
+      throw std::out_of_range(std::to_string(count_) + " rows from position " + std::to_string(given) +
+                              " on do not fit into a cache of " + std::to_string(size_));
+    }
+    return given;
+  }
+
+  int64_t items_, outer_, size_, inner_;
+  bool is_circular_;
+  int64_t count_ = 0; /* of rows that are written */
+  size_t row_bytes_ = 0;
+  int64_t position_step_ = 0;
+  bool is_wide_ = false;
+};
+
 class OneHot final : public Operation {
  public:
   OneHot(TensorId indices, TensorId values, TensorId to, Along along, bool wraps)
@@ -199,6 +264,10 @@ OperationPtr gather_elements(TensorId from, TensorId indices, TensorId to, Shape
 
 OperationPtr gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps) {
   return std::make_unique<GatherNd>(from, indices, to, std::move(sizes), std::move(steps));
+}
+
+OperationPtr tensor_scatter(std::vector<TensorId> inputs, TensorId to, const Shape &shape, size_t axis, bool is_circular) {
+  return std::make_unique<TensorScatter>(std::move(inputs), to, shape, axis, is_circular);
 }
 
 OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps) {

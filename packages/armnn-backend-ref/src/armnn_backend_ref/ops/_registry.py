@@ -25,6 +25,9 @@ class Op(NamedTuple):
         sees_inputs: Whether it is given the TensorInfo of each input too, behind those of the
             outputs, because it rounds to steps that follow from theirs. Such a one is ``typed``.
         stored: Whether it is given stored values, without decoding, and returns such.
+        into: Whether it takes the keyword ``out``, the memory of its output, and writes there. A
+            workload gives it where inputs and output store alike; it may be an input's memory, as
+            the layer table's ``in_place`` says.
 
     A layer type that the layer table says ``moves_data`` is given the stored values, if inputs and
     outputs store alike. The others work on real values: quantised, Float16 and BFloat16 tensors
@@ -37,6 +40,7 @@ class Op(NamedTuple):
     typed: bool
     sees_inputs: bool
     stored: bool
+    into: bool
 
 
 OPS: dict[str, Op] = {}
@@ -51,6 +55,7 @@ def op(
     typed: bool = False,
     sees_inputs: bool = False,
     stored: bool = False,
+    into: bool = False,
 ) -> Callable[[_F], _F]:
     """Enter the decorated function into the table; see :class:`Op`.
 
@@ -61,7 +66,7 @@ def op(
     def enter(function: _F) -> _F:
         if layer in OPS:
             raise ValueError(f"the layer type {layer!r} has two operations: keep one of them")
-        OPS[layer] = Op(layer, function, typed, sees_inputs, stored)
+        OPS[layer] = Op(layer, function, typed, sees_inputs, stored, into)
         return function
 
     return enter

@@ -16,6 +16,7 @@ from armnn.layers.indexing import (
     ScatterNdDescriptor,
     SliceDescriptor,
     StridedSliceDescriptor,
+    TensorScatterDescriptor,
 )
 from armnn.types import ScatterNdFunction
 from armnn_backend_ref.ops._registry import Array, op
@@ -65,6 +66,43 @@ def scatter_nd(
     rows, places = _rows(result, indices)
     _COMBINATIONS[d.function](rows, places.reshape(-1), updates.reshape(places.size, rows.shape[1]))
     return result
+
+
+@op("TensorScatter", into=True)
+def tensor_scatter(
+    d: TensorScatterDescriptor,
+    x: Array,
+    updates: Array,
+    positions: Array | None,
+    out: Array | None = None,
+) -> Array:
+    """Write rows of ``updates`` over those of ``x`` from each item's position on.
+
+    Nothing is written if a position is wrong; where ``out`` is the memory of ``x``, only the rows
+    are.
+
+    Raises:
+        ExecutionError: A row is outside of the axis.
+    """
+    axis, items = d.axis % x.ndim, x.shape[0]
+    count, size = updates.shape[axis], x.shape[axis]
+    first = np.broadcast_to(0 if positions is None else positions, items).astype(np.intp)
+    if not d.circular:
+        wrong = (first < 0) | (first > size - count)
+        if wrong.any():
+            raise ExecutionError(
+                f"{count} rows from position {int(first[wrong][0])} on do not fit into the {size} "
+                f"of axis {axis}: expected a position from 0 to {size - count}"
+            )
+    if out is None:
+        out = x.copy()
+    elif not np.may_share_memory(out, x):
+        out[...] = x
+    if size:
+        places = (first[:, np.newaxis] % size + np.arange(count)) % size
+        rows = np.moveaxis(out, axis, 1)
+        rows[np.arange(items)[:, np.newaxis], places] = np.moveaxis(updates, axis, 1)
+    return out
 
 
 @op("Slice")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Attention and RotaryEmbedding, query by query."""
+"""Conformance cases of Attention, CachedAttention and RotaryEmbedding, query by query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
+from armnn.layers.attention import (
+    AttentionDescriptor,
+    CachedAttentionDescriptor,
+    RotaryEmbeddingDescriptor,
+)
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import REAL, CaseTensor, tensor, values
@@ -82,6 +86,103 @@ def attention(data_type: DataType) -> Iterator[LayerCase]:
         v = values(data_type, (2, groups, keys, 5), seed=3)
         expected = _attend(d, q.real, k.real, v.real, None if mask is None else mask.real)
         operands = [q, k, v, mask] if mask is not None else [q, k, v]
+        yield case(
+            data_type, name, d, operands, expected, tolerance=_COARSE.get(data_type), edge=edge
+        )
+
+
+def _attend_in_cache(
+    d: CachedAttentionDescriptor,
+    operands: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    lengths: NDArray[Any],
+    mask: NDArray[Any] | None,
+    sink: NDArray[Any] | None,
+) -> NDArray[np.float64]:
+    q, k, v = operands
+    batch, heads, queries, size = q.shape
+    result = np.zeros((batch, heads, queries, v.shape[3]))
+    scale = d.scale if d.scale != 0 else 1 / math.sqrt(size)
+    if mask is not None:
+        mask = np.broadcast_to(mask, (batch, heads, queries, k.shape[2]))
+    for n, h, s in np.ndindex(batch, heads, queries):
+        group, place = h // (heads // k.shape[1]), int(lengths[n]) - queries + s
+        total = 0.0 if sink is None else math.exp(sink[h])
+        for position in range(int(lengths[n])):
+            if d.causal and position > place:
+                continue
+            if d.window and position <= place - d.window:
+                continue
+            score = scale * float(np.dot(q[n, h, s], k[n, group, position]))
+            if d.softcap:
+                score = d.softcap * math.tanh(score / d.softcap)
+            if mask is not None and mask.dtype == bool:
+                score = score if mask[n, h, s, position] else -math.inf
+            elif mask is not None:
+                score += float(mask[n, h, s, position])
+            result[n, h, s] += math.exp(score) * v[n, group, position]
+            total += math.exp(score)
+        result[n, h, s] /= total if total else 1.0
+    return result
+
+
+@cases(CachedAttentionDescriptor, types=REAL)
+def cached_attention(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover lengths of each item and of all, windows, sinks, masks and empty caches."""
+    seen = tensor(DataType.BOOLEAN, np.arange(5) != 1)
+    added = values(data_type, (1, 4, 2, 5), seed=9)
+    sink = values(data_type, (4,), seed=8)
+    rows: list[tuple[str, CachedAttentionDescriptor, int, Any, CaseTensor | None, bool, bool]]
+    rows = [
+        ("a length of each item", CachedAttentionDescriptor(), 2, [5, 3], None, False, False),
+        ("one step", CachedAttentionDescriptor(), 1, [4, 1], None, False, False),
+        (
+            "one length of all items",
+            CachedAttentionDescriptor(scale=0.75),
+            2,
+            4,
+            None,
+            False,
+            False,
+        ),
+        (
+            "all keys that count",
+            CachedAttentionDescriptor(causal=False),
+            2,
+            [4, 2],
+            None,
+            False,
+            False,
+        ),
+        ("a window", CachedAttentionDescriptor(window=2), 3, [5, 4], None, False, False),
+        (
+            "a soft cap and a mask",
+            CachedAttentionDescriptor(softcap=0.5),
+            2,
+            [5, 3],
+            seen,
+            False,
+            False,
+        ),
+        ("a mask that is added", CachedAttentionDescriptor(), 2, [5, 4], added, False, False),
+        ("sinks", CachedAttentionDescriptor(window=1), 2, [5, 2], None, True, False),
+        ("queries before the first key", CachedAttentionDescriptor(), 3, [2, 0], None, True, True),
+        ("an empty cache", CachedAttentionDescriptor(), 1, [0], None, False, True),
+    ]
+    for name, d, queries, counts, mask, has_sink, edge in rows:
+        q = values(data_type, (2, 4, queries, 3), seed=1)
+        k = values(data_type, (2, 2, 5, 3), seed=2)
+        v = values(data_type, (2, 2, 5, 4), seed=3)
+        lengths = tensor(DataType.SIGNED64 if queries > 1 else DataType.SIGNED32, np.array(counts))
+        expected = _attend_in_cache(
+            d,
+            (q.real, k.real, v.real),
+            np.broadcast_to(lengths.stored, 2),
+            None if mask is None else mask.real,
+            sink.real if has_sink else None,
+        )
+        operands = {"query": q, "key": k, "value": v, "lengths": lengths}
+        operands |= {} if mask is None else {"mask": mask}
+        operands |= {"sink": sink} if has_sink else {}
         yield case(
             data_type, name, d, operands, expected, tolerance=_COARSE.get(data_type), edge=edge
         )

@@ -16,6 +16,7 @@ from armnn.layers.indexing import (
     ScatterNdDescriptor,
     SliceDescriptor,
     StridedSliceDescriptor,
+    TensorScatterDescriptor,
 )
 from armnn.types import DataLayout, DataType, ScatterNdFunction
 from armnn_conformance.cases import LayerCase, case, cases
@@ -48,6 +49,38 @@ def gather(data_type: DataType) -> Iterator[LayerCase]:
         yield case(
             data_type, title, d, [x, indices], picked.transpose(order), like=x, edge=axis != 0
         )
+
+
+@cases(TensorScatterDescriptor, types=ANY)
+def tensor_scatter(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover axes, positions of each item, of all and none, and rows that wrap around."""
+    wide = DataType.SIGNED64
+    for name, axis, places, kind, circular, rows, sizes in (
+        ("a position of each item", -2, [3, 0], wide, False, 2, (2, 5, 3)),
+        ("one position of all items", 1, 2, INDEX, False, 3, (2, 5, 3)),
+        ("from the beginning on", -1, None, INDEX, False, 1, (2, 1, 4)),
+        ("the whole axis", 2, [0], INDEX, False, 3, (2, 2, 3, 2, 2)),
+        ("around the end", -2, [4, 9], wide, True, 3, (2, 2, 5, 2)),
+        ("no rows", 1, [5], INDEX, False, 0, (1, 5, 2)),
+    ):
+        x = values(data_type, sizes, 0, 9, seed=1)
+        at = axis % len(sizes)
+        updates = tensor(
+            data_type,
+            values(data_type, (*sizes[:at], rows, *sizes[at + 1 :]), 0, 9, seed=2).real,
+            info=x.info,
+        )
+        expected = x.real.copy()
+        starts = np.broadcast_to(0 if places is None else places, sizes[0])
+        for place in np.ndindex(*updates.real.shape):
+            row = int(starts[place[0]]) + place[at]
+            target = (*place[:at], row % sizes[at] if circular else row, *place[at + 1 :])
+            expected[target] = updates.real[place]
+        d = TensorScatterDescriptor(axis=axis, circular=circular)
+        operands = {"input": x, "updates": updates}
+        if places is not None:
+            operands["positions"] = tensor(kind, np.array(places, np.int64))
+        yield case(data_type, name, d, operands, expected, like=x, edge=rows in (0, 1))
 
 
 @cases(GatherNdDescriptor, types=ANY)

@@ -14,7 +14,11 @@ from armnn.graph._operands import operands
 from armnn.graph.layer import Layer, Value
 from armnn.layers import Descriptor, LayerType, RequestedLike
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
-from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
+from armnn.layers.attention import (
+    AttentionDescriptor,
+    CachedAttentionDescriptor,
+    RotaryEmbeddingDescriptor,
+)
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
@@ -48,6 +52,7 @@ from armnn.layers.indexing import (
     ScatterNdDescriptor,
     SliceDescriptor,
     StridedSliceDescriptor,
+    TensorScatterDescriptor,
 )
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
 from armnn.layers.matmul import (
@@ -309,6 +314,65 @@ class LayerBuilders:
                 scale=scale,
                 causal=causal,
                 causal_from_end=causal_from_end,
+                softcap=softcap,
+            ),
+            name=name,
+            outputs=[output],
+        ).output
+
+    def add_cached_attention(
+        self,
+        query: Operand,
+        key: Operand,
+        value: Operand,
+        lengths: Operand,
+        mask: Operand | None = None,
+        sink: Operand | None = None,
+        *,
+        scale: float = 0.0,
+        causal: bool = True,
+        window: int = 0,
+        softcap: float = 0.0,
+        name: str | None = None,
+        output: RequestedLike = None,
+    ) -> Value:
+        """Add a CachedAttention layer.
+
+        Attention to the first keys of a cache, as many as a run says.
+
+        ONNX: Attention-24 with nonpad_kv_seqlen; onnxruntime: GroupQueryAttention. The cache has a
+        capacity, so no step of a decoder has a new shape: TensorScatter writes keys and values into it,
+        and ``lengths`` counts them. What is behind them is not read. Query i is at position p = lengths
+        - S + i. The output of a query that sees no key is 0. A length above L or below 0 is an error.
+
+        Args:
+            query: [N,H,S,D].
+            key: [N,G,L,D], a cache of up to L keys; H is a multiple of G.
+            value: [N,G,L,V].
+            lengths: [N], or one for all items: integers, how many keys count. The last query is
+                beside the last of these.
+            mask: Broadcasts to [N,H,S,L]: Boolean, which keys a query sees, or numbers that are
+                added to the scores.
+            sink: [H], a score of each head without a value, which takes its share of the weights.
+            scale: The factor of the scores; 0 for 1 / sqrt(D).
+            causal: Whether a query sees the keys up to its position p only.
+            window: How many keys before and at its position a query sees, those above p - window; 0
+                for all.
+            softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
+
+        Returns:
+            The output. [N,H,S,V].
+        """
+        return self.add(
+            "CachedAttention",
+            [query, key, value, lengths, mask, sink],
+            CachedAttentionDescriptor.of(
+                scale=scale,
+                causal=causal,
+                window=window,
                 softcap=softcap,
             ),
             name=name,
@@ -1519,6 +1583,48 @@ class LayerBuilders:
                 function=function,
                 axis=axis,
                 axis_enabled=axis_enabled,
+            ),
+            name=name,
+            outputs=[output],
+        ).output
+
+    def add_tensor_scatter(
+        self,
+        input: Operand,
+        updates: Operand,
+        positions: Operand | None = None,
+        *,
+        axis: int = -2,
+        circular: bool = False,
+        name: str | None = None,
+        output: RequestedLike = None,
+    ) -> Value:
+        """Add a TensorScatter layer.
+
+        The input with rows replaced from a position on (ONNX: TensorScatter).
+
+        A cache of keys or values gets those of new tokens. Each item of the batch has a position of its
+        own. Rows outside of the axis are an error.
+
+        Args:
+            input: [N,...], of rank 2 or more: a cache, which may be the output's memory.
+            updates: Of the same shape, but for the axis: the rows that are written.
+            positions: [N], or one for all items: integers, where the first row goes; 0 if absent.
+            axis: The axis of the rows, not that of the batch; counted from the end if negative.
+            circular: Whether positions are taken modulo the size of the axis.
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
+
+        Returns:
+            The output.
+        """
+        return self.add(
+            "TensorScatter",
+            [input, updates, positions],
+            TensorScatterDescriptor.of(
+                axis=axis,
+                circular=circular,
             ),
             name=name,
             outputs=[output],

@@ -98,6 +98,7 @@ class _Traits(TypedDict, total=False):
     since: Version
     count_outputs: Callable[[Any], int]
     moves_data: bool
+    in_place: str
     axes: str
     multiply_adds: ProductCount
     numerics: Numerics
@@ -264,6 +265,9 @@ class LayerSpec:
         since: The Backend API version that introduced it.
         count_outputs: For a variadic output: how many the descriptor asks for.
         moves_data: Whether each element of an output is one of an input, copied without decoding.
+        in_place: The input of which the first output is a changed copy, "" for none: where both are
+            the same memory, a backend writes only what changes. Both may be so if no other layer
+            reads the input.
         axes: What the axes of its tensors are, where their number is fixed; "" for any number.
         multiply_adds: Counts the multiplications whose products it adds up, None for layers that
             sum no products.
@@ -284,6 +288,7 @@ class LayerSpec:
     since: Version = (1, 0)
     count_outputs: Callable[[Any], int] | None = None
     moves_data: bool = False
+    in_place: str = ""
     axes: str = ""
     multiply_adds: ProductCount | None = None
     numerics: Numerics = PLAIN
@@ -439,6 +444,11 @@ def _check_spec(spec: LayerSpec) -> None:
                 f"the input {input_slot.name!r} of {spec.name!r} fills {input_slot.fills!r}, which "
                 f"{spec.descriptor.__name__} does not have"
             )
+    if spec.in_place and spec.in_place not in names:
+        raise InvalidArgumentError(
+            f"the layer type {spec.name!r} changes {spec.in_place!r} in place, which is no input "
+            "of it"
+        )
     for output_slot in spec.outputs:
         if output_slot.like and output_slot.like not in names:
             raise InvalidArgumentError(

@@ -120,3 +120,5 @@ class LayerType(IntEnum):
     Unique = 1029
     Determinant = 1030
     BitCast = 1031
+    TensorScatter = 1032
+    CachedAttention = 1033

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What transformers are made of: Attention and RotaryEmbedding.
+"""What transformers are made of: Attention, CachedAttention and RotaryEmbedding.
 
 Names in the shapes: N items of the batch, H heads of the queries, G heads of keys and values, S
 queries, L keys, D numbers of a query or key, V of a value.
@@ -24,7 +24,7 @@ from armnn.layers._spec import Inputs, Numerics, Shapes, layer, result, slot
 from armnn.tensor import TensorInfo, format_shape
 
 
-def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Shapes:
+def _attended(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     query, key = require_rank(inputs, "query", 4), require_rank(inputs, "key", 4)
     batch, heads, queries, size = query
     value = require_rank(inputs, "value", 4)
@@ -85,6 +85,65 @@ class AttentionDescriptor(Descriptor):
     scale: float = parameter(0.0, at_least=0)
     causal: bool = False
     causal_from_end: bool = False
+    softcap: float = parameter(0.0, at_least=0)
+
+
+def _attended_in_cache(descriptor: CachedAttentionDescriptor, inputs: Inputs) -> Shapes:
+    shapes = _attended(descriptor, inputs)
+    batch, heads = inputs.shape("query")[:2]
+    require_broadcast(inputs, "lengths", (known_better(batch, inputs.shape("key")[0]),))
+    require_shape(inputs, "sink", (heads,))
+    return shapes
+
+
+@layer(
+    1033,
+    inputs=[
+        slot("query", "[N,H,S,D]."),
+        slot("key", "[N,G,L,D], a cache of up to L keys; H is a multiple of G."),
+        slot("value", "[N,G,L,V]."),
+        slot(
+            "lengths",
+            "[N], or one for all items: integers, how many keys count. The last query is beside "
+            "the last of these.",
+        ),
+        slot(
+            "mask",
+            "Broadcasts to [N,H,S,L]: Boolean, which keys a query sees, or numbers that are added "
+            "to the scores.",
+            optional=True,
+        ),
+        slot(
+            "sink",
+            "[H], a score of each head without a value, which takes its share of the weights.",
+            optional=True,
+        ),
+    ],
+    outputs=[result("output", "[N,H,S,V].", like="query")],
+    infer=_attended_in_cache,
+    numerics=Numerics(overflows="scores are sums of products in float32"),
+    axes="batch, heads, positions and features",
+    multiply_adds=_attention_products,
+)
+class CachedAttentionDescriptor(Descriptor):
+    """Attention to the first keys of a cache, as many as a run says.
+
+    ONNX: Attention-24 with nonpad_kv_seqlen; onnxruntime: GroupQueryAttention. The cache has a
+    capacity, so no step of a decoder has a new shape: TensorScatter writes keys and values into it,
+    and ``lengths`` counts them. What is behind them is not read. Query i is at position p = lengths
+    - S + i. The output of a query that sees no key is 0. A length above L or below 0 is an error.
+
+    Attributes:
+        scale: The factor of the scores; 0 for 1 / sqrt(D).
+        causal: Whether a query sees the keys up to its position p only.
+        window: How many keys before and at its position a query sees, those above p - window; 0 for
+            all.
+        softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
+    """
+
+    scale: float = parameter(0.0, at_least=0)
+    causal: bool = True
+    window: int = parameter(0, at_least=0)
     softcap: float = parameter(0.0, at_least=0)
 
 

@@ -13,6 +13,7 @@ from armnn.layers._shapes import (
     normalized_axis,
     plus,
     read_shape,
+    require_broadcast,
     same_shape,
 )
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
@@ -139,6 +140,60 @@ class ScatterNdDescriptor(Descriptor):
     function: ScatterNdFunction = ScatterNdFunction.UPDATE
     axis: int = 0
     axis_enabled: bool = False
+
+
+def _scattered_along(descriptor: TensorScatterDescriptor, inputs: Inputs) -> Shapes:
+    shape, updates = inputs.shape("input"), inputs.shape("updates")
+    axis = normalized_axis(descriptor.axis, len(shape))
+    if axis == 0:
+        raise ShapeError(
+            f"the axis {descriptor.axis} of the input of shape {format_shape(shape)} is that of "
+            "the batch: expected another one"
+        )
+    if not same_shape((*shape[:axis], None, *shape[axis + 1 :]), updates):
+        raise ShapeError(
+            f"the updates have shape {format_shape(updates)}: expected that of the input, "
+            f"{format_shape(shape)}, but for axis {axis}"
+        )
+    count, size = updates[axis], shape[axis]
+    if isinstance(count, int) and isinstance(size, int) and count > size:
+        raise ShapeError(
+            f"the updates have {count} rows: expected at most {size}, which the input of shape "
+            f"{format_shape(shape)} has along axis {axis}"
+        )
+    if inputs.get("positions") is not None:
+        require_broadcast(inputs, "positions", (shape[0],))
+    return [shape]
+
+
+@layer(
+    1032,
+    inputs=[
+        slot("input", "[N,...], of rank 2 or more: a cache, which may be the output's memory."),
+        slot("updates", "Of the same shape, but for the axis: the rows that are written."),
+        slot(
+            "positions",
+            "[N], or one for all items: integers, where the first row goes; 0 if absent.",
+            optional=True,
+        ),
+    ],
+    infer=_scattered_along,
+    moves_data=True,
+    in_place="input",
+)
+class TensorScatterDescriptor(Descriptor):
+    """The input with rows replaced from a position on (ONNX: TensorScatter).
+
+    A cache of keys or values gets those of new tokens. Each item of the batch has a position of its
+    own. Rows outside of the axis are an error.
+
+    Attributes:
+        axis: The axis of the rows, not that of the batch; counted from the end if negative.
+        circular: Whether positions are taken modulo the size of the axis.
+    """
+
+    axis: int = -2
+    circular: bool = False
 
 
 def _sliced(descriptor: SliceDescriptor, inputs: Inputs) -> Shapes:

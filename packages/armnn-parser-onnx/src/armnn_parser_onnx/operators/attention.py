@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from armnn.errors import ParseError
 from armnn.graph import Value
 from armnn.parsing.conversion import (
     NotKnownYetError,
@@ -62,6 +63,8 @@ def attention(operation: Operation) -> Sequence[Value]:
     """
     flat = len(operation.shape()) == 3
     operands = _operands(operation, flat)
+    if operation.has_input(6) and _layer_counts(operation):
+        return [_attended_in_cache(operation, operands, flat)]
     causal = operation.flag("is_causal") and _says_it_all(operation, operands)
     mask = _mask(operation, operands, without_causal=causal)
     scale, softcap = operation.real("scale", 0.0), operation.real("softcap")
@@ -83,6 +86,41 @@ def attention(operation: Operation) -> Sequence[Value]:
         mask = _mask(operation, operands)
         outputs.append(_scores(operation, operands, mask, scale, softcap))
     return outputs
+
+
+def _layer_counts(operation: Operation) -> bool:
+    """Return whether CachedAttention computes a node whose keys are counted.
+
+    It has no window behind a query, and no products as an output.
+    """
+    right = operation.integer("right_window_size", -1)
+    bounded = right < 0 or (right == 0 and operation.flag("is_causal"))
+    return bounded and not any(operation.outputs[1:])
+
+
+def _attended_in_cache(operation: Operation, operands: _Operands, flat: bool) -> Value:
+    left = operation.integer("left_window_size", -1)
+    if left < -1:
+        raise _wrong_window(operation)
+    made = operation.network.add_cached_attention(
+        operands.query,
+        operands.key,
+        operands.value,
+        operation.input(6),
+        _padded_mask(operation, operands),
+        scale=operation.real("scale", 0.0),
+        causal=operation.flag("is_causal"),
+        window=left + 1,
+        softcap=operation.real("softcap"),
+        name=operation.layer_name("heads" if flat else ""),
+    )
+    return _merged_heads(operation, made, "") if flat else made
+
+
+def _wrong_window(operation: Operation) -> ParseError:
+    left = operation.integer("left_window_size", -1)
+    right = operation.integer("right_window_size", -1)
+    return operation.error(f"the window is {left} and {right}: expected at least -1 of each")
 
 
 def _says_it_all(operation: Operation, operands: _Operands) -> bool:
@@ -201,7 +239,7 @@ def _visible(operation: Operation, operands: _Operands) -> Value | None:
     left = operation.integer("left_window_size", -1)
     right = operation.integer("right_window_size", -1)
     if min(left, right) < -1:
-        raise operation.error(f"the window is {left} and {right}: expected at least -1 of each")
+        raise _wrong_window(operation)
     bounds = [] if left < 0 else [(ComparisonOperation.LESS_OR_EQUAL, left)]
     if right >= 0:
         bounds.append((ComparisonOperation.GREATER_OR_EQUAL, -right))

@@ -10,19 +10,15 @@ import numpy as np
 from armnn.graph import Value
 from armnn.parsing.conversion import (
     NotKnownYetError,
-    RefusedError,
     add_layer,
     cast,
-    reshape,
     static_shape,
 )
-from armnn.types import BinaryOperation, DataType, ScatterNdFunction
+from armnn.types import DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
-from armnn_parser_onnx.operators.activation import binary
 
 _LARGEST = 2**31 - 1
-_LONGEST_UPDATE = 2**24
 
 
 @operator("Gather", moves_data=True)
@@ -85,38 +81,15 @@ def scatter_nd(operation: Operation) -> Value:
 
 @operator("TensorScatter")
 def tensor_scatter(operation: Operation) -> Value:
-    """Add ScatterElements that writes into each item's cache.
-
-    Each item of the batch is written from its own place. In circular mode elements beyond the end
-    of the cache are written from its beginning.
-    """
-    network, update = operation.network, operation.input(1)
-    shape, cache = static_shape(update), operation.shape()
-    rank = len(shape)
-    if len(cache) != rank:
-        raise operation.error(f"the cache has rank {len(cache)}: expected {rank} as the update has")
-    axis = operation.axis(operation.integer("axis"), rank)
-    if shape[axis] > _LONGEST_UPDATE:
-        raise RefusedError(f"it writes {shape[axis]} elements along an axis")
-    along = [1] * rank
-    along[axis] = shape[axis]
-    places = operation.integers_constant(range(shape[axis]), "steps")
-    places = reshape(operation, places, along, "steps_by_axis")
-    first = operation.optional_input(2)
-    if first is not None:
-        first = reshape(operation, first, (-1, *(1,) * (rank - 1)), "first")
-        places = binary(operation, BinaryOperation.ADD, places, first, "moved")
-    if operation.text("mode", ("linear", "circular")) == "circular":
-        size = cache[axis]
-        if not isinstance(size, int):
-            raise NotKnownYetError("the size of its cache is not known")
-        length = operation.integers_constant([size], "length")
-        places = binary(operation, BinaryOperation.MOD, places, length, "wrapped")
-    indices = network.add_broadcast_to(
-        places, broadcast_to_shape=shape, name=operation.layer_name("places")
-    )
-    return network.add_scatter_elements(
-        operation.input(), indices, update, axis=axis, name=operation.layer_name()
+    """Add TensorScatter."""
+    mode = operation.text("mode", ("linear", "circular"))
+    return operation.network.add_tensor_scatter(
+        operation.input(),
+        operation.input(1),
+        operation.optional_input(2),
+        axis=operation.axis(operation.integer("axis"), len(operation.shape())),
+        circular=mode == "circular",
+        name=operation.layer_name(),
     )
 
 

@@ -264,6 +264,23 @@ enum {
 #define ARMNN_ATTENTION_SOFTCAP "softcap"
 #define ARMNN_ATTENTION_SOFTCAP_DEFAULT 0.0
 
+/* CachedAttention: Attention to the first keys of a cache, as many as a run says.
+ * Inputs: query, key, value, lengths, mask (optional), sink (optional). Outputs: output.
+ */
+#define ARMNN_LAYER_CACHED_ATTENTION "CachedAttention"
+/* The factor of the scores; 0 for 1 / sqrt(D). Type: float64. */
+#define ARMNN_CACHED_ATTENTION_SCALE "scale"
+#define ARMNN_CACHED_ATTENTION_SCALE_DEFAULT 0.0
+/* Whether a query sees the keys up to its position p only. */
+#define ARMNN_CACHED_ATTENTION_CAUSAL "causal"
+#define ARMNN_CACHED_ATTENTION_CAUSAL_DEFAULT 1
+/* How many keys before and at its position a query sees, those above p - window; 0 for all. */
+#define ARMNN_CACHED_ATTENTION_WINDOW "window"
+#define ARMNN_CACHED_ATTENTION_WINDOW_DEFAULT 0
+/* The scores become softcap * tanh(score / softcap) before the mask; 0 for not. Type: float64. */
+#define ARMNN_CACHED_ATTENTION_SOFTCAP "softcap"
+#define ARMNN_CACHED_ATTENTION_SOFTCAP_DEFAULT 0.0
+
 /* RotaryEmbedding: Rotary position embedding: pairs of numbers turned by angles.
  * Inputs: input, cos, sin. Outputs: output.
  */
@@ -656,6 +673,18 @@ enum {
 /* Whether axis is used; no backend of Arm NN knows how. */
 #define ARMNN_SCATTER_ND_AXIS_ENABLED "axis_enabled"
 #define ARMNN_SCATTER_ND_AXIS_ENABLED_DEFAULT 0
+
+/* TensorScatter: The input with rows replaced from a position on (ONNX: TensorScatter). It only
+ * moves elements.
+ * Inputs: input, updates, positions (optional). Outputs: output.
+ */
+#define ARMNN_LAYER_TENSOR_SCATTER "TensorScatter"
+/* The axis of the rows, not that of the batch; counted from the end if negative. */
+#define ARMNN_TENSOR_SCATTER_AXIS "axis"
+#define ARMNN_TENSOR_SCATTER_AXIS_DEFAULT (-2)
+/* Whether positions are taken modulo the size of the axis. */
+#define ARMNN_TENSOR_SCATTER_CIRCULAR "circular"
+#define ARMNN_TENSOR_SCATTER_CIRCULAR_DEFAULT 0
 
 /* Slice: A box of the input. It only moves elements.
  * Inputs: input, begin (the parameter), size (the parameter). Outputs: output.
