@@ -46,8 +46,8 @@ def test_the_support_of_a_named_backend_is_shown(
     assert "Asked about the first sample of each kind of case" in output
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
-def test_on_a_terminal_each_word_is_whole(
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_table_fits_a_terminal(
     install_backend: Install,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -63,7 +63,7 @@ def test_on_a_terminal_each_word_is_whole(
     monkeypatch.setattr("armnn_conformance.support_table.support_rows", lambda *_, **__: rows)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("NO_COLOR", "1")  # the codes of colours have no width
+    monkeypatch.setenv("TERM", "dumb")  # which has no colours
     backend_id = install_backend(misbehaving.SmallBackend)
     assert main(["backends", "--layers", backend_id, "--every-case"]) == 0
     output = capsys.readouterr().out
