@@ -516,6 +516,16 @@ def test_a_conversion_that_would_change_a_value_is_refused(
         fitted(values, info(data_type, None), "x")
 
 
+@pytest.mark.parametrize("values", [np.array([1.0, -3.0]), np.array([2], np.float32)], ids=str)
+def test_real_numbers_are_not_what_a_quantized_input_stores(values: NDArray[Any]) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        fitted(values, TensorInfo(values.shape, DataType.QASYMM_S8, 0.5, -7), "x")
+    assert str(caught.value) == (
+        f"x: got {values.dtype}, expected the numbers that QAsymmS8[{len(values)}] with scale 0.5 "
+        "and zero point -7 stores; --quantize-input takes real numbers"
+    )
+
+
 def test_only_float64_is_rounded_to_float32_and_that_is_said() -> None:
     array, notes = fitted(np.array([0.1, np.nan]), info(DataType.FLOAT32, 2), "x")
     np.testing.assert_array_equal(array, np.array([0.1, np.nan], np.float32))

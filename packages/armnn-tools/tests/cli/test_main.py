@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from armnn.__about__ import __version__
+from armnn.backends.calling import blame
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_tools.cli import main as module
@@ -160,6 +161,19 @@ def test_debug_shows_where_an_error_arises(
     command_that(InvalidArgumentError("no such thing"))
     with pytest.raises(InvalidArgumentError, match="no such thing"):
         main(arguments)
+
+
+def test_an_error_of_a_backend_is_one_line(
+    command_that: Callable[[BaseException | int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = ZeroDivisionError("boom")
+    blame(error, "Acme", "create_workload", "layer 'a'")
+    command_that(error)
+    assert main(["it"]) == 1
+    assert capsys.readouterr().err == (
+        "armnn: error: ZeroDivisionError: boom (raised by create_workload of layer 'a' of backend "
+        "'Acme')\n"
+    )
 
 
 def test_a_defect_is_not_hidden(command_that: Callable[[BaseException | int], None]) -> None:

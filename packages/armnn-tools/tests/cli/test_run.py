@@ -631,9 +631,8 @@ def test_real_values_are_quantised_and_back(
     path = model({"x": [[1, 3], "QAsymmU8", 0.5, 10]})
     np.save(toy / "x.npy", np.float32([[0, 1, -5]]))
     message = error(path, "--input", "x.npy")
-    assert (
-        "got float32, expected uint8, which cannot hold all of its values; --quantize-" in message
-    )
+    assert "got float32, expected the numbers that QAsymmU8[1,3] with scale 0.5 " in message
+    assert "--quantize-input takes real numbers" in message
     assert "got float64, expected uint8, which cannot hold all of its values; --quant" in error(
         path, "--input", "x=0,1,-5.0"
     )

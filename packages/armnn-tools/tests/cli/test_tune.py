@@ -102,6 +102,7 @@ def test_another_users_rights_need_a_named_file(
     [
         ("verdicts.json", "{}", "is no file of verdicts"),
         ("folder", None, "cannot be read: "),
+        ("/proc/x.json", "", "'/proc' is no folder that is yours to write"),
         ("two.armnn/more/verdicts.json", "", "two.armnn' is no folder that is yours to write"),
     ],
 )
@@ -231,6 +232,7 @@ def test_a_process_with_the_rights_of_another_user_keeps_nothing(
         (["A", "B"], [], "several backends can be tuned: name one of A, B by --backends"),
         (["A"], ["--backends", "B"], "backend 'B' cannot be tuned: expected A"),
         (["A"], ["-o", "/nowhere/file"], "--output got '/nowhere/file', which cannot be written"),
+        (["A"], ["-o", "/proc/x"], "--output got '/proc/x', which cannot be written (No such file"),
     ],
 )
 def test_what_cannot_be_measured_is_an_error(

@@ -171,6 +171,10 @@ def test_layers_that_no_backend_runs_leave_no_order() -> None:
     assert orders_of(["A"], {"A": [True, False]}) == []
 
 
+def test_backends_that_had_no_time_to_answer_leave_no_order() -> None:
+    assert orders_of([], {}) == []
+
+
 def test_where_no_answer_is_known_each_backend_goes_first_once() -> None:
     assert orders_of(["A", "B"], {"A": [], "B": []}) == [("A", "B"), ("B", "A")]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -165,11 +166,13 @@ def check_verdicts(path: Path) -> None:
     if path.exists():
         read_verdicts(path)
     folder = next(each for each in path.absolute().parents if each.exists())  # others are made
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+    try:  # access rights alone do not tell: /proc has them for root
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
         raise PlacementError(
             f"the verdicts {str(path)!r} cannot be written: {str(folder)!r} is no folder that is "
             "yours to write; name another file, as in -o verdicts.json"
-        )
+        ) from error
 
 
 def write_verdict(path: Path, verdict: Verdict) -> None:

@@ -536,7 +536,8 @@ def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[An
     """Return an array in the type of an input, and notes on how it was converted.
 
     A conversion must keep every value; only float64, in which Python's numbers are saved, may be
-    rounded to float32.
+    rounded to float32. Real numbers for a quantized input are not what it stores, even if they are
+    whole.
 
     Args:
         array: The data.
@@ -551,11 +552,13 @@ def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[An
             f"{what}: got shape {format_shape(array.shape)}, expected {format_shape(info.shape)}"
         )
     wanted = info.data_type.numpy_dtype
-    advice = "convert it first"
-    if info.is_quantized and array.dtype.kind == "f":
-        advice = "--quantize-input takes real numbers"
     if array.dtype == wanted:
         return np.asarray(array, order="C"), []
+    if info.is_quantized and array.dtype.kind == "f":
+        raise InvalidArgumentError(
+            f"{what}: got {array.dtype}, expected the numbers that {info} stores; "
+            "--quantize-input takes real numbers"
+        )
     if array.dtype.kind not in "biuf":
         raise InvalidArgumentError(f"{what}: got {array.dtype}, expected {wanted}")
     with np.errstate(all="ignore"):
@@ -569,7 +572,7 @@ def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[An
     if not exact and (not rounds or overflows):
         raise InvalidArgumentError(
             f"{what}: got {array.dtype}, expected {wanted}, which cannot hold all of its values; "
-            f"{advice}"
+            "convert it first"
         )
     return converted, [f"{array.dtype} {'converted' if exact else 'rounded'} to {wanted}"]
 

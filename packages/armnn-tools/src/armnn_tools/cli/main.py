@@ -17,6 +17,7 @@ from textwrap import fill
 
 from armnn.__about__ import __version__
 from armnn.backends import BackendState, CreationOptions
+from armnn.backends.calling import explained, is_blamed
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import ArmnnError
 from armnn.graph.text import printable
@@ -101,10 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("armnn: interrupted", file=sys.stderr)
         return 130
-    except (ArmnnError, OSError) as error:
-        if options.debug:
+    except Exception as error:
+        is_foreseen = isinstance(error, (ArmnnError, OSError)) or is_blamed(error)
+        if options.debug or not is_foreseen:
             raise
-        print(f"armnn: error: {printable(str(error))}", file=sys.stderr)
+        print(f"armnn: error: {printable(explained(error))}", file=sys.stderr)
         return 1
     return code
 

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -227,13 +228,16 @@ def check_writable(option: str, path: Path) -> None:
         option: The option that names the file, for the message.
         path: The file.
     """
-    place = path if path.exists() else path.parent
-    is_kind = not path.is_dir() if path.exists() else place.is_dir()
-    if not is_kind or not os.access(place, os.W_OK):
+    try:  # access rights alone do not tell: /proc has them for root
+        if path.exists():
+            path.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
         raise InvalidArgumentError(
-            f"{option} got {str(path)!r}, which cannot be written; expected a file in a folder "
-            "that exists and is yours to write"
-        )
+            f"{option} got {str(path)!r}, which cannot be written ({error.strerror}); expected a "
+            "file in a folder that exists and is yours to write"
+        ) from error
 
 
 @contextmanager

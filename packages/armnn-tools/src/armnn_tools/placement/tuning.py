@@ -249,6 +249,8 @@ def orders_of(
         answers: For each of them whether it runs each layer; nothing if that is not known, then
             each backend is tried before all others.
     """
+    if not backend_ids:
+        return []
     if not all(answers[each] for each in backend_ids):
         return [(each, *(other for other in backend_ids if other != each)) for each in backend_ids]
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
