@@ -32,6 +32,10 @@ FLOAT32, FLOAT64, INT32, UINT8, BOOL, BFLOAT16 = (2, 32), (2, 64), (0, 32), (1, 
 _TENSOR = struct.Struct("=QiiiBBHQQQ")
 
 
+_given: list[Any] = []
+"""The producers of tensors that were not deleted, whose deleters must stay."""
+
+
 class Producer:
     """A tensor in memory of the C library.
 
@@ -124,6 +128,7 @@ class Producer:
 
     def capsule(self) -> Any:
         """Return a capsule with the struct."""
+        _given.append(self)
         destroy = ctypes.cast(self._destroy, ctypes.c_void_p)
         return _python.PyCapsule_New(self._managed, self._name, destroy)
 
@@ -138,6 +143,7 @@ class Producer:
         assert managed == self._managed
         self.deleted += 1
         self.threads.append(threading.current_thread().name)
+        _given.remove(self)
 
     def _destructor(self, capsule: int) -> None:
         """Call the deleter of a capsule that nobody consumed, as DLPack wants it."""

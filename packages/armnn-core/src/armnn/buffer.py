@@ -344,19 +344,20 @@ class Buffer:
         address = _pointer_of(capsule, name)
         managed: Any = _LAYOUTS[name].from_address(address)
         # What raises up to here leaves the capsule as it is: its destructor calls the deleter.
-        what = f"the memory of {shown(producer)}"
-        made = cls._described(managed, what)
+        made = cls._described(managed, producer)
         bits = managed.tensor.dtype.bits
         is_packed = bits < 8 and not (_flags_of(managed) & _IS_PADDED)
         if is_packed and copy is False:
-            raise MemoryImportError(
-                f"{what} holds packed {made.dtype}: elements of a byte each are a copy, which "
-                "copy=False refuses"
+            raise _unusable(
+                producer,
+                f"holds packed {made.dtype}: elements of a byte each are a "
+                "copy, which copy=False refuses",
             )
         if is_packed and not (made.device.is_host and made.is_contiguous):
-            raise MemoryImportError(
-                f"{what} holds packed {made.dtype} on {made.device} with strides "
-                f"{list(made.strides)}: expected them in C order on the host"
+            raise _unusable(
+                producer,
+                f"holds packed {made.dtype} on {made.device} with strides "
+                f"{list(made.strides)}: expected them in C order on the host",
             )
         made.owner = _consumed(capsule, name, address, managed.deleter, producer)
         if not is_packed:
@@ -366,29 +367,31 @@ class Buffer:
         return unpacked
 
     @classmethod
-    def _described(cls, managed: Any, what: str) -> Self:
+    def _described(cls, managed: Any, producer: object) -> Self:
         """Return what a struct says, without an owner."""
         version = managed.version if isinstance(managed, _Versioned) else None
         if version is not None and version.major != _VERSION[0]:
-            raise MemoryImportError(
-                f"{what} is described by DLPack {version.major}.{version.minor}: expected version 1"
+            raise _unusable(
+                producer,
+                f"is described by DLPack {version.major}.{version.minor}: expected version 1",
             )
         tensor = managed.tensor
         kind = tensor.dtype
         data_type = _TYPES.get((kind.code, kind.bits))
         if data_type is None or kind.lanes != 1:
             known = _UNKNOWN.get(kind.code, f"elements of DLPack's type {kind.code}")
-            raise MemoryImportError(
-                f"{what} holds {known} of {kind.bits} bits, {kind.lanes} at once: expected one at "
-                f"once of {_listed()}"
+            raise _unusable(
+                producer,
+                f"holds {known} of {kind.bits} bits, {kind.lanes} at once: "
+                f"expected one at once of {_listed()}",
             )
         if not 0 <= tensor.ndim <= _MOST_AXES:
-            raise MemoryImportError(f"{what} has {tensor.ndim} axes: expected at most {_MOST_AXES}")
+            raise _unusable(producer, f"has {tensor.ndim} axes: expected at most {_MOST_AXES}")
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
         dtype = data_type.numpy_dtype
         nbytes = prod(shape) * dtype.itemsize
         if any(size < 0 for size in shape) or nbytes >= 2**63:
-            raise MemoryImportError(f"{what} has the shape {list(shape)}, which no memory has")
+            raise _unusable(producer, f"has the shape {list(shape)}, which no memory has")
         flags = _flags_of(managed)
         made = cls(
             (tensor.device.device_type, tensor.device.device_id),
@@ -456,6 +459,20 @@ class Buffer:
             )
         stored = self._elements()
         return stored if stored.dtype == self.dtype else stored.view(self.dtype)
+
+    def __array__(
+        self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        """Return an array on the memory, for ``np.asarray``.
+
+        Raises:
+            TypeError: The host does not reach the device.
+        """
+        try:
+            array = self.numpy()
+        except MemoryImportError as error:
+            raise TypeError(str(error)) from error
+        return np.array(array, dtype, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the numbers of the device, for ``from_dlpack`` of another library."""
@@ -578,6 +595,11 @@ def _capsule_of(producer: Any, copy: bool | None) -> object:
                 f"{shown(producer)} makes no copy: {error}; copy it with its own library"
             ) from error
     return producer.__dlpack__()
+
+
+def _unusable(producer: object, why: str) -> MemoryImportError:
+    """Return the error of memory that no buffer can be."""
+    return MemoryImportError(f"the memory of {shown(producer)} {why}")
 
 
 def _flags_of(managed: Any) -> int:

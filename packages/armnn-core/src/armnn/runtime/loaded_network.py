@@ -32,7 +32,7 @@ from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import InputShapes, Ports
 from armnn.runtime.calls.repeated_runs import RepeatedRuns
-from armnn.runtime.plans.cache import NetworkPlans
+from armnn.runtime.plans.cache import NetworkPlans, backends_beside
 from armnn.runtime.plans.closing import Closable, Closing, Gate
 from armnn.runtime.plans.steps import Targets
 from armnn.runtime.request import LoadRequest
@@ -356,7 +356,9 @@ class LoadedNetwork(NetworkFacts):
         self.runtime = runtime
         self.events = events
         self._origin = origin
-        self._ports = Ports(plans.optimized, quantize=quantize)
+        self._ports = Ports(
+            plans.optimized, quantize=quantize, beside=partial(backends_beside, plans)
+        )
         self._aliases = self._ports.aliases
         self._has_aliases = bool(self._aliases)
         self._names = frozenset(plans.optimized.inputs)
@@ -422,6 +424,7 @@ class LoadedNetwork(NetworkFacts):
             self._expected.check_mapping(inputs)
         if self._has_aliases and inputs.keys() != self._names:
             inputs = first_names(inputs, self._aliases.inputs)
+        inputs = self._ports.arrays("input", inputs)
         if outputs is not None:
             outputs = self._ports.targets(outputs)
         if type(imported) is not tuple or imported:  # () is the default
@@ -562,7 +565,7 @@ class LoadedNetwork(NetworkFacts):
             ClosedError: The network was unloaded, or its runtime closed.
         """
         self._expected.check_mapping(inputs)
-        inputs = first_names(inputs, self._aliases.inputs)
+        inputs = self._ports.arrays("input", first_names(inputs, self._aliases.inputs))
         targets = {} if outputs is None else self._ports.targets(outputs)
         if states is not None:
             states = self._ports.states(states)

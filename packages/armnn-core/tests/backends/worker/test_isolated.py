@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import isolated_backends as samples
 import numpy as np
 import pytest
+from dlpack_producer import Producer
 from worker_in_thread import workers_in_threads
 
 import armnn
@@ -164,6 +165,16 @@ def test_arrays_that_a_bound_call_makes_are_shared_with_the_worker(
             call.inputs["x"][...] = given
             np.testing.assert_array_equal(call()["y"], expected)
         assert len(model.faults) == faults, "the other backend has answered"
+
+
+def test_tensors_of_other_libraries_reach_the_worker(model: LoadedNetwork) -> None:
+    x, y = (Producer(GOOD.tobytes(), SHAPE) for _ in range(2))
+    faults = len(model.faults)
+    model.run({"x": x}, {"y": y})
+    assert y.read(GOOD.nbytes) == EXPECTED.tobytes()
+    with model.bind({"x": x}) as call:
+        np.testing.assert_array_equal(call()["y"], EXPECTED)
+    assert len(model.faults) == faults, "the other backend has answered"
 
 
 @pytest.mark.parametrize("fault", samples.ENDING)

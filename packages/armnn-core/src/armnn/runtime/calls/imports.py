@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binding import BoundCall, aligned, check_usable
 from armnn.runtime.calls.control import NetworkProperties
-from armnn.runtime.calls.inputs import checked_shape
+from armnn.runtime.calls.inputs import Side, checked_shape
 from armnn.runtime.plans.cache import NetworkPlans
 from armnn.runtime.plans.closing import Closing
 from armnn.runtime.plans.context import Binding, ExecutionContext, check_shapes, with_layer_types
@@ -29,7 +29,6 @@ from armnn.runtime.plans.steps import Targets, checked_array
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
 
-Side = Literal["input", "output"]
 _BY_FILE = (MemorySource.MEMFD, MemorySource.DMA_BUF)
 
 

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn.arguments import array as array_of
-from armnn.arguments import items, mapping, refused, text
-from armnn.errors import InvalidArgumentError
+from armnn.arguments import items, mapping, refused, shown, text
+from armnn.buffer import Buffer, device_of
+from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
 from armnn.runtime.plans.context import check_shapes
 from armnn.runtime.plans.steps import ExpectedOutputs, Targets, wrong_type
@@ -23,8 +24,10 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.optimizer import OptimizedNetwork
 
 
+Side: TypeAlias = Literal["input", "output"]
+
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
-"""The shape of each input, or an array: the data itself."""
+"""The shape of each input, or an array, or an object with ``__dlpack__``: the data itself."""
 
 _MOST_ELEMENTS = 2**59  # of 16 bytes each an address can tell apart
 
@@ -236,11 +239,25 @@ class Ports:
         real: Converts real values; None if the network takes what it stores.
     """
 
-    def __init__(self, optimized: OptimizedNetwork | StoredNetwork, *, quantize: bool) -> None:
+    def __init__(
+        self,
+        optimized: OptimizedNetwork | StoredNetwork,
+        *,
+        quantize: bool,
+        beside: Callable[[str], Collection[str]] = lambda _: (),
+    ) -> None:
+        """Take note of what the network takes and makes.
+
+        Args:
+            optimized: The network.
+            quantize: Whether callers give and get real values.
+            beside: Returns the ids of the backends beside an input or output.
+        """
         self.infos: Mapping[str, TensorInfo] = optimized.inputs
         self.aliases = optimized.aliases
         self.inputs = ExpectedInputs(optimized.name, self.infos)
         self.real = RealValues(self.infos, optimized.outputs) if quantize else None
+        self._beside = beside
         self._optimized = optimized
         self._value_inputs = optimized.value_inputs
 
@@ -250,14 +267,53 @@ class Ports:
         names = () if self.real is None else self.real.output_names
         return ExpectedOutputs(self._optimized.name, self._optimized.outputs, names)
 
+    def arrays(self, side: Side, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return arrays on the memory of objects with ``__dlpack__``, and all else as it is.
+
+        Raises:
+            MemoryImportError: An object is on a device that the host does not reach.
+            InvalidArgumentError: It does not give its memory.
+        """
+        foreign = [
+            name
+            for name, each in given.items()
+            if not isinstance(each, np.ndarray) and hasattr(each, "__dlpack__")
+        ]
+        if not foreign:  # as nearly always
+            return given
+        return {**given, **{name: self._array(side, name, given[name]) for name in foreign}}
+
+    def _array(self, side: Side, name: str, given: Any) -> NDArray[Any]:
+        what = f"the {side} {name!r}"
+        try:
+            device = device_of(given)
+            if device is None or device.is_host:
+                copy = False if side == "output" else None
+                memory = given if type(given) is Buffer else Buffer.from_dlpack(given, copy=copy)
+                if side == "output" and memory.is_copy:
+                    raise InvalidArgumentError("its memory is a copy, which nobody would read")
+                return memory.numpy()
+        except ArmnnError as error:
+            raise type(error)(f"{what}: {error}") from error
+        except Exception as error:  # whatever an object says against it
+            raise InvalidArgumentError(
+                f"{what} is {shown(given)} that does not give its memory: {error}"
+            ) from error
+        beside = " and ".join(self._beside(name)) or "any backend"
+        raise MemoryImportError(
+            f"{what} is on {device}, which is not reachable from {beside}: copy it to the host "
+            "with the library that made it, such as by tensor.cpu()"
+        )
+
     def targets(self, outputs: Targets) -> Targets:
         """Return arrays that outputs are written into, by first names.
 
         Raises:
             InvalidArgumentError: One is not known, or does not fit.
+            MemoryImportError: One is on a device that the host does not reach.
         """
         self.outputs.check_mapping(outputs)
-        given = first_names(outputs, self.aliases.outputs)
+        given = self.arrays("output", first_names(outputs, self.aliases.outputs))
         self.outputs.check(given)
         return given
 
@@ -270,7 +326,7 @@ class Ports:
         self.inputs.check_mapping(inputs)
         given = first_names(inputs, self.aliases.inputs)
         self.inputs.check_known(given)
-        return given
+        return dict(self.arrays("input", given))
 
     def imported_outputs(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is imported for outputs, by first names.
@@ -281,9 +337,9 @@ class Ports:
         self.outputs.check_mapping(outputs)
         given = first_names(outputs, self.aliases.outputs)
         self.outputs.check_known(given)
-        arrays = {name: each for name, each in given.items() if isinstance(each, np.ndarray)}
-        self.outputs.check(arrays)
-        return given
+        taken = dict(self.arrays("output", given))
+        self.outputs.check({n: each for n, each in taken.items() if isinstance(each, np.ndarray)})
+        return taken
 
     def states(self, states: Mapping[str, str]) -> dict[str, str]:
         """Return which output follows which input, by first names.
@@ -305,7 +361,8 @@ class Ports:
         self.inputs.check_mapping(shapes)
         given = first_names(shapes, self.aliases.inputs)
         self.inputs.check_known(given)
-        arrays = {name: self._example(name, given.get(name)) for name in self.infos}
+        taken = self.arrays("input", given)
+        arrays = {name: self._example(name, taken.get(name)) for name in self.infos}
         return self.inputs.checked(arrays)
 
     def _example(self, name: str, given: Sequence[int] | NDArray[Any] | None) -> NDArray[Any]:

@@ -353,6 +353,20 @@ class _Entry:
                     self.rest.optimized.clear()
 
 
+def backends_beside(plans: NetworkPlans, name: str) -> list[str]:
+    """Return the ids of the backends beside a tensor.
+
+    Before there is a plan, these are all that take part.
+
+    Args:
+        plans: The plans of the network.
+        name: An input or output of it.
+    """
+    beside = {owner for plan in plans.plans for owner in plan.owners(name)}
+    ids = [candidate.id for candidate in plans.optimized.participants.all]
+    return [each for each in ids if not beside or each in beside]
+
+
 def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:
     """Return the extension of the backend beside a tensor.
 
@@ -362,9 +376,9 @@ def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:
         plans: The plans of the network.
         name: An input or output of it.
     """
-    beside = {owner for plan in plans.plans for owner in plan.owners(name)}
+    beside = backends_beside(plans, name)
     for candidate in plans.optimized.participants.all:
-        if not beside or candidate.id in beside:
+        if candidate.id in beside:
             extension: SharedMemory | None = call(
                 candidate.id, candidate.backend, "extension", SHARED_MEMORY
             )

@@ -281,7 +281,7 @@ def filling(arrays: Named) -> Callable[[Inputs], bool]:
                 if given.dtype is not dtype or given.shape != shape:
                     return False
                 array[...] = given
-        except (KeyError, AttributeError):
+        except (KeyError, AttributeError, TypeError):  # CuPy's arrays refuse with the last
             return False
         return True
 
@@ -335,7 +335,7 @@ def _repeating_one(
             if given.dtype is not dtype or given.shape != shape or len(inputs) != 1:
                 return None
             array[...] = given
-        except (KeyError, AttributeError):
+        except (KeyError, AttributeError, TypeError):  # CuPy's arrays refuse with the last
             return None
         run()
         if not second_names:

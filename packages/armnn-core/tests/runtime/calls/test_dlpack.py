@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""Inputs and outputs in the memory of other libraries, by DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from dlpack_producer import BFLOAT16, FLOAT32, FLOAT64, OldProducer, Producer
+
+import armnn
+from armnn.errors import InvalidArgumentError, MemoryImportError
+from armnn_backend_ref.backend import RefBackend
+from fakes.backends import DeviceBackend
+
+
+class Device(DeviceBackend):
+    """Computes in device memory."""
+
+    def __init__(self) -> None:
+        super().__init__(inner=RefBackend())
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+
+
+def doubled(data_type: str = "Float32") -> armnn.Network:
+    """Return y = x + x over [2,3]."""
+    network = armnn.Network("doubled")
+    x = network.add_input("x", armnn.TensorInfo((2, 3), data_type))
+    network.add_output("y", network.add_addition(x, x, name="add"))
+    return network
+
+
+def tensor(array: Any = X, **fields: Any) -> Producer:
+    return Producer(array.tobytes(), array.shape, **fields)
+
+
+def floats(producer: Producer, count: int = 6) -> list[float]:
+    return np.frombuffer(producer.read(4 * count), np.float32).tolist()
+
+
+@pytest.fixture
+def load(make_backend, make_runtime) -> Any:
+    """Return a function that loads a network on one backend."""
+
+    def load(network: Any = None, backend: Any = None, **options: Any) -> Any:
+        kind = make_backend("Fake") if backend is None else backend
+        return make_runtime(kind).load_model(network or doubled(), [kind.id], **options)
+
+    return load
+
+
+@pytest.mark.parametrize("version", [(1, 0), None], ids=["versioned", "unversioned"])
+def test_run_reads_and_writes_tensors(load, version: Any) -> None:
+    model = load()
+    x, y = tensor(version=version), tensor(0 * X, version=version)
+    for _ in range(3):
+        made = model.run({"x": x}, outputs={"y": y})
+        assert floats(y) == (2 * X).ravel().tolist()
+        assert made["y"].ctypes.data == y.content
+    assert model.run({"x": y})["y"].tolist() == (4 * X).tolist()
+    del made
+    assert (x.deleted, y.deleted) == (3, 4)  # after each call
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"strides": (1, 2)}, [[-2, 0, 2], [-1, 1, 3]]),
+        ({"strides": (-3, -1), "first": 20}, [[3, 2, 1], [0, -1, -2]]),
+        ({"flags": 1}, X.tolist()),
+    ],
+    ids=["transposed", "negative", "read-only"],
+)
+def test_run_reads_any_strides(load, fields: Any, expected: list[list[float]]) -> None:
+    made = load().run({"x": tensor(**fields)})["y"]
+    assert made.tolist() == (2 * np.array(expected)).tolist()
+
+
+def test_bfloat16(load) -> None:
+    x = Producer(X.astype(ml_dtypes.bfloat16).tobytes(), (2, 3), BFLOAT16)
+    y = Producer(bytes(12), (2, 3), BFLOAT16)
+    model = load(doubled("BFloat16"))
+    made = model.run({"x": x}, outputs={"y": y})["y"]
+    assert made.dtype == ml_dtypes.bfloat16
+    assert y.read(12) == (2 * X).astype(ml_dtypes.bfloat16).tobytes()
+
+
+def test_buffers_and_runs_with_limits(load) -> None:
+    model = load()
+    x, y = armnn.Buffer.from_numpy(X), armnn.Buffer.from_numpy(np.zeros_like(X))
+    for _ in range(2):  # the second looks for the memory of the first
+        model.run({"x": x}, {"y": y}, timeout=60)
+        assert y.numpy().tolist() == (2 * X).tolist()
+
+
+def test_a_buffer_is_no_truth_value(load) -> None:
+    flags = armnn.Network("not")
+    given = flags.add_input("x", armnn.TensorInfo((3,), "Boolean"))
+    flags.add_output("y", flags.add_elementwise_unary(given, operation="LogicalNot"))
+    model = load(flags, RefBackend)
+    bits = np.array([True, False, True])
+    for _ in range(2):
+        made = model.run({"x": armnn.Buffer.from_numpy(bits)})["y"]
+        assert made.tolist() == [False, True, False]
+
+
+def test_a_bound_call_stays_on_the_memory(load) -> None:
+    x, y = tensor(), tensor(0 * X)
+    call = load().bind({"x": x}, {"y": y})
+    assert call.copied == ()
+    for value in (1, 5):
+        ctypes.memmove(x.content, (value * X).tobytes(), X.nbytes)
+        call()
+        assert floats(y) == (2 * value * X).ravel().tolist()
+    assert (len(x.asked), len(y.asked)) == (1, 1)
+    assert (x.deleted, y.deleted) == (0, 0)
+    call.close()
+    del call
+    gc.collect()
+    assert (x.deleted, y.deleted) == (1, 1)
+
+
+def test_imported_memory_and_runs_without_copies(load) -> None:
+    model = load()
+    x, y = tensor(), tensor(0 * X)
+    ids = [*model.import_inputs({"x": x}, source="Malloc").values()]
+    ids += model.import_outputs({"y": y}, source="Malloc").values()
+    assert model.run({}, imported=ids)["y"].ctypes.data == y.content
+    assert floats(y) == (2 * X).ravel().tolist()
+    model.forget_imports(ids)
+    direct = load(import_enabled=True, export_enabled=True)
+    direct.run({"x": y}, outputs={"y": x})
+    assert floats(x) == (4 * X).ravel().tolist()
+    with pytest.raises(MemoryImportError, match="'x' is not contiguous"):
+        direct.run({"x": tensor(strides=(1, 2))})
+
+
+def test_submitted_runs(load) -> None:
+    x, y = tensor(), tensor(0 * X)
+    load().submit({"x": x}, {"y": y}).result()
+    assert floats(y) == (2 * X).ravel().tolist()
+
+
+def test_real_values_of_a_quantized_network(load) -> None:
+    network = armnn.Network("quantized")
+    info = armnn.TensorInfo((2, 3), "QAsymmU8", 0.5, 10)
+    x = network.add_input("x", info)
+    network.add_output("y", network.add_addition(x, x, output=info))
+    model = load(network, RefBackend, quantize=True)
+    y = tensor(0 * X)
+    model.run({"x": tensor()}, {"y": y})
+    assert floats(y) == (2 * X).ravel().tolist()
+
+
+def test_data_that_decides_about_shapes(load) -> None:
+    network = armnn.Network("reshaped")
+    x = network.add_input("x", armnn.TensorInfo((None, 3)))
+    network.add_output("y", network.add_addition(x, x, name="add"))
+    model = load(network)
+    model.prepare({"x": tensor()})
+    assert model.run({"x": tensor()})["y"].shape == (2, 3)
+    assert len(model.planned_report) == 1
+
+
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_a_device_is_refused_by_name(load, side: str) -> None:
+    model = load()
+    far = tensor(device=(2, 0))
+    inputs = {"x": far if side == "input" else X}
+    outputs = {"y": far} if side == "output" else {}
+    name = "'x'" if side == "input" else "'y'"
+    message = f"the {side} {name} is on cuda:0, which is not reachable from Fake: copy it to the"
+    for call in (model.run, model.bind, lambda *given: model.submit(*given).result()):
+        with pytest.raises(MemoryImportError, match=message):
+            call(inputs, outputs)
+    far_import = model.import_inputs if side == "input" else model.import_outputs
+    with pytest.raises(MemoryImportError, match=message):
+        far_import(inputs if side == "input" else outputs, source="Malloc")
+    assert far.asked == []  # nothing was moved for it
+    assert model.run({"x": X})["y"].tolist() == (2 * X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (Producer(bytes(48), (2, 3), FLOAT64), "the input 'x' is float64: expected float32"),
+        (Producer(bytes(24), (3, 2)), r"the input 'x' has shape \[3,2\]: expected \[2,3\]"),
+        (Producer(bytes(48), (2, 3), (5, 64)), "the input 'x': the memory of a Producer holds com"),
+        (Producer(bytes(24), (2, 3), version=(2, 0)), "'x': .* described by DLPack 2.0"),
+        (Producer(bytes(24), (2, 3), name=b"other"), "'x': what __dlpack__ of a Producer returned"),
+    ],
+)
+def test_tensors_that_do_not_fit(load, x: Producer, message: str) -> None:
+    model = load()
+    for call in (model.run, model.bind):
+        with pytest.raises((InvalidArgumentError, MemoryImportError), match=message):
+            call({"x": x})
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (tensor(flags=1), "the array for the output 'y' is read-only"),
+        (tensor(flags=2), "the output 'y': its memory is a copy, which nobody would read"),
+        (tensor(np.zeros((3, 2), np.float32)), r"'y' has shape \[3,2\]: expected \[2,3\]"),
+        (Producer(bytes(3), (2, 3), (0, 4)), "the output 'y': .* holds packed int4"),
+    ],
+)
+def test_tensors_that_cannot_be_written(load, y: Producer, message: str) -> None:
+    model = load()
+    for call in (model.run, model.bind):
+        with pytest.raises((InvalidArgumentError, MemoryImportError), match=message):
+            call({"x": X}, {"y": y})
+
+
+def test_what_an_object_says_against_it_is_told(load) -> None:
+    class Refusing:
+        def __dlpack__(self, **_: Any) -> Any:
+            raise BufferError("it needs a gradient")
+
+    message = "the input 'x' is a Refusing that does not give its memory: it needs a gradient"
+    with pytest.raises(InvalidArgumentError, match=message):
+        load().run({"x": Refusing()})
+
+
+def test_tensors_of_old_libraries_are_written(load) -> None:
+    x, y = (OldProducer(X.tobytes(), (2, 3), FLOAT32, version=None) for _ in range(2))
+    load().run({"x": x}, {"y": y})
+    assert floats(y) == (2 * X).ravel().tolist()
+
+
+def test_a_backend_with_memory_of_its_own_copies(load) -> None:
+    x, y = tensor(), tensor(0 * X)
+    call = load(backend=Device).bind({"x": x}, {"y": y})
+    assert call.copied == ("x", "y")
+    call()
+    assert floats(y) == (2 * X).ravel().tolist()
