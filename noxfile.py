@@ -408,14 +408,6 @@ def wrong_layers(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
-def reduce_faults(session: nox.Session) -> None:
-    """Reduce planted faults and crashes in networks of 40 layers."""
-    install_wheels(session, "armnn-core[armnn,onnx,ref]", "armnn-conformance", group="test")
-    script = "packages/armnn-core/tools/reduce_faults.py"
-    _run(session, script, *session.posargs, env={"PYTHONPATH": FAKES})
-
-
-@nox.session(requires=["build"], default=False)
 def published_bugs(session: nox.Session) -> None:
     """Compare models on old versions of other runtimes."""
     install_wheels(

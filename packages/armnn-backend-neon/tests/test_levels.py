@@ -21,12 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = runpy.run_path(str(ROOT / "native_build/levels.py"))
 MACHINES = ("x86_64", "aarch64")
 LEVELS = {machine: BUILD["levels_of"](machine) for machine in MACHINES}
-NAMES = {level.name for levels in LEVELS.values() for level in levels}
-CODE = {".cpp", ".h", ".py"}
-NAMED_ON_PURPOSE = {
-    "test_levels.py": "this list is what the others are compared with",
-    "emulated_arm.py": "which level each CPU of the emulator gets is compared with literals",
-}
 
 
 def test_the_best_level_is_chosen(best_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,41 +67,6 @@ def test_the_levels_are_those_of_the_release() -> None:
         "x86_64": ["avx512_amx", "avx512_bf16", "avx512", "avx_vnni", "avx2", "sse2"],
         "aarch64": ["neon_bf16", "neon_i8mm", "neon_dotprod", "neon_fp16", "neon"],
     }
-
-
-def test_no_list_of_levels_is_written_a_second_time() -> None:
-    files = [
-        path for path in ROOT.rglob("*.*") if path.suffix in CODE and "build" not in path.parts
-    ]
-    assert len(files) > 150
-    for path in files:
-        # A word by itself, in quotes or as a C++ namespace: not a part of an intrinsic's name.
-        quoted = set(re.findall(r"[\"'`](\w+)[\"'`]|\b(\w+)::", path.read_text()))
-        named = NAMES & {word for pair in quoted for word in pair}
-        assert len(named) <= 1 or path.name in NAMED_ON_PURPOSE, f"{path}: {sorted(named)}"
-
-
-def test_kernels_take_their_instructions_from_one_header() -> None:
-    sources = [path for path in ROOT.glob("cpp/kernels/**/*") if path.suffix in CODE]
-    conditions = {
-        f"{path.relative_to(ROOT / 'cpp/kernels')}: {line.strip()}"
-        for path in sources
-        for line in path.read_text().splitlines()
-        if re.match(r"\s*#\s*(if|elif|else)", line)
-        and not re.match(r"#ifndef CPUACC_\w+_H_$", line)
-    }
-    of_tests = {each for each in conditions if "_VNNI_BY_AVX512" in each or "_EMULATED" in each}
-    assert {each.partition(": ")[0] for each in of_tests} == {"isa/cpu_x86_64.h"}
-    assert conditions - of_tests == {
-        "isa/cpu_x86_64.h: #else",
-        "vector_types.h: #if !defined(CPUACC_LEVEL) || !defined(CPUACC_VECTOR_BYTES)",
-    }
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
-def test_the_pages_name_every_level(page: str) -> None:
-    named = re.findall(r"`(\w+)`", (ROOT / page).read_text())
-    assert set(named) >= NAMES
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The twelve unit tests of Arm NN's dynamic-backend design note.
+"""The unit tests of Arm NN's dynamic-backend design note, but the one about tests of steps.
 
 Its end-to-end test is tests-e2e/test_dynamic_reference.py. Arm NN's own DynamicBackendTests, which
 go further, are test_arm_dynamic_backends.py.
@@ -128,9 +128,3 @@ def test_11_each_runtime_has_its_own_instance_of_a_backend(build: Build) -> None
     with Runtime(options(path)) as first, Runtime(options(path)) as second:
         assert first.registry.get("MockAdd") is not second.registry.get("MockAdd")
         assert total(first) == total(second) == [15, 11]
-
-
-def test_12_the_steps_of_loading_are_tested_each_for_itself() -> None:
-    tests = {path.name for path in Path(__file__).parent.glob("test_*.py")}
-    steps = ("names", "folders", "files", "elf", "probe", "probe_cache", "source")
-    assert {f"test_{step}.py" for step in steps} <= tests
