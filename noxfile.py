@@ -136,7 +136,8 @@ def e2e(session: nox.Session) -> None:
     """Run the tests of all distributions, installed from wheels."""
     install_wheels(session, EVERYTHING, *MORE, group="e2e")
     _install_programs(session, "clients")
-    others = [f"--ignore=tests-e2e/{name}" for name in ("compat", "browser", "scaling", "serving")]
+    apart = ("browser", "compat", "scaling", "serving", "tensors")  # sessions of their own
+    others = [f"--ignore=tests-e2e/{name}" for name in apart]
     arguments = (*others, *WORKERS, "--dist=loadfile", *session.posargs)
     session.run("pytest", "tests-e2e", *arguments, env=ONE_THREAD_EACH)
 
@@ -213,11 +214,12 @@ def serving(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def clients(session: nox.Session) -> None:
-    """Run onnxruntime's client programs with torch, which e2e replaces."""
+    """Run onnxruntime's client programs with torch, which e2e replaces, and exchange tensors."""
     install_wheels(session, EVERYTHING, "armnn-compat", group="e2e")
     _install_programs(session, "clients")
     session.install(*nox.project.dependency_groups(PROJECT, "torch"))
-    session.run("pytest", "tests-e2e/test_compat_clients.py", *session.posargs, env=ONE_THREAD_EACH)
+    programs = ("tests-e2e/test_compat_clients.py", "tests-e2e/tensors")
+    session.run("pytest", *programs, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
