@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_tools.cli import main as module
 from armnn_tools.cli.main import main, parser
-from fakes import backend_plugin, installed, write_plugin
+from fakes import Plugin, backend_plugin, installed, write_plugin
 
 COMMANDS = ["run", "inspect", "backends", "doctor"]
 
@@ -247,3 +247,87 @@ def test_each_command_says_what_handles_it() -> None:
         options = parser().parse_args([command, *arguments])
         assert callable(options.handler)
         assert options.debug is False
+
+
+GREET = """\
+SUMMARY = "say hello"
+
+def add_parser(subparsers, summary):
+    parser = subparsers.add_parser("greet", help=summary)
+    parser.add_argument("name")
+    parser.set_defaults(handler=greet)
+
+def greet(arguments):
+    print("Hello", arguments.name)
+    return 7
+"""
+GREETING = Plugin(
+    "acme-tools",
+    "0.1",
+    (),
+    {
+        "armnn.commands": {
+            "greet": "acme_greet",
+            "run": "acme_greet",
+            "fall": "acme_fall",
+            "lame": "acme_lame",
+        }
+    },
+    {
+        "acme_greet": GREET,
+        "acme_fall": "raise OSError('no 100% \x1b[2J')\n",
+        "acme_lame": "SUMMARY = 'limp'\n"
+        "def add_parser(subparsers, summary): subparsers.add_parser('lame'); 1 / 0\n",
+    },
+)
+OTHER = Plugin("beta", "0.1", (), {"armnn.commands": {"greet": "beta"}}, {"beta": "1 / 0\n"})
+
+
+@pytest.fixture
+def further(tmp_path: Path) -> Iterator[None]:
+    with installed(tmp_path, GREETING, OTHER):
+        yield
+
+
+@pytest.mark.usefixtures("further")
+def test_a_distribution_adds_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["greet", "Ann"]) == 7
+    assert capsys.readouterr().out == "Hello Ann\n"
+    with pytest.raises(SystemExit) as ended:
+        main(["greet"])
+    assert ended.value.code == 2
+    assert "armnn greet: error: the following arguments are required: name" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.usefixtures("further")
+def test_the_help_has_further_commands_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "greet say hello" in text
+    assert "run run a model" in text
+    assert "fall acme-tools 0.1 cannot be used: OSError: no 100% \\x1b[2J" in text
+
+
+@pytest.mark.usefixtures("further")
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [("fall", "OSError: no 100% \\x1b[2J"), ("lame", "ZeroDivisionError: division by zero")],
+)
+def test_a_further_command_that_cannot_be_used_is_an_error(
+    command: str, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command]) == 1
+    told = f"armnn: error: the command {command!r} of acme-tools 0.1 cannot be used: {fault}\n"
+    assert capsys.readouterr().err == told
+    with pytest.raises(InvalidArgumentError, match="cannot be used"):
+        main([command, "--debug"])
+
+
+@pytest.mark.usefixtures("further")
+def test_other_commands_import_no_further_ones() -> None:
+    parser("inspect")
+    assert sys.modules.keys().isdisjoint({"acme_greet", "acme_fall", "acme_lame"})

@@ -19,9 +19,10 @@ from armnn.__about__ import __version__
 from armnn.backends import BackendState, CreationOptions
 from armnn.backends.calling import explained, is_blamed
 from armnn.backends.registry import BackendRegistry
-from armnn.errors import ArmnnError
+from armnn.errors import ArmnnError, InvalidArgumentError
 from armnn.graph.text import printable
 from armnn.installing import FAST, REFERENCE, install_command
+from armnn.metadata import entry_points
 from armnn.parsing import installed_parsers
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_tools.cli.options import Parser
@@ -42,6 +43,10 @@ COMMANDS = {
     "worker": "serve a backend to another process",
 }
 """The summary of each command, by the name of its module."""
+
+GROUP = "armnn.commands"
+"""The entry-point group of further commands: an entry's name is the command, its value a module
+with a text ``SUMMARY`` and a function ``add_parser``, as :mod:`armnn_tools.cli` describes it."""
 
 _EXAMPLES = """\
 examples:
@@ -87,12 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     words = (each for each in arguments if not each.startswith("-"))
-    options = parser(next(words, "")).parse_args(arguments)
-    options.words = list(arguments)
-    logging.basicConfig(
-        format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
-    )
+    is_debug = "--debug" in arguments
     try:
+        options = parser(next(words, "")).parse_args(arguments)
+        options.words, is_debug = list(arguments), options.debug
+        logging.basicConfig(
+            format="armnn: %(message)s", level=logging.DEBUG if is_debug else logging.WARNING
+        )
         code = int(options.handler(options))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -104,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except Exception as error:
         is_foreseen = isinstance(error, (ArmnnError, OSError)) or is_blamed(error)
-        if options.debug or not is_foreseen:
+        if is_debug or not is_foreseen:
             raise
         print(f"armnn: error: {printable(explained(error))}", file=sys.stderr)
         return 1
@@ -115,8 +121,11 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of ``armnn`` with its commands.
 
     Args:
-        only: The command whose options are needed; the modules of the others are not imported.
-            All options of all commands if it is None.
+        only: The command whose options are needed, "" for none; the modules of the others are not
+            imported. All options of all commands if it is None.
+
+    Raises:
+        InvalidArgumentError: The command is of another distribution and cannot be used.
     """
     top = Parser(
         prog="armnn",
@@ -133,6 +142,21 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             import_module(f"armnn_tools.cli.{name}").add_parser(subparsers, summary)
         else:
             subparsers.add_parser(name, help=summary)
+    for entry in entry_points(GROUP):
+        if entry.name in subparsers.choices:  # ours, or the first of two with one name
+            continue
+        if only not in (None, "", entry.name):
+            subparsers.add_parser(entry.name)
+            continue
+        try:
+            module = entry.load()
+            module.add_parser(subparsers, module.SUMMARY)
+        except Exception as error:  # whatever the code of others raises
+            reason = f"{entry.distribution} cannot be used: {type(error).__name__}: {error}"
+            if only == entry.name:
+                raise InvalidArgumentError(f"the command {only!r} of {reason}") from error
+            if entry.name not in subparsers.choices:
+                subparsers.add_parser(entry.name, help=printable(reason).replace("%", "%%"))
     for subparser in subparsers.choices.values():
         # Accepted behind the command, too; suppressed, so that it does not undo the one before it.
         subparser.add_argument(
