@@ -6,18 +6,18 @@ from __future__ import annotations
 import sys
 
 from armnn.backends.worker.worker import serve_standard_streams
-from armnn.errors import NotInstalledError
+from armnn.errors import ArmnnError
 from armnn.installing import import_tool
 
 
 def main() -> int:
     """Run ``worker``, or a command of armnn-tools; return the exit code."""
-    if sys.argv[1:] == ["worker"]:
-        serve_standard_streams()
-        return 0
     try:
+        if sys.argv[1:] == ["worker"]:
+            serve_standard_streams()
+            return 0
         command = import_tool("command", "the command armnn")
-    except NotInstalledError as error:
+    except ArmnnError as error:
         print(f"armnn: error: {error}", file=sys.stderr)
         return 1
     return int(command.main())

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 BOARD_VARIABLE: Final = "ARMNN_BOARD_"
 """With a board's name behind it: the command that runs a worker there."""
 
+_START_WORKER: Final = (
+    'sh -c \'python3 -c "import armnn" 2>/dev/null && exec python3 -m armnn worker; '
+    "exec armnn worker'"
+)
+"""What a shell of another machine runs. python3 is asked first: the core alone has no command
+``armnn``. That has an interpreter of its own, for machines whose python3 is another one."""
+
 _TARGET: Final = r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*"
 
 
@@ -169,7 +176,7 @@ class Workers:
                     f"There is no backend {name!r}: got {target!r} for the machine, expected "
                     "ssh://user@machine/ID."
                 )
-            return ("ssh", "-T", "-o", "BatchMode=yes", target, "armnn", "worker")
+            return ("ssh", "-T", "-o", "BatchMode=yes", target, _START_WORKER)
         boards = self._options.boards
         if target in boards:
             return tuple(boards[target])

@@ -81,8 +81,8 @@ class CreationOptions:
         isolate_timeout: Seconds that a worker may take for one call. It has a minute at least for
             anything else, such as a compilation.
         isolate_memory: Bytes of private memory that a worker may have; None for any number.
-        boards: Commands that run ``armnn worker`` on other machines, by name: the backend
-            "board://pi/CpuAcc" is CpuAcc of the board "pi".
+        boards: Commands that run ``python3 -m armnn worker`` on other machines, by name: the
+            backend "board://pi/CpuAcc" is CpuAcc of the board "pi".
         protected_mode: Whether only backends with the capability ProtectedContentAllocation take
             part, each with an allocator of protected memory (DmaBufProtected) that it accepts.
     """

@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -235,6 +236,47 @@ def test_a_frames_transport_computes_the_same() -> None:
         assert [row.backend for row in model.report] == ["board://desk/CpuRef"]
         os.kill(_pid(supervisor_of(runtime, "board://desk/CpuRef")), signal.SIGKILL)
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+
+
+@pytest.mark.parametrize("first", ["python3", "armnn"])
+def test_ssh_starts_the_worker_by_the_python_that_has_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    board, here = tmp_path / "board", tmp_path / "here"
+    start = f"#!/bin/sh\necho {{}} $* >> {tmp_path}/log\n{{}}\n"
+    works = f'PYTHONPATH={os.pathsep.join(sys.path)} exec {sys.executable} "$@"'
+    scripts = {
+        board / "python3": works if first == "python3" else "exit 1",
+        board / "armnn": works.replace('"$@"', '-m armnn "$@"'),
+        here / "ssh": f'for last; do :; done; PATH={board}:/usr/bin:/bin exec sh -c "$last"',
+    }
+    for path, text in scripts.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(start.format(path.name, text))
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{here}:{os.environ['PATH']}")
+    with Runtime() as runtime:
+        model = runtime.load_model(rectifier(), ["ssh://me@board/CpuRef"])
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+    command, *started = (tmp_path / "log").read_text().splitlines()
+    assert command.startswith("ssh -T -o BatchMode=yes me@board sh -c ")
+    last = {"python3": "python3 -m armnn worker", "armnn": "armnn worker"}
+    assert started == ["python3 -c import armnn", last[first]]
+
+
+def test_people_are_told_that_programs_start_the_worker() -> None:
+    other, terminal = os.openpty()
+    ran = subprocess.run(
+        [sys.executable, "-m", "armnn", "worker"],
+        stdin=terminal,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    os.close(other)
+    os.close(terminal)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("armnn: error: standard input is a terminal: expected a program")
 
 
 def _pid(supervisor: Supervisor) -> int:

@@ -192,7 +192,8 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
         metavar="NAME=COMMAND",
         action="append",
         default=[],
-        help="a command that runs 'armnn worker' elsewhere; --backends board://NAME/ID uses it",
+        help="a command that runs 'python3 -m armnn worker' elsewhere; --backends board://NAME/ID "
+        "uses it",
     )
     group.add_argument(
         "--layer-backend",
@@ -255,7 +256,7 @@ def _boards(texts: Sequence[str]) -> dict[str, Sequence[str]]:
         if not name or not words:
             raise InvalidArgumentError(
                 f"--board got {text!r}, expected NAME=COMMAND as in "
-                "'box=docker exec -i box armnn worker'"
+                "'box=docker exec -i box python3 -m armnn worker'"
             )
         found[name] = words
     return found

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from armnn.backends.worker.worker import serve_standard_streams
-from armnn.errors import InvalidArgumentError
 from armnn.installing import FAST, REFERENCE
 
 _EXAMPLES = f"""\
 examples:
   armnn run model.onnx --backends ssh://user@board/{FAST},{REFERENCE}     starts it over ssh
-  armnn run model.onnx --board 'box=docker exec -i box armnn worker' --backends board://box/{FAST}
+  armnn run model.onnx --board 'box=docker exec -i box python3 -m armnn worker' \\
+      --backends board://box/{FAST}
 """
 
 
@@ -38,10 +37,5 @@ def work(arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the command h
     Raises:
         InvalidArgumentError: Standard input is a terminal.
     """
-    if sys.stdin is not None and sys.stdin.isatty():
-        raise InvalidArgumentError(
-            "standard input is a terminal: expected a program that speaks the worker's protocol, "
-            f"as armnn run --backends ssh://user@board/{FAST} starts it"
-        )
     serve_standard_streams()
     return 0

@@ -59,7 +59,7 @@ from armnn.backends.worker.protocol import (
     text,
     whole,
 )
-from armnn.errors import BackendUnavailableError
+from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn.graph import Layer
 from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
@@ -460,7 +460,15 @@ def serve_standard_streams() -> None:
     """Serve the host at standard input and output.
 
     What the backend prints goes to standard error.
+
+    Raises:
+        InvalidArgumentError: Standard input is a terminal.
     """
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise InvalidArgumentError(
+            "standard input is a terminal: expected a program that speaks the worker's protocol, "
+            "as armnn run --backends ssh://user@board/ID starts it"
+        )
     reading, writing = _moved(0, keep=True), _moved(1, keep=True)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
