@@ -17,7 +17,6 @@ import pytest
 from armnn.errors import NotInstalledError
 from armnn.installing import FORMER, import_companion
 from armnn_conformance import comparison
-from armnn_tools.cli.main import main
 
 
 def run(code: str, *arguments: str, folder: Path | None = None) -> str:
@@ -92,17 +91,6 @@ def test_without_the_distribution_its_old_name_says_what_to_install(former: str)
     message = rf"^{former} needs {name}, which is not installed: pip install .* {name} \("
     with pytest.raises(NotInstalledError, match=message):
         import_module(former)
-
-
-@pytest.mark.usefixtures("none_installed")
-@pytest.mark.parametrize("options", [["--layers"], ["--card", "card.json"]])
-def test_without_the_kit_the_command_says_what_to_install(
-    options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["backends", *options]) == 1
-    told = capsys.readouterr().err
-    assert "the table of supported layers needs armnn-conformance, which is not installed" in told
-    assert "armnn-conformance (WHEELHOUSE is" in told
 
 
 def test_what_a_distribution_itself_lacks_is_not_hidden(

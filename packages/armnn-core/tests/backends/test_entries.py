@@ -10,7 +10,6 @@ import pytest
 
 from armnn.backends import BackendRegistry, CreationOptions
 from armnn.errors import BackendUnavailableError
-from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed
 
 if TYPE_CHECKING:
@@ -78,18 +77,6 @@ def test_a_lock_file_that_is_missing_is_the_cause(tmp_path: Path) -> None:
         "No backend can be used: Backend 'Acme' (armnn-backend-acme 0.3.0) is locked out, as there "
         f"is no lock file {str(default)!r}; if you trust it, run 'armnn backends lock'."
     )
-
-
-def test_a_lock_file_of_that_name_can_be_written_as_the_error_says(tmp_path: Path) -> None:
-    path = tmp_path / "my lock"
-    options = CreationOptions(require_locked=True, lock_file=str(path))
-    found = re.search(r"run 'armnn (backends lock) --output '(.*?)''", refusal(
-        tmp_path / "site", ACME, options=options
-    ))  # fmt: skip
-    assert found is not None
-    with installed(tmp_path / "site", alone=True):
-        assert main([*found[1].split(), "--output", found[2]]) == 0
-        assert [each.id for each in BackendRegistry(options).find_usable()] == ["Acme"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import json
 import os
 import pwd
 from pathlib import Path
@@ -16,9 +15,8 @@ import pytest
 
 from armnn import Runtime
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
-from armnn.backends.locking import Lock, default_lock_file, sha256_of
+from armnn.backends.locking import Lock, default_lock_file
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed
 
 ACME = backend_plugin("Acme")
@@ -161,32 +159,6 @@ def test_a_source_that_tells_no_sha256_is_refused(tmp_path: Path) -> None:
     assert (found.state, found.stage) == (BackendState.FAILED, "lock")
     sha256 = hashlib.sha256(b"content").hexdigest()
     assert found.reason == (f"has changed since it was locked: got sha256 None, expected {sha256}")
-
-
-def test_the_command_locks_files_and_distributions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "a.so").write_bytes(b"content")
-    path = tmp_path / "deep" / "backends.lock"
-    with installed(tmp_path / "site", ACME, LOADER, alone=True):
-        where = ["--dynamic-backends-path", str(folder), "--output", str(path)]
-        assert main(["backends", "lock", *where, "--json"]) == 0
-        document = json.loads(capsys.readouterr().out)
-        assert main(["backends", "lock"]) == 0
-        assert f"Wrote {default_lock_file()}" in capsys.readouterr().out
-    assert document["lock_file"] == str(path)
-    assert [(row["kind"], row["name"], row["version"]) for row in document["locked"]] == [
-        ("file", str(folder / "a.so"), ""),
-        ("distribution", "armnn-backend-acme", "0.3.0"),
-    ]
-    assert document["locked"][0]["sha256"] == sha256_of(str(folder / "a.so"))
-    assert json.loads(path.read_text())["files"] == {
-        str(folder / "a.so"): hashlib.sha256(b"content").hexdigest()
-    }
-    assert path.stat().st_mode & 0o777 == 0o644
-    assert Lock.read(path).distributions.keys() == {"armnn-backend-acme"}
 
 
 def test_the_default_is_in_the_settings_of_the_user(

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import sys
 import tomllib
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Literal
 
@@ -14,12 +17,13 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends import ModelContext
-from armnn.errors import InvalidArgumentError
+from armnn.backends import BackendRegistry, CreationOptions, ModelContext
+from armnn.backends.locking import Lock, default_lock_file, sha256_of
+from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_tools.cli.backends import write_backend
 from armnn_tools.cli.main import main
-from fakes import backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
 
 API = str(BACKEND_API_VERSION)
 PLUGINS = (
@@ -301,3 +305,99 @@ def test_every_page_builds_with_these_flags(page: str) -> None:
     assert builds
     for line in builds:
         assert {"-Wl,-z,defs", "-fno-fast-math", "-fPIC", "-O2"} <= set(line.split())
+
+
+class WithoutKit(MetaPathFinder):
+    """Finds the kit nowhere, as if it were not installed."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "armnn_conformance":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.mark.parametrize("options", [["--layers"], ["--card", "card.json"]])
+def test_without_the_kit_it_says_what_to_install(
+    options: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("armnn_conformance")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [WithoutKit(), *sys.meta_path])
+    assert main(["backends", *options]) == 1
+    told = capsys.readouterr().err
+    assert "the table of supported layers needs armnn-conformance, which is not installed" in told
+    assert "armnn-conformance (WHEELHOUSE is" in told
+
+
+ACME = backend_plugin("Acme")
+LOADER = Plugin(
+    "armnn-dynamic-loader",
+    "0.1",
+    (),
+    {"armnn.backend_sources": {"dynamic": "fake_loader:Source"}},
+    {
+        "fake_loader": """\
+from pathlib import Path
+from armnn.backends import BackendSource, SourceRecord
+from fakes import NullBackend
+
+class Source(BackendSource):
+    def scan(self, options):
+        return [SourceRecord("Dropped", path, sha256=None) for path in self.files(options)]
+
+    def files(self, options):
+        return sorted(map(str, Path(options.dynamic_backends_path).glob("*.so")))
+
+    def load(self, record, runtime):
+        return NullBackend(record.id)
+
+    def lint(self, path):
+        return []
+"""
+    },
+)
+
+
+@pytest.fixture
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("ARMNN_BACKENDS", raising=False)
+    monkeypatch.delenv("ARMNN_DYNAMIC_BACKENDS_PATH", raising=False)
+
+
+@pytest.mark.usefixtures("own_settings")
+def test_the_command_locks_files_and_distributions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.so").write_bytes(b"content")
+    path = tmp_path / "deep" / "backends.lock"
+    with installed(tmp_path / "site", ACME, LOADER, alone=True):
+        where = ["--dynamic-backends-path", str(folder), "--output", str(path)]
+        assert main(["backends", "lock", *where, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert main(["backends", "lock"]) == 0
+        assert f"Wrote {default_lock_file()}" in capsys.readouterr().out
+    assert document["lock_file"] == str(path)
+    assert [(row["kind"], row["name"], row["version"]) for row in document["locked"]] == [
+        ("file", str(folder / "a.so"), ""),
+        ("distribution", "armnn-backend-acme", "0.3.0"),
+    ]
+    assert document["locked"][0]["sha256"] == sha256_of(str(folder / "a.so"))
+    assert json.loads(path.read_text())["files"] == {
+        str(folder / "a.so"): hashlib.sha256(b"content").hexdigest()
+    }
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert Lock.read(path).distributions.keys() == {"armnn-backend-acme"}
+
+
+@pytest.mark.usefixtures("own_settings")
+def test_a_lock_file_can_be_written_as_an_error_of_the_core_says(tmp_path: Path) -> None:
+    options = CreationOptions(require_locked=True, lock_file=str(tmp_path / "my lock"))
+    with installed(tmp_path / "site", ACME, alone=True):
+        with pytest.raises(BackendUnavailableError) as caught:
+            BackendRegistry(options).find_usable()
+        found = re.search(r"run 'armnn (backends lock) --output '(.*?)''", str(caught.value))
+        assert found is not None
+        assert main([*found[1].split(), "--output", found[2]]) == 0
+        assert [each.id for each in BackendRegistry(options).find_usable()] == ["Acme"]

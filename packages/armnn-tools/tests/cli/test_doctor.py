@@ -15,6 +15,7 @@ import pytest
 from armnn import processor
 from armnn.__about__ import __version__
 from armnn.backends import BACKEND_API_VERSION, BackendEntry, BackendState, BackendVersion
+from armnn.backends.crashes import remember_lost_worker
 from armnn.installing import install_command
 from armnn_backend_api import __version__ as api_version
 from armnn_tools.cli.doctor import advice, matrix
@@ -571,3 +572,19 @@ def test_the_doctor_gives_the_advice(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert BackendVersion(1, 1) <= BACKEND_API_VERSION
     assert any("WHEELHOUSE armnn-core==1.0.0 (" in text for text in texts)
     assert any(text.startswith("No release of armnn-core up to") for text in texts)
+
+
+def test_crashes_of_isolated_backends_are_told_until_they_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with installed(tmp_path / "site", GOOD, alone=True):
+        (acme,) = examine(capsys)["backends"]
+        remember_lost_worker("Acme", acme["origin"], "Acme ended with SIGSEGV in call")
+        remember_lost_worker("Acme", "another:Origin", "another one ended")
+        (finding,) = examine(capsys)["findings"]
+        assert "Acme ended with SIGSEGV in call; a program that isolates" in finding["text"]
+        assert not finding["is_problem"]
+        assert main(["doctor", "--reprobe"]) == 0
+        capsys.readouterr()
+        assert examine(capsys)["findings"] == []

@@ -731,3 +731,38 @@ def test_a_made_up_shape_that_does_not_fit_is_said_to_be_made_up(
     said = ["--shape", "x=1x1x1x1", "--shape", "mask=1x1x1x1"]
     assert main(["run", "model.blocks", *said]) == 1
     assert "--shape says otherwise" not in capsys.readouterr().err
+
+
+CRASH = """\
+import os, signal
+from armnn.backends import Workload as Base
+from fakes import NullBackend
+
+class Workload(Base):
+    def bind(self, inputs, outputs):
+        return lambda: os.kill(os.getpid(), signal.SIGSEGV)
+
+class backend(NullBackend):
+    id = "Crash"
+
+    def create_workload(self, layer, model):
+        return Workload()
+"""
+
+
+def test_the_report_names_the_backend_that_ran_the_last_call(
+    two_layers: armnn.Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    armnn.save(two_layers, tmp_path / "m.armnn")
+    options = [str(tmp_path / "m.armnn"), "--backends", "Crash,CpuRef", "--isolate", "Crash"]
+    options += ["--report", "--iterations", "1", "--warmup", "0", "--no-print-output"]
+    with installed(tmp_path / "site", backend_plugin("Crash", source=CRASH)):
+        assert main(["run", *options, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert main(["run", *options]) == 0
+        shown = capsys.readouterr().out
+    assert found["layers_by_backend"] == {"CpuRef": 2}
+    assert found["planned_layers_by_backend"] == {"Crash": 2}
+    assert {row["backend"] for row in found["planned_report"]} == {"Crash"}
+    assert "ended with SIGSEGV" in found["report"][0]["refusals"][0]["reason"]
+    assert "\nLayers: 2 on CpuRef\nPlanned: 2 on Crash\n" in shown

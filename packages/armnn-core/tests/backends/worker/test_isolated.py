@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
 import signal
 import subprocess
@@ -36,8 +35,6 @@ from armnn.errors import (
     UnknownBackendError,
     WorkerLostError,
 )
-from armnn.parsing.exporting import save
-from armnn_tools.cli.main import main
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -365,25 +362,6 @@ def test_the_report_is_of_calls_of_every_kind(
     assert dict(model.report.layers_by_backend) == {"Hostile": 1}
 
 
-def test_the_command_names_the_backend_that_ran_the_last_call(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(rectifier(), tmp_path / "m.armnn")
-    np.save(tmp_path / "x.npy", fed("SIGSEGV")["x"])
-    options = ["--backends", "Hostile,Honest", "--isolate", "Hostile", "--report"]
-    options += ["--input", f"x={tmp_path / 'x.npy'}"]
-    assert main(["run", str(tmp_path / "m.armnn"), *options, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["layers_by_backend"] == {"Honest": 1}
-    assert found["planned_layers_by_backend"] == {"Hostile": 1}
-    (row,), (planned,) = found["report"], found["planned_report"]
-    assert (row["backend"], planned["backend"]) == ("Honest", "Hostile")
-    assert "ended with SIGSEGV" in row["refusals"][0]["reason"]
-    assert main(["run", str(tmp_path / "m.armnn"), *options]) == 0
-    shown = capsys.readouterr().out
-    assert "\nLayers: 1 on Honest\nPlanned: 1 on Hostile\n" in shown
-
-
 def test_a_time_limit_of_calls_is_none_of_a_compilation() -> None:
     def waits(frame: Frame) -> Frame:
         if "views" in frame.document or "answers" in frame.document:
@@ -497,9 +475,7 @@ def test_a_worker_lost_just_now_is_replaced_once(runtime: Runtime) -> None:
     assert "broke" in str(supervisor.faults[-1])
 
 
-def test_doctor_remembers_a_fault_until_it_is_told_to_forget(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_fault_is_remembered_until_it_is_forgotten() -> None:
     forget_lost_workers()
     with Runtime(CreationOptions(isolate=["Hostile"])) as runtime:
         model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
@@ -511,9 +487,8 @@ def test_doctor_remembers_a_fault_until_it_is_told_to_forget(
         assert "SIGSEGV" in model.faults[-1]
     (fault,) = lost_workers()
     assert (fault.backend, fault.origin) == ("Hostile", "isolated_backends:Hostile")
-    main(["doctor"])
-    assert "ended with SIGSEGV in call" in capsys.readouterr().out
-    main(["doctor", "--reprobe"])
+    assert "ended with SIGSEGV in call" in fault.text
+    forget_lost_workers()
     assert lost_workers() == []
 
 
