@@ -83,7 +83,7 @@ def _cells(*, openvino: bool) -> Iterator[Any]:
 @nox.session(requires=["build"])
 def lint(session: nox.Session) -> None:
     """Check style, formatting, generated files and distributions' contents."""
-    install_wheels(session, "armnn-core[armnn,onnx,tflite]", group="lint")
+    install_wheels(session, "armnn-core[onnx,tflite,tools]", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     sources = os.pathsep.join(str(path.absolute()) for path in Path("packages").glob("*/src"))
@@ -149,7 +149,7 @@ def compat_environment(session: nox.Session, group: str) -> None:
     # Nothing of ours: each cell brings its own core. conftest.py wants what every test run has.
     needed = [
         requirement
-        for package in ("armnn-core", "armnn-backend-ref", "armnn-dynamic-loader")
+        for package in ("armnn-core", "armnn-tools", "armnn-backend-ref", "armnn-dynamic-loader")
         for requirement in PACKAGES[package]["project"]["dependencies"]
         if Requirement(requirement).name not in PACKAGES
     ]
@@ -190,7 +190,7 @@ def compat_rules(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def browser(session: nox.Session) -> None:
     """Drive the pages of armnn view in a headless Chromium."""
-    install_wheels(session, "armnn-core[armnn,ref]", "armnn-backend-neon", group="browser")
+    install_wheels(session, "armnn-core[ref,tools]", "armnn-backend-neon", group="browser")
     if shutil.which("chromium") is None:
         session.run("playwright", "install", "chromium")
     session.run("pytest", "tests-e2e/browser", *session.posargs)
@@ -414,7 +414,7 @@ def published_bugs(session: nox.Session) -> None:
     """Compare models on old versions of other runtimes."""
     install_wheels(
         session,
-        "armnn-core[ref,onnx]",
+        "armnn-core[ref,onnx,tools]",
         "armnn-backend-onnxruntime",
         "armnn-backend-openvino",
         group="onnx",
