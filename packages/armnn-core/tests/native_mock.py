@@ -40,8 +40,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     folder = tmp_path_factory.mktemp("native")
     built: dict[tuple[str, ...], Path] = {}
 
-    def make(source: str = "mock.c", *flags: str) -> Path:
-        key = (source, *flags)
+    def make(source: str | Path = "mock.c", *flags: str) -> Path:
+        key = (str(source), *flags)
         if key not in built:
             path = folder / f"Acme_Mock{len(built)}_backend.so"
             command = ["gcc", *FLAGS, f"-I{get_include()}", *flags, "-o", str(path)]

@@ -117,7 +117,7 @@ def feeds_of(case: LayerCase) -> dict[str, NDArray[Any]]:
 
 
 class BoundCase:
-    """A case's layer, bound to guarded tensors in host memory.
+    """A case's layer, bound to guarded tensors in host memory, or to tensors of its device.
 
     Attributes:
         inputs: The handles of the inputs, None where one is absent.
@@ -128,10 +128,9 @@ class BoundCase:
         workload = subject.backend.create_workload(layer, subject.model)
         operands = [None if value is None else inputs[i] for i, value in enumerate(layer.inputs)]
         self._given = [None if operand is None else operand.stored for operand in operands]
-        self.inputs = [
-            None if operand is None else ArrayHandle(operand.info, _aligned(operand.stored))
-            for operand in operands
-        ]
+        self._factory = None if works_in_host_memory(subject) else subject.own_factory
+        self._memory = None if self._factory is None else subject.backend.create_memory_manager()
+        self.inputs = [None if operand is None else self._input(operand) for operand in operands]
         self._blocks: list[NDArray[np.uint8]] = []
         self.outputs = [self._output(info) for info in layer.output_infos]
         self._step = workload.bind(self.inputs, self.outputs)
@@ -140,8 +139,9 @@ class BoundCase:
         """Change the inputs in place, but for absent ones."""
         for index, (handle, operand) in enumerate(zip(self.inputs, inputs, strict=True)):
             if handle is not None and operand is not None:
-                handle.map()[...] = operand.stored
                 self._given[index] = operand.stored
+                if self._factory is None:
+                    handle.copy_from(operand.stored)
 
     def run(self, by: Callable[[Step], object] | None = None) -> list[NDArray[Any]]:
         """Run the step; return copies of its outputs.
@@ -152,27 +152,62 @@ class BoundCase:
         Raises:
             NonconformityError: It wrote to an input or past the ends of an output.
         """
+        if self._memory is not None:
+            self._memory.acquire()
+        try:
+            return self._run(by)
+        finally:
+            if self._memory is not None:
+                self._memory.release()
+
+    def _run(self, by: Callable[[Step], object] | None) -> list[NDArray[Any]]:
+        if self._factory is not None:  # whose memory may hold nothing between runs
+            for handle, given in zip(self.inputs, self._given, strict=True):
+                if handle is not None and given is not None:
+                    handle.copy_from(given)
         for handle in self.outputs:
-            if isinstance(handle, ArrayHandle):
-                handle.map()[...] = garbage(handle.info)
+            if not isinstance(handle, ComputedHandle):
+                shape = handle.info.static_shape
+                handle.copy_from(np.full(shape, garbage(handle.info)))
         self._step() if by is None else by(self._step)
+        results = [_read(handle) for handle in self.outputs]
         for source, given in zip(self.inputs, self._given, strict=True):
             if source is None or given is None:
                 continue
-            if source.map().tobytes() != given.tobytes():
+            if _read(source).tobytes() != given.tobytes():
                 raise MemoryDamageError("the step changed one of its inputs")
         for block in self._blocks:
             if np.any(block[:_GUARD_BYTES] != GARBAGE) or np.any(block[-_GUARD_BYTES:] != GARBAGE):
                 raise MemoryDamageError("the step wrote past the ends of an output")
-        return [handle.map().copy() for handle in self.outputs]
+        return results
+
+    def _input(self, operand: CaseTensor) -> TensorHandle:
+        if self._factory is None:
+            return ArrayHandle(operand.info, _aligned(operand.stored))
+        if not operand.constant:
+            return self._factory.create(operand.info, self._memory)
+        handle = self._factory.create(operand.info, None)
+        handle.copy_from(operand.stored)  # workloads may read constants when they are bound
+        return handle
 
     def _output(self, info: TensorInfo) -> TensorHandle:
         if not info.is_static:
             return ComputedHandle(info)
+        if self._factory is not None:
+            return self._factory.create(info, self._memory)
         block = _aligned(np.full(info.size_bytes + 2 * _GUARD_BYTES, GARBAGE, np.uint8))
         self._blocks.append(block)
         body = block[_GUARD_BYTES : _GUARD_BYTES + info.size_bytes]
         return ArrayHandle(info, body.view(info.data_type.numpy_dtype).reshape(info.static_shape))
+
+
+def _read(handle: TensorHandle) -> NDArray[Any]:
+    """Return a copy of a tensor."""
+    if isinstance(handle, ComputedHandle):
+        return handle.map().copy()
+    copied = np.empty(handle.info.static_shape, handle.info.data_type.numpy_dtype)
+    handle.copy_to(copied)
+    return copied
 
 
 def works_in_host_memory(subject: Subject) -> bool:

@@ -16,6 +16,8 @@ from armnn.backends import (
     CreationOptions,
     ModelContext,
     Support,
+    TensorHandleFactories,
+    TensorHandleFactory,
 )
 from armnn.backends.selection import is_placed
 from armnn.errors import BackendUnavailableError
@@ -66,6 +68,13 @@ class Subject:
     def lacks(self, capability: str) -> bool:
         """Return whether the backend states a capability to be false."""
         return self.backend.capabilities.get(capability, True) is False
+
+    @functools.cached_property
+    def own_factory(self) -> TensorHandleFactory:
+        """The factory of the tensors that the backend prefers, of those that it registers."""
+        factories = TensorHandleFactories()
+        self.backend.register_tensor_handle_factories(factories)
+        return factories[self.backend.handle_factory_preferences[0]]
 
     @functools.cached_property
     def runtime(self) -> Runtime:

@@ -165,7 +165,7 @@ def test_a_result_that_changes_from_run_to_run_is_caught(make_subject: MakeSubje
     assert "the workload's second output 0 is wrong" in outcome.detail
 
 
-def test_a_backend_with_memory_of_its_own_is_judged_through_the_runtime(
+def test_a_backend_with_memory_of_its_own_is_judged_on_tensors_there(
     make_subject: MakeSubject,
 ) -> None:
     class Device(DeviceBackend):
@@ -178,7 +178,7 @@ def test_a_backend_with_memory_of_its_own_is_judged_through_the_runtime(
 
     assert check_case(make_subject(Device), softmax()).verdict is CaseResult.PASSED
     wrong = check_case(make_subject(WrongDevice), softmax())
-    assert "the runtime's output 0 is wrong" in wrong.detail
+    assert "the workload's output 0 is wrong" in wrong.detail
 
 
 def test_a_layer_that_the_optimizer_rewrites_is_judged_by_its_workload(

@@ -34,7 +34,7 @@ from armnn_conformance.graphs.families import (
 )
 from armnn_conformance.hostile.host import GraphOfC
 from armnn_conformance.hostile.tricks import FREES_DROPPED, NothingToPlayError, play
-from armnn_conformance.running import NonconformityError, layer_of, works_in_host_memory
+from armnn_conformance.running import NonconformityError, layer_of
 from armnn_conformance.subject import Subject
 
 Announce: TypeAlias = Callable[[str], None]
@@ -198,8 +198,6 @@ class Checks:
 
     def handles(self, layers: Iterable[str]) -> None:
         """Bind a layer to too few tensors."""
-        if not works_in_host_memory(self.subject):
-            raise NotSupportedError("the backend does not work in host memory")
         self._stress(contract.check_handle_counts, layers)
 
     def graphs(self, family: str, layers: Iterable[str]) -> list[str]:

@@ -274,8 +274,7 @@ _CHECKS: Final[Mapping[str, _Check]] = {
 
 
 def _check_right(subject: Subject, case: LayerCase) -> None:
-    if works_in_host_memory(subject):
-        check_workload(subject, layer_of(case), case)
+    check_workload(subject, layer_of(case), case)
     check_runtime(subject, case)
 
 

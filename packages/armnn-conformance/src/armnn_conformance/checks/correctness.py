@@ -25,7 +25,6 @@ from armnn_conformance.running import (
     NonconformityError,
     layer_of,
     run_by_runtime,
-    works_in_host_memory,
 )
 from armnn_conformance.subject import Subject
 
@@ -110,8 +109,7 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
             if capability in case.tags and subject.lacks(capability):
                 reason = f"it {meaning}, and the backend says that {capability} is false"
                 return Outcome(CaseResult.NOT_SUPPORTED, reason)
-        if works_in_host_memory(subject):
-            check_workload(subject, layer, case)
+        check_workload(subject, layer, case)
         check_runtime(subject, case)
     except NonconformityError as error:
         return Outcome(CaseResult.FAILED, str(error), isinstance(error, MemoryDamageError))

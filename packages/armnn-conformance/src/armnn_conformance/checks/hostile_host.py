@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.backends import ModelContext
-from armnn.backends.native import NativeBackend, NativeGraph, NativeLibrary, tensor_of
+from armnn.backends.native import NativeBackend, NativeGraph, NativeLibrary
 from armnn.types import ArmnnEnum
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.guarded import attempt
@@ -28,6 +28,7 @@ from armnn_backend_api.processes import PythonCall, run
 from armnn_backend_api.structs import Arena, end_of, struct, text_of
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 from armnn_conformance.checks.child import CHILD_BOUNDS
+from armnn_conformance.hostile.host import GuardedTensors, device_needed_by
 from armnn_conformance.running import NonconformityError, layer_of
 
 Outcome: TypeAlias = tuple[list[int], "list[NDArray[Any]] | None"]
@@ -64,6 +65,7 @@ class BareSession:
         backend = ctypes.c_void_p()
         if self._call("create", self.host, None, 0, ctypes.byref(backend)) != abi.OK:
             return [], None
+        self._device = device_needed_by(self.library, backend)
         try:
             levels = self._query(backend)
             outputs = self._run(backend) if levels and all(levels) else None
@@ -114,16 +116,14 @@ class BareSession:
         infos = self.layer.output_infos
         outputs = [np.empty(info.static_shape, info.data_type.numpy_dtype) for info in infos]
         args = struct(abi.ExecuteArgs)
-        args.inputs, args.num_inputs = self._tensors(self.inputs), len(self.inputs)
-        args.outputs, args.num_outputs = self._tensors(outputs), len(outputs)
-        return outputs if self._call("execute", context, args) == abi.OK else None
-
-    def _tensors(self, arrays: Sequence[NDArray[Any]]) -> Any:
-        kind = ctypes.POINTER(abi.Tensor)
-        pointers = self.arena.array(kind, len(arrays))
-        for index, array in enumerate(arrays):
-            pointers[index] = ctypes.pointer(tensor_of(array, self.arena))
-        return pointers
+        inputs = GuardedTensors(self.inputs, offset=0, device=self._device)
+        made = GuardedTensors(outputs, offset=0, device=self._device)
+        args.inputs, args.num_inputs = inputs.first, len(self.inputs)
+        args.outputs, args.num_outputs = made.first, len(outputs)
+        code = self._call("execute", context, args)
+        inputs.fetch()
+        made.fetch()
+        return [array.copy() for array in made.arrays] if code == abi.OK else None
 
 
 _UNKNOWN: Final = 424242

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from armnn.backends.native import NativeGraph, NativeLibrary, tensor_of
 from armnn.single_layer import prepare
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.device_memory import DeviceMemory, DeviceTableError, DeviceTensor
 from armnn_backend_api.guarded import GuardedTensor, GuardLayout, attempt
 from armnn_backend_api.structs import Arena, struct, text_of
 from armnn_conformance.graphs._graph import Graph, GraphValue
@@ -277,8 +278,18 @@ class GuardedTensors:
         first: Points to the first of the pointers that ``armnn_execute_args`` holds.
     """
 
-    def __init__(self, arrays: Sequence[Any], *, offset: int) -> None:
+    def __init__(
+        self, arrays: Sequence[Any], *, offset: int, device: DeviceMemory | None = None
+    ) -> None:
+        """Place copies of arrays.
+
+        Args:
+            arrays: What the elements are before the call.
+            offset: The ``byte_offset`` of the tensors in host memory.
+            device: Where ``execute`` needs them instead.
+        """
         self._arena = Arena()
+        self._on_device: list[DeviceTensor] = []
         self._given = [np.ascontiguousarray(array) for array in arrays]
         self._guarded = [GuardedTensor(a.nbytes, None, GuardLayout(), _GUARD) for a in self._given]
         self.arrays: list[Any] = []
@@ -290,8 +301,17 @@ class GuardedTensors:
             self.arrays.append(body)
             tensor = tensor_of(body, self._arena)
             tensor.data, tensor.byte_offset = guarded.address - offset, offset
+            if device is not None:
+                self._on_device.append(device.move(tensor, array.nbytes))
+                self._on_device[-1].send()
             pointers[number] = ctypes.pointer(tensor)
         self.first: Any = ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(abi.Tensor)))
+
+    def fetch(self) -> None:
+        """Bring what is on a device to the arrays, and give the device's memory back."""
+        for tensor in self._on_device:
+            tensor.fetch()
+            tensor.close()
 
     def check_guards(self, what: str, *, unchanged: bool) -> None:
         """Check that nothing but output elements was written.
@@ -304,6 +324,22 @@ class GuardedTensors:
                 raise MemoryDamageError(f"execute wrote around the elements of an {what}")
             if unchanged and array.tobytes() != given.tobytes():
                 raise MemoryDamageError(f"execute changed an {what}")
+
+
+def device_needed_by(library: NativeLibrary, backend: ctypes.c_void_p) -> DeviceMemory | None:
+    """Return the device whose tensors a backend needs, None if it takes host memory."""
+
+    def call(function: Callable[..., int], *arguments: object) -> None:
+        failure = attempt(function, *arguments)
+        if failure is not None:
+            raise NonconformityError(
+                f"the memory of its device answered {failure.code} ({failure.text})"
+            )
+
+    try:
+        return DeviceMemory.needed_by(library.table, backend, call)
+    except DeviceTableError as error:
+        raise NonconformityError(f"the backend {error}") from None
 
 
 CALL: Final = 7
@@ -387,6 +423,7 @@ class NativeLife:
         self._table.cancelled = self._cancelled
         self._table.get_extension = abi.HostGetExtension()
         self._arena = Arena()
+        self._device: DeviceMemory | None = None
 
     def call(self, name: str, *args: Any) -> Answer:
         """Call a function that fills an error.
@@ -408,7 +445,9 @@ class NativeLife:
         """Yield a backend."""
         made = ctypes.c_void_p()
         self._must("create", self._table, None, 0, ctypes.byref(made))
+        self._device = device_needed_by(self.library, made)
         yield made
+        self._device = None
         self.library.required("destroy")(made)
 
     def create(self, **options: str) -> Answer:
@@ -502,14 +541,17 @@ class NativeLife:
         Raises:
             NonconformityError: It wrote elsewhere than to the outputs' elements.
         """
-        inputs = GuardedTensors(graph.feeds if feeds is None else feeds, offset=_OFFSET)
+        given = graph.feeds if feeds is None else feeds
+        inputs = GuardedTensors(given, offset=_OFFSET, device=self._device)
         blank = [np.full(v.shape, garbage(v.info)) for v in graph.outputs]
-        outputs = GuardedTensors(blank, offset=_OFFSET)
+        outputs = GuardedTensors(blank, offset=_OFFSET, device=self._device)
         args = struct(abi.ExecuteArgs)
         args.inputs, args.num_inputs = inputs.first, len(inputs.arrays)
         args.outputs, args.num_outputs = outputs.first, len(outputs.arrays)
         args.call_id, args.deadline_ns = call, deadline_ns
         answer = self.call("execute", context, args)
+        inputs.fetch()
+        outputs.fetch()
         inputs.check_guards("input", unchanged=True)
         outputs.check_guards("output", unchanged=False)
         return answer, [array.copy() for array in outputs.arrays]

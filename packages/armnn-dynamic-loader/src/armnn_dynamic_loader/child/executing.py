@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.device_memory import DeviceMemory
 from armnn_backend_api.guarded import GuardLayout
 from armnn_backend_api.structs import struct
 from armnn_dynamic_loader.child import LARGEST_OUTPUT
@@ -40,6 +41,7 @@ class ComputedLayer:
         backend: ctypes.c_void_p,
         layer: dict[str, Any],
         *,
+        device: DeviceMemory | None,
         is_first: bool,
     ) -> None:
         """Compile it.
@@ -49,6 +51,7 @@ class ComputedLayer:
             table: Its functions.
             backend: The backend.
             layer: The description of the layer.
+            device: The device whose tensors ``execute`` needs; None if it takes host memory.
             is_first: Whether the state of the process is compared after each step; else only when
                 the next layer begins, as it is the same code.
 
@@ -56,7 +59,8 @@ class ComputedLayer:
             DefectError: The backend claims it, but does not compile it.
         """
         self._calls, self._table, self._layer = calls, table, layer
-        self._is_first = is_first
+        self._device, self._is_first = device, is_first
+        self._executions: list[Execution] = []
         self._claims = f"claims {layer['type']}, but then"
         self.program = ctypes.c_void_p()
         calls.channel.send(layer=layer["type"])
@@ -92,6 +96,8 @@ class ComputedLayer:
         self._enter("threads")
         self._run_in_threads((first, second), right)
         self._enter("end")
+        for execution in self._executions:
+            execution.close()
         for context in (first, second):
             self._table.context_destroy(context)
 
@@ -112,10 +118,14 @@ class ComputedLayer:
         return context
 
     def _execution(self, layout: GuardLayout) -> Execution:
-        return Execution(self._layer, self._need, layout)
+        made = Execution(self._layer, self._need, layout, self._device)
+        self._executions.append(made)
+        return made
 
     def _run_once(self, context: ctypes.c_void_p, execution: Execution) -> list[float]:
+        execution.send()
         self._call(self._table.execute, context, execution.arguments)
+        execution.fetch()
         damage = execution.damage()
         if damage:
             raise DefectError(f"{damage} of {self._type}")

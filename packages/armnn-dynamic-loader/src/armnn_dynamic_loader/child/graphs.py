@@ -19,8 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.device_memory import DeviceMemory, DeviceTensor
 from armnn_backend_api.guarded import GuardedTensor, GuardLayout
 from armnn_backend_api.structs import Arena, struct
+from armnn_dynamic_loader.child.defects import DefectError
 
 _DL_FLOAT: Final = 2
 _NOBODY_COUNTS: Final = abi.ConstantFn(lambda _: None)
@@ -142,6 +144,7 @@ class Execution:
         layer: dict[str, Any],
         need: Callable[[bool, int], abi.IoRequirement],
         layout: GuardLayout,
+        device: DeviceMemory | None,
     ) -> None:
         """Bind guarded memory to a layer's inputs and outputs.
 
@@ -149,6 +152,7 @@ class Execution:
             layer: Its description.
             need: Says what the memory of an input (False) or output (True) must be like.
             layout: Where in the guarded pages the tensors are.
+            device: Where ``execute`` needs them instead; what it computes is copied to the pages.
         """
         inputs = [each for each in layer["inputs"] if not each["is_constant"]]
         self.inputs = [BoundTensor(each, need(False, n), layout) for n, each in enumerate(inputs)]
@@ -160,6 +164,34 @@ class Execution:
         self.arguments = struct(abi.ExecuteArgs)
         self.arguments.inputs, self.arguments.num_inputs = self._lists[0], len(self.inputs)
         self.arguments.outputs, self.arguments.num_outputs = self._lists[1], len(self.outputs)
+        self._on_device: list[list[DeviceTensor]] = [[], []]
+        if device is not None:
+            self._on_device = [
+                [device.move(tensor.struct, tensor.memory.size) for tensor in tensors]
+                for tensors in (self.inputs, self.outputs)
+            ]
+
+    def send(self) -> None:
+        """Copy all tensors to the device, if they are to be there."""
+        for tensor in self._on_device[0] + self._on_device[1]:
+            tensor.send()
+
+    def fetch(self) -> None:
+        """Copy the outputs from the device.
+
+        Raises:
+            DefectError: An input has changed there.
+        """
+        for index, (tensor, given) in enumerate(zip(self._on_device[0], self.inputs, strict=False)):
+            if tensor.read() != given.memory.read():
+                raise DefectError(f"writes to input {index}")
+        for tensor in self._on_device[1]:
+            tensor.fetch()
+
+    def close(self) -> None:
+        """Give the memory of the device back."""
+        for tensor in self._on_device[0] + self._on_device[1]:
+            tensor.close()
 
     def damage(self) -> str:
         """Return which guarded memory the backend changed; empty if none."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.device_memory import DeviceMemory, DeviceTableError
 from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
 from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.structs import MESSAGE_LIMIT
@@ -98,9 +99,12 @@ class Probe:
         self._calls.check_made("create", backend)
         self._calls.enter("describe")
         describe(table, backend)
+        device = DeviceMemory.needed_by(table, backend, self._call_of_device)
         for layer in self._query(table, backend):
             is_first = bool(layer.get("is_stored"))
-            computed = ComputedLayer(self._calls, table, backend, layer, is_first=is_first)
+            computed = ComputedLayer(
+                self._calls, table, backend, layer, device=device, is_first=is_first
+            )
             computed.run()
             if is_first:
                 store_and_read(self._calls, table, backend, computed.program, self._envelope)
@@ -111,6 +115,9 @@ class Probe:
         if bool(table.shutdown):
             table.shutdown()
         self._calls.check_process()
+
+    def _call_of_device(self, function: Any, *arguments: object) -> None:
+        self._calls.call(function, *arguments, claims="has memory of a device, which")
 
     def _query(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> list[dict[str, Any]]:
         """Return a claimed layer, in all of its sizes."""
@@ -166,7 +173,7 @@ def main(request: dict[str, Any], channel: Channel) -> None:
     """Try the file of a request out."""
     try:
         Probe(request, channel).run()
-    except DefectError as defect:
+    except (DefectError, DeviceTableError) as defect:
         channel.send(defect=str(defect))
     except UnavailableError as unavailable:
         channel.send(unavailable=str(unavailable))

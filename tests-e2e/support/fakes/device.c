@@ -21,6 +21,12 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 #ifndef DEVICE_TYPE
 #define DEVICE_TYPE 12 /* kDLExtDev */
 #endif
+#ifndef COPY_IN
+#define COPY_IN copy_in
+#endif
+#ifndef BEHIND_EXECUTE /* A statement that sees the arguments. */
+#define BEHIND_EXECUTE (void)0
+#endif
 #ifndef WORST_DISPOSITION
 #define WORST_DISPOSITION ARMNN_NODE_DELETED
 #endif
@@ -30,8 +36,15 @@ static struct {
   atomic_llong buffers, copied_in, copied_out, imported, programs, runs, on_host, on_device;
 } counts;
 
-struct armnn_backend { int unused; };
-struct armnn_program { uint64_t elements; int32_t *places; uint64_t num_nodes, num_values; };
+struct armnn_backend { const armnn_host *host; };
+struct armnn_program {
+  const armnn_host *host;
+  uint64_t num_nodes, num_values, num_inputs, num_outputs;
+  uint64_t *elements; /* Of each value. */
+  int32_t *nodes; /* Of each: two operands and the sum, by their numbers. */
+  int32_t *inputs, *outputs;
+  float **constants; /* Of each value, NULL if it is computed or fed. */
+};
 struct armnn_context { const armnn_program *program; };
 struct armnn_device_buffer { unsigned char *bytes; int is_imported; uint64_t size; };
 
@@ -46,20 +59,49 @@ static const armnn_node *node_at(const armnn_graph *graph, uint64_t i) {
 }
 static armnn_code create(const armnn_host *host, const armnn_option *options, uint64_t count,
                          armnn_backend **backend, armnn_error *error) {
-  (void)host, (void)options, (void)count, (void)error;
+  (void)options;
+  if (count) return fail(error, ARMNN_INVALID_ARGUMENT, "there are no options");
   *backend = malloc(sizeof **backend);
+  (*backend)->host = host;
   return ARMNN_OK;
 }
 static void destroy(armnn_backend *backend) { free(backend); }
+static const armnn_value *value_at(const armnn_graph *graph, int32_t i) {
+  return ARMNN_AT(const armnn_value, graph->values, graph->value_stride, (uint64_t)i);
+}
+static uint64_t elements_of(const armnn_value *value) {
+  uint64_t elements = 1;
+  for (int32_t i = 0; i < value->ndim; ++i) elements *= (uint64_t)value->shape[i];
+  return elements;
+}
+static int same_shape(const armnn_value *one, const armnn_value *other) {
+  if (one->ndim != other->ndim) return 0;
+  for (int32_t i = 0; i < one->ndim; ++i)
+    if (one->shape[i] < 0 || one->shape[i] != other->shape[i]) return 0;
+  return 1;
+}
+static const char *refusal(const armnn_graph *graph, const armnn_node *node) {
+  if (is(node->type, ARMNN_LAYER_ACTIVATION)) return NULL;
+  if (!is(node->type, ARMNN_LAYER_ADDITION)) return "only Addition";
+  if (node->num_inputs != 2 || node->num_attributes) return "an unknown form of Addition";
+  const armnn_value *sum = value_at(graph, node->outputs[0]);
+  if (sum->ndim < 0) return "a shape that is unknown";
+  for (int i = 0; i < 3; ++i) {
+    const armnn_value *value = i == 2 ? sum : value_at(graph, node->inputs[i]);
+    if (value->data_type != ARMNN_FLOAT32) return "only Float32";
+    if (!same_shape(value, sum)) return "only tensors of one shape";
+  }
+  return NULL;
+}
 static armnn_code query(armnn_backend *backend, const armnn_device *device,
                         const armnn_graph *graph, armnn_support *out, uint64_t stride,
                         armnn_error *error) {
   (void)backend, (void)device, (void)error;
   for (uint64_t i = 0; i < graph->num_nodes; ++i) {
-    armnn_string type = node_at(graph, i)->type;
+    const char *reason = refusal(graph, node_at(graph, i));
     armnn_support *support = ARMNN_AT(armnn_support, out, stride, i);
-    support->level = is(type, ARMNN_LAYER_ADDITION) || is(type, ARMNN_LAYER_ACTIVATION);
-    if (!support->level) support->reason = (armnn_string){"only Addition", 13};
+    support->level = reason ? ARMNN_NOT_SUPPORTED : ARMNN_SUPPORTED;
+    if (reason) support->reason = (armnn_string){reason, strlen(reason)};
   }
   return ARMNN_OK;
 }
@@ -76,23 +118,50 @@ static armnn_code optimize(armnn_backend *backend, const armnn_device *device,
   }
   return ARMNN_OK;
 }
+static int32_t *copied(const int32_t *numbers, uint64_t count) {
+  return count ? memcpy(malloc(count * sizeof *numbers), numbers, count * sizeof *numbers) : NULL;
+}
+static void program_destroy(armnn_program *program) {
+  for (uint64_t i = 0; i < program->num_values; ++i) free(program->constants[i]);
+  free(program->elements), free(program->constants), free(program->nodes), free(program->inputs), free(program->outputs);
+  free(program);
+  --counts.programs;
+}
 static armnn_code compile(armnn_backend *backend, const armnn_device *device,
                           const armnn_graph *graph, const armnn_compile_args *args,
                           armnn_program **made, armnn_error *error) {
-  (void)backend, (void)device, (void)args;
-  if (graph->num_nodes != 1 || !is(node_at(graph, 0)->type, ARMNN_LAYER_ADDITION))
-    return fail(error, ARMNN_INTERNAL, "compile takes one Addition");
-  const armnn_value *value = ARMNN_AT(const armnn_value, graph->values, graph->value_stride, 0);
+  (void)device;
+  if (args->num_options) return fail(error, ARMNN_INVALID_ARGUMENT, "there are no options");
+  for (uint64_t i = 0; i < graph->num_nodes; ++i)
+    if (refusal(graph, node_at(graph, i)) || !is(node_at(graph, i)->type, ARMNN_LAYER_ADDITION)) {
+      error->node_id = node_at(graph, i)->id;
+      return fail(error, ARMNN_UNSUPPORTED_NODE, "compile takes Additions");
+    }
   armnn_program *program = calloc(1, sizeof *program);
-  program->elements = 1;
-  for (int32_t i = 0; i < value->ndim; ++i) program->elements *= (uint64_t)value->shape[i];
   ++counts.programs;
+  program->host = backend->host;
+  program->num_nodes = graph->num_nodes, program->num_values = graph->num_values;
+  program->num_inputs = graph->num_inputs, program->num_outputs = graph->num_outputs;
+  program->inputs = copied(graph->inputs, graph->num_inputs);
+  program->outputs = copied(graph->outputs, graph->num_outputs);
+  program->nodes = malloc((graph->num_nodes + 1) * 3 * sizeof *program->nodes);
+  program->elements = malloc((graph->num_values + 1) * sizeof *program->elements);
+  program->constants = calloc(graph->num_values + 1, sizeof *program->constants);
+  for (uint64_t i = 0; i < graph->num_nodes; ++i) {
+    const armnn_node *node = node_at(graph, i);
+    program->nodes[3 * i] = node->inputs[0], program->nodes[3 * i + 1] = node->inputs[1];
+    program->nodes[3 * i + 2] = node->outputs[0];
+  }
+  for (uint64_t i = 0; i < graph->num_values; ++i) {
+    const armnn_value *value = value_at(graph, (int32_t)i);
+    program->elements[i] = elements_of(value);
+    if (!value->constant) continue;
+    uint64_t size = program->elements[i] * sizeof(float);
+    const char *from = (const char *)value->constant->data + value->constant->byte_offset;
+    program->constants[i] = memcpy(malloc(size + 1), from, size);
+  }
   *made = program;
   return ARMNN_OK;
-}
-static void program_destroy(armnn_program *program) {
-  --counts.programs;
-  free(program);
 }
 static armnn_code context_create(armnn_program *program, armnn_context **context,
                                  armnn_error *error) {
@@ -110,34 +179,50 @@ static void move(armnn_device_buffer *buffer, unsigned char *host, uint64_t size
     else buffer->bytes[i] = host[i] ^ flip;
   }
 }
-static float element(const armnn_tensor *tensor, uint64_t i) {
-  if (tensor->device_type == ARMNN_DEVICE_CPU) return ((const float *)tensor->data)[i];
+/* All elements of a tensor, where it is. */
+static void move_all(const armnn_tensor *tensor, float *values, uint64_t elements, int to_host) {
+  uint64_t size = elements * sizeof *values;
+  if (tensor->device_type == ARMNN_DEVICE_CPU) {
+    char *host = (char *)tensor->data + tensor->byte_offset;
+    if (to_host) memcpy(values, host, size);
+    else memcpy(host, values, size);
+    return;
+  }
   armnn_device_buffer part = *(armnn_device_buffer *)tensor->data;
-  float value;
-  part.bytes += i * sizeof value;
-  move(&part, (unsigned char *)&value, sizeof value, 1);
-  return value;
+  part.bytes += tensor->byte_offset;
+  move(&part, (unsigned char *)values, size, to_host);
 }
 static armnn_code execute(armnn_context *context, const armnn_execute_args *args,
                           armnn_error *error) {
-  const armnn_tensor *x = args->inputs[0], *y = args->inputs[args->num_inputs - 1];
-  const armnn_tensor *sum = args->outputs[0];
-  const armnn_tensor *all[] = {x, y, sum};
-  for (int i = 0; i < 3; ++i) {
-    int on_host = all[i]->device_type == ARMNN_DEVICE_CPU;
+  const armnn_program *program = context->program;
+  for (uint64_t i = 0; i < args->num_inputs + args->num_outputs; ++i) {
+    const armnn_tensor *tensor =
+      i < args->num_inputs ? args->inputs[i] : args->outputs[i - args->num_inputs];
+    int on_host = tensor->device_type == ARMNN_DEVICE_CPU;
     ++*(on_host ? &counts.on_host : &counts.on_device);
     if (on_host && !TAKES_HOST_MEMORY) return fail(error, ARMNN_INTERNAL, "host memory");
   }
-  for (uint64_t i = 0; i < context->program->elements; ++i) {
-    float value = element(x, i) + element(y, i);
-    if (sum->device_type == ARMNN_DEVICE_CPU) {
-      ((float *)sum->data)[i] = value;
-      continue;
-    }
-    armnn_device_buffer part = *(armnn_device_buffer *)sum->data;
-    part.bytes += i * sizeof value;
-    move(&part, (unsigned char *)&value, sizeof value, 0);
+  float **values = calloc(program->num_values + 1, sizeof *values);
+  for (uint64_t n = 0; n < program->num_values; ++n) {
+    uint64_t size = program->elements[n] * sizeof(float);
+    values[n] = malloc(size + 1);
+    if (program->constants[n]) memcpy(values[n], program->constants[n], size);
   }
+  for (uint64_t n = 0; n < program->num_inputs; ++n)
+    move_all(args->inputs[n], values[program->inputs[n]], program->elements[program->inputs[n]], 1);
+  const armnn_host *host = program->host;
+  int stops = 0;
+  for (const int32_t *at = program->nodes; at < program->nodes + 3 * program->num_nodes; at += 3) {
+    stops = stops || (armnn_host_has_cancelled(host) && host->cancelled(host->ctx, args->call_id));
+    for (uint64_t i = 0; i < program->elements[at[2]]; ++i)
+      values[at[2]][i] = values[at[0]][i] + values[at[1]][i];
+  }
+  for (uint64_t n = 0; n < program->num_outputs; ++n)
+    move_all(args->outputs[n], values[program->outputs[n]], program->elements[program->outputs[n]], 0);
+  for (uint64_t n = 0; n < program->num_values; ++n) free(values[n]);
+  free(values);
+  BEHIND_EXECUTE;
+  if (stops) return fail(error, ARMNN_CANCELLED, "the host said so");
   return ARMNN_OK;
 }
 static armnn_code network_event(armnn_backend *backend, int32_t event, uint64_t network_id,
@@ -160,7 +245,12 @@ static armnn_code allocate(armnn_backend *backend, uint64_t size, armnn_device_b
   if (size > 1 << 20) return fail(error, ARMNN_RESOURCE_EXHAUSTED, "the device has 1 MiB");
   return make(malloc(size), 0, size, buffer);
 }
-static void *data(armnn_device_buffer *buffer) { return buffer; }
+static void *data(armnn_device_buffer *buffer) {
+#ifdef NO_DATA
+  return (void)buffer, NULL;
+#endif
+  return buffer;
+}
 static armnn_code copy_in(armnn_device_buffer *buffer, const void *from, uint64_t size,
                           armnn_error *error) {
   if (size > buffer->size) return fail(error, ARMNN_INVALID_ARGUMENT, "too many bytes");
@@ -195,7 +285,7 @@ static void buffer_destroy(armnn_device_buffer *buffer) {
 static const armnn_device_memory memory = {
   .header = ARMNN_HEADER(ARMNN_DEVICE_MEMORY), .device_type = DEVICE_TYPE,
   .takes_host_memory = TAKES_HOST_MEMORY, .allocate = allocate, .data = data,
-  .copy_in = copy_in, .copy_out = copy_out, .import_host = IMPORT,
+  .copy_in = COPY_IN, .copy_out = copy_out, .import_host = IMPORT,
   .buffer_destroy = buffer_destroy,
 };
 static const void *get_extension(const char *name) {
