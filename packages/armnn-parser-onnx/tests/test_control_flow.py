@@ -297,7 +297,7 @@ def test_a_loop_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_computed_condition_may_hold_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armnn.runtime.plans.cache.MOST_SEGMENTS", 6)
+    monkeypatch.setattr("armnn.runtime.plans.MOST_SEGMENTS", 6)
     on = [
         node("ReduceMax", ["next"], ["most"], keepdims=0),
         node("Less", ["most", "limit"], ["on"]),

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from armnn import Network, TensorInfo
-from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.backends.cache import Program, StaleEntryError
 from armnn.backends.contract import CachingBackend
 from armnn.backends.encoding import UnstorableError
 from armnn.layers.plumbing import PreCompiledDescriptor
-from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
+from armnn.optimizer import OptimizerOptions, Participants, Plan, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.phases import Segments
+from armnn.optimizer.plan import plan_of
 from armnn.storage.prepared import decoded, encoded
 
 if TYPE_CHECKING:
     from armnn.backends import ModelContext, Workload
 
 
-class Program(CachedProgram):
+class Stored(Program):
     def __init__(self, *key: object) -> None:
         self.key = key
 
@@ -32,7 +32,7 @@ class Program(CachedProgram):
         return self.key
 
 
-def prepared(compiled: object, participants: Participants) -> Prepared:
+def prepared(compiled: object, participants: Participants) -> Plan:
     """Return a network of one layer, compiled by Keeper."""
     network, info = Network("compiled"), TensorInfo((2,))
     x = network.add_input("x", info)
@@ -41,10 +41,10 @@ def prepared(compiled: object, participants: Participants) -> Prepared:
     layer.backend, layer.compiled = "Keeper", compiled
     network.add_output("y", layer.output)
     placement = place_tensors(network, {}, participants.factories, OptimizerOptions(), {})
-    return Prepared(network, placement, Report, Segments(network, None))
+    return plan_of(network, placement, Report)
 
 
-def stored(made: Prepared) -> tuple[dict[str, Any], list[memoryview]]:
+def stored(made: Plan) -> tuple[dict[str, Any], list[memoryview]]:
     header, arrays = encoded(made)
     assert arrays == []
     return json.loads(json.dumps(header)), []
@@ -53,10 +53,10 @@ def stored(made: Prepared) -> tuple[dict[str, Any], list[memoryview]]:
 @pytest.fixture
 def keeper(make_backend) -> type[Any]:
     class Keeper(make_backend("Keeper"), CachingBackend):
-        def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
+        def cached_program(self, key: Sequence[Any], model: ModelContext) -> Program:
             if key[0] == "old":
                 raise StaleEntryError("it is too old")
-            return Program(*key)
+            return Stored(*key)
 
         def program_workload(self, *_: object) -> Workload:
             raise AssertionError("nothing here runs the program")
@@ -66,13 +66,13 @@ def keeper(make_backend) -> type[Any]:
 
 def test_a_backend_finds_its_program_by_the_key_of_the_program(keeper, participants) -> None:
     parties = participants(keeper)
-    entry = stored(prepared(Program("abc", [1, 2]), parties))
+    entry = stored(prepared(Stored("abc", [1, 2]), parties))
     found = decoded(*entry, parties, OptimizerOptions()).network.find("all")
-    assert isinstance(found.compiled, Program)
+    assert isinstance(found.compiled, Stored)
     assert (found.backend, found.compiled.key) == ("Keeper", ("abc", [1, 2]))
 
 
-@pytest.mark.parametrize("compiled", [Program(), object()], ids=["no key", "no program"])
+@pytest.mark.parametrize("compiled", [Stored(), object()], ids=["no key", "no program"])
 def test_what_no_cache_has_is_not_stored(compiled, keeper, participants) -> None:
     with pytest.raises(UnstorableError, match="Keeper compiled 'all' to what is not stored"):
         encoded(prepared(compiled, participants(keeper)))
@@ -80,7 +80,7 @@ def test_what_no_cache_has_is_not_stored(compiled, keeper, participants) -> None
 
 def test_a_program_that_does_not_fit_makes_the_network_stale(keeper, participants) -> None:
     parties = participants(keeper)
-    entry = stored(prepared(Program("old"), parties))
+    entry = stored(prepared(Stored("old"), parties))
     with pytest.raises(StaleEntryError, match="of its program 'all', it is too old"):
         decoded(*entry, parties, OptimizerOptions())
 
@@ -88,7 +88,7 @@ def test_a_program_that_does_not_fit_makes_the_network_stale(keeper, participant
 def test_a_backend_without_programs_makes_the_network_stale(
     keeper, make_backend, participants
 ) -> None:
-    entry = stored(prepared(Program("abc"), participants(keeper)))
+    entry = stored(prepared(Stored("abc"), participants(keeper)))
     others = participants(make_backend("Keeper"))
     with pytest.raises(StaleEntryError, match="'Keeper' finds no programs in caches any more"):
         decoded(*entry, others, OptimizerOptions())

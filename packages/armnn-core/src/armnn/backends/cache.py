@@ -103,8 +103,12 @@ class ProgramCache(ABC):
         """Record the outcome for an entry in log and profile."""
 
 
-class CachedProgram(ABC):
-    """A compiled program that may be in the network's cache."""
+class Program(ABC):
+    """What a backend compiled: it stands in the place of layers.
+
+    It may be in the network's cache, and other shapes may be compiled from it. Without the latter a
+    backend is asked about the layers for each set of shapes, as for the first.
+    """
 
     __slots__ = ()
 
@@ -116,27 +120,17 @@ class CachedProgram(ABC):
         It is empty if the program is not in the cache.
         """
 
-
-class Replannable(ABC):
-    """A compiled part that other shapes can be compiled from.
-
-    A backend without it is asked about the layers for each set of shapes, as for the first.
-    """
-
-    __slots__ = ()
-
     @property
-    @abstractmethod
     def layers(self) -> Sequence[Layer]:
         """Its layers; none if it cannot be compiled again."""
+        return ()
 
     @property
-    @abstractmethod
     def results(self) -> Sequence[Value]:
         """The values of its outputs, as these layers make them."""
+        return ()
 
-    @abstractmethod
-    def replanned(self, changes: Changes) -> object | None:
+    def replanned(self, changes: Changes) -> Program | None:  # noqa: ARG002  # of those that can
         """Return the same layers compiled with changes.
 
         None if the backend refuses one of them now, which has to be prepared anew then.
@@ -144,6 +138,7 @@ class Replannable(ABC):
         Raises:
             ArmnnError: The backend failed.
         """
+        return None
 
 
 @dataclass(frozen=True, slots=True)

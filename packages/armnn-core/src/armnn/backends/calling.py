@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, T
 import numpy as np
 
 from armnn.arguments import shown
-from armnn.backends.cache import CachedProgram
+from armnn.backends.cache import Program
 from armnn.backends.contract import (
     BackendContext,
     ModelContext,
@@ -360,7 +360,7 @@ RETURNS: Final[Mapping[str, Returns]] = {
     "accepts_allocator": _SUPPORT,
     "bind": _STEP,
     "bind_with_scratch": _STEP,
-    "cached_program": _instance("a CachedProgram", CachedProgram),
+    "cached_program": _instance("a Program", Program),
     "capabilities": Returns(
         "a mapping of names to Booleans, numbers or texts, from a property", _stated
     ),

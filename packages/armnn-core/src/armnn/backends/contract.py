@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.arguments import closest, shown, text
-from armnn.backends.cache import CachedProgram, ProgramCache
+from armnn.backends.cache import Program, ProgramCache
 from armnn.backends.memory import (
     HOST_SOURCES,
     Allocator,
@@ -644,8 +644,8 @@ class CachingBackend(Backend):
     """A backend that finds compiled programs in the network's cache."""
 
     @abstractmethod
-    def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
-        """Return the program of a :attr:`CachedProgram.cache_key`.
+    def cached_program(self, key: Sequence[Any], model: ModelContext) -> Program:
+        """Return the program of a :attr:`Program.cache_key`.
 
         Raises:
             StaleEntryError: It is not there, or does not fit any more.
@@ -654,7 +654,7 @@ class CachingBackend(Backend):
     @abstractmethod
     def program_workload(
         self,
-        program: CachedProgram,
+        program: Program,
         inputs: Sequence[TensorInfo | None],
         outputs: Sequence[TensorInfo],
     ) -> Workload:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         checked_options,
     )
     from armnn.optimizer.participants import Candidate, Participants
-    from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.plan import Plan
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
@@ -31,7 +31,7 @@ else:
             "options": "DebugCallback OptimizerOptions ShapeInferenceMethod checked_options",
             "participants": "Candidate Participants",
             "assignment.partition": "Border Part",
-            "prepared": "Prepared",
+            "plan": "Plan",
             "assignment.report": "CompiledPart Refusal Report ReportRow",
         },
     )
@@ -46,7 +46,7 @@ __all__ = [
     "OptimizerOptions",
     "Part",
     "Participants",
-    "Prepared",
+    "Plan",
     "Refusal",
     "Report",
     "ReportRow",

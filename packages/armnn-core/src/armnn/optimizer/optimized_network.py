@@ -24,11 +24,11 @@ from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises
 from armnn.optimizer.passes.quantization import FoldPolicy
 from armnn.optimizer.phases import assigned_segments, prepare_network, prepare_specialisation
-from armnn.optimizer.prepared import Prepared, SingleProgram
+from armnn.optimizer.plan import Plan
 from armnn.optimizer.shapes.assumed import assume_shapes
 from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
 from armnn.optimizer.symbolic.trace import Trace, UntraceableError
-from armnn.optimizer.template import Template, only_program
+from armnn.optimizer.template import Template
 from armnn.tensor import Shape, TensorInfo, completed_shape, format_shape
 from armnn.types import QuantizedArithmetic
 
@@ -81,8 +81,7 @@ class OptimizedNetwork:
         self._declared = dict(network.declared_shapes)
         self._templates: dict[Hashable, tuple[Template, ...]] = {}
         self._is_traceable = True
-        self._static: Prepared | None = None
-        self._only: Prepared | SingleProgram | None = None
+        self._static: Plan | None = None
         source = network if may_change else network.clone()
         if not _may_fold_all(source, options):
             source = again() if again is not None and source.is_folded else source
@@ -125,12 +124,10 @@ class OptimizedNetwork:
             return
         shapes = {name: info.static_shape for name, info in self.inputs.items()}
         self._static = self._prepare(shapes, {}, may_change=may_change, trial=trial)
-        self._only = self._static
-        if self._static.segments.rest is None:
+        if self._static.rest is None:
             copied, self._source = self._source, self.network
-            if copied not in (self._source, self._static.segments.head):
+            if copied is not self._source:
                 copied.clear()  # whose weights went into compiled programs
-            self._only = only_program(self._static, self.participants) or self._static
 
     @property
     def name(self) -> str:
@@ -161,8 +158,7 @@ class OptimizedNetwork:
     @property
     def network(self) -> Network:
         """The layers: with backends if shapes are fixed, else rewritten."""
-        made = None if self._static is None else self._static.network
-        return made if isinstance(made, Network) else self._source
+        return self._source if self._static is None else self._static.network
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
@@ -175,7 +171,7 @@ class OptimizedNetwork:
 
         Dimensions that are not known bear the names that the model's file gives them.
         """
-        settled = self._static is not None and self._static.segments.rest is None
+        settled = self._static is not None and self._static.rest is None
         network = self.network if settled else self._source
         infos = {layer.name: layer.input_infos[0] for layer in network.outputs}
         return {
@@ -210,7 +206,7 @@ class OptimizedNetwork:
 
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared | SingleProgram:
+    ) -> Plan:
         """Prepare the network for one set of input shapes.
 
         Args:
@@ -221,8 +217,8 @@ class OptimizedNetwork:
             ShapeError: The shapes do not fit.
             OptimizationError: Some layers cannot run on the backends, or one of these failed.
         """
-        if self._only is not None:
-            return self._only
+        if self._static is not None:
+            return self._static
         return self._from_template(shapes, values) or self._traced(shapes, values)
 
     def clear(self) -> None:
@@ -232,12 +228,13 @@ class OptimizedNetwork:
         hold, stay until the garbage is collected. Only its sole owner may call it.
         """
         templates = [template for kept in self._templates.values() for template in kept]
-        for each in (*templates, self._only, self._static):
-            if each is not None:
-                each.clear()
+        for template in templates:
+            template.clear()
+        if self._static is not None:
+            self._static.clear()
         self._source.clear()
         self._templates.clear()
-        self._only = self._static = None
+        self._static = None
 
     def check_backends(self) -> None:
         """Check what can be known of backends before the shapes of inputs are.
@@ -277,7 +274,7 @@ class OptimizedNetwork:
 
     def _from_template(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared | SingleProgram | None:
+    ) -> Plan | None:
         """Return a specialisation like an earlier one, if possible."""
         for template in self._templates.get(_key(values) if values else (), ()):
             found = template.specialise(shapes, _label(shapes, values))
@@ -287,26 +284,26 @@ class OptimizedNetwork:
 
     def _traced(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared | SingleProgram:
+    ) -> Plan:
         """Prepare for shapes; keep a template for others, if possible."""
         kept = self._templates.get(_key(values), ())
         if self._is_traceable and sum(map(len, self._templates.values())) < MOST_TEMPLATES:
             try:
                 trace = Trace(self._source, shapes)
-                prepared = self._prepare(shapes, values, trace=trace)
+                plan = self._prepare(shapes, values, trace=trace)
             except Exception as error:
-                prepared = self._prepare(shapes, values)  # fails with that, if it is the caller's
+                plan = self._prepare(shapes, values)  # fails with that, if it is the caller's
                 self._is_traceable = False
                 _log.debug("network %r is prepared for each shape: %r", self.name, error)
-                return prepared
+                return plan
             try:
-                template = Template(prepared, trace, self.participants)
+                template = Template(plan, trace, self.participants)
                 self._templates[_key(values)] = (*kept, template)
             except UntraceableError as error:
                 self._is_traceable = False
                 _log.debug("network %r is prepared for each shape: %s", self.name, error)
-                return prepared
-            return template.first()
+                return plan
+            return plan
         return self._prepare(shapes, values)
 
     def _prepare(
@@ -317,7 +314,7 @@ class OptimizedNetwork:
         may_change: bool = False,
         trial: FoldTrial | None = None,
         trace: Trace | None = None,
-    ) -> Prepared:
+    ) -> Plan:
         label = "" if self.is_static else describe(shapes, values)
         return prepare_specialisation(
             self._source,

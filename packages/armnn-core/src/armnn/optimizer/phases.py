@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
@@ -42,7 +42,7 @@ from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises, rewrite
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.passes.quantization import FoldPolicy
-from armnn.optimizer.prepared import Observation, Prepared, Segments
+from armnn.optimizer.plan import Observation, Plan, plan_of
 from armnn.optimizer.shapes.specialise import (
     CONTROL_FLOW,
     DIRECT_VALUE_LIMIT,
@@ -58,6 +58,25 @@ from armnn.optimizer.shapes.specialise import (
 )
 from armnn.optimizer.symbolic.trace import Trace, UntraceableError
 from armnn.tensor import Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """A network in two parts.
+
+    Attributes:
+        head: What can be prepared now. Its outputs are those of the network that it computes and
+            the values that ``rest`` reads, the latter named by ``crossing``.
+        rest: What must wait until the head has run; None if nothing must. Its inputs are
+            ``crossing``, its outputs the other outputs of the network.
+        crossing: Names of the values that go from the head to the rest.
+        is_rewritten: Whether the head is the network as it was rewritten before.
+    """
+
+    head: Network
+    rest: Network | None
+    crossing: tuple[str, ...] = ()
+    is_rewritten: bool = False
 
 
 def insert_debug(network: Network) -> int:
@@ -226,7 +245,7 @@ def prepare_specialisation(
     trial: FoldTrial | None = None,
     trace: Trace | None = None,
     before_backends: Callable[[Network], None] | None = None,
-) -> Prepared:
+) -> Plan:
     """Prepare a network for one set of input shapes.
 
     Args:
@@ -290,17 +309,11 @@ def prepare_specialisation(
     make_report = functools.partial(
         _report, head, layers, multiply_adds, assignment, replaced, label
     )
-    borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
-    cut = replace(segments, head=head)
-    return Prepared(
-        head,
-        placement,
-        make_report() if trace is None else functools.cache(lambda: make_report()()),
-        cut,
-        trace,
-        has_refusals=any(map(assignment.refusals.get, assignment.final(layers))),
-        borders=borders,
-    )
+    report = make_report() if trace is None else functools.cache(lambda: make_report()())
+    plan = plan_of(head, placement, report, segments.rest, segments.crossing)
+    plan.has_refusals = any(map(assignment.refusals.get, assignment.final(layers)))
+    plan.borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
+    return plan
 
 
 def layers_before_backends(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from armnn.runtime.calls.control import NetworkProperties
     from armnn.runtime.calls.imports import FileMemory
     from armnn.runtime.loaded_network import LoadedNetwork
-    from armnn.runtime.memory.planner import Block, Layout, MemoryValidationError, StrategyValidator
+    from armnn.runtime.planner import Block, Layout, MemoryValidationError, StrategyValidator
     from armnn.runtime.runtime import Runtime, default_runtime, load_model, optimize
 else:
     __getattr__, __dir__ = on_demand(
@@ -19,7 +19,7 @@ else:
         {
             "calls.imports": "FileMemory",
             "loaded_network": "LoadedNetwork",
-            "memory.planner": "Block Layout MemoryValidationError StrategyValidator",
+            "planner": "Block Layout MemoryValidationError StrategyValidator",
             "calls.control": "NetworkProperties",
             "runtime": "Runtime default_runtime load_model optimize",
         },

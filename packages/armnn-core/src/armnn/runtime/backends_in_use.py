@@ -27,7 +27,7 @@ from armnn.errors import (
 )
 from armnn.installing import REFERENCE
 from armnn.optimizer.participants import Candidate, Participants
-from armnn.runtime.plans.closing import Closing
+from armnn.runtime.closing import Closing
 from armnn.runtime.request import OptimizationRequest
 from armnn.types import MemorySource
 

@@ -31,11 +31,10 @@ from armnn.graph.aliases import Aliased, first_names
 from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import InputShapes, Ports
-from armnn.runtime.calls.repeated_runs import RepeatedRuns
-from armnn.runtime.plans.cache import NetworkPlans, backends_beside
-from armnn.runtime.plans.closing import Closable, Closing, Gate
-from armnn.runtime.plans.steps import Targets
+from armnn.runtime.closing import Closable, Closing
+from armnn.runtime.plans import PlanCache, backends_beside
 from armnn.runtime.request import LoadRequest
+from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
 
@@ -57,14 +56,12 @@ class NetworkResources:
 
     Attributes:
         events: What the backends are told.
-        gate: What runs go through.
-        runs: The runs that repeat earlier ones.
         bound: The bound calls that exist.
     """
 
     def __init__(
         self,
-        plans: NetworkPlans,
+        plans: PlanCache,
         events: BackendEvents,
         importing: ImportingRuns | None,
         *,
@@ -81,8 +78,6 @@ class NetworkResources:
             frees_by_call: Whether memory goes back by a call of an allocator.
         """
         self.events = events
-        self.gate = Gate(f"the network {plans.optimized.name!r}")
-        self.runs = RepeatedRuns(self.gate, plans)
         self.bound: WeakSet[BoundCall] = WeakSet()
         self._plans = plans
         self._importing = importing
@@ -118,8 +113,8 @@ class NetworkResources:
             ClosingError: Parts of it failed; all of it is closed.
         """
         closing = Closing(f"the network {self._plans.optimized.name!r}")
-        closing.step(self.runs.end)
-        first = self.gate.close()
+        closing.step(self._plans.end)
+        first = self._plans.gate.close()
         for call in tuple(self.bound):
             closing.step(call.close)
         if self._importing is not None:
@@ -203,7 +198,7 @@ class NetworkFacts:
 
     load_times: Mapping[str, float]
 
-    def __init__(self, network_id: int, plans: NetworkPlans, failover: Failover | None) -> None:
+    def __init__(self, network_id: int, plans: PlanCache, failover: Failover | None) -> None:
         self.id = network_id
         self.load_times = {}
         self._plans = plans
@@ -341,7 +336,7 @@ class LoadedNetwork(NetworkFacts):
         self,
         runtime: NetworkOwner,
         network_id: int,
-        plans: NetworkPlans,
+        plans: PlanCache,
         events: BackendEvents,
         origin: LoadRequest | None,
         *,
@@ -368,8 +363,7 @@ class LoadedNetwork(NetworkFacts):
         self.resources = NetworkResources(
             plans, events, self._importing, owns_graph=owns_graph, frees_by_call=frees_by_call
         )
-        self._gate, self._runs = self.resources.gate, self.resources.runs
-        self._run_again = self._runs.run_again
+        self._run_again = plans.run_again
         more = (self._real, self._importing, properties.profiler, failover)
         self._is_plain = not events.has_listeners and all(part is None for part in more)
 
@@ -444,7 +438,7 @@ class LoadedNetwork(NetworkFacts):
                 if not watched and self._importing is None:
                     made = self._run_again(given, targets)
                     if made is None:
-                        made = self._runs.run_first(self._expected.checked(given), targets)
+                        made = self._plans.run_first(self._expected.checked(given), targets)
                 else:
                     made = self._run_watched(given, targets, timeout, cancel, profiler)
         except WorkerLostError as lost:
@@ -634,8 +628,8 @@ class LoadedNetwork(NetworkFacts):
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
         examples = self._ports.examples(shapes)
-        self._runs.release()
-        with self._gate, more(self, REST):
+        self._plans.release()
+        with self._plans.gate, more(self, REST):
             self._plans.prepare(examples)
 
     def unload(self) -> None:
@@ -686,7 +680,7 @@ class LoadedNetwork(NetworkFacts):
         real = None if self._real is None else self._real.inputs
         may_move = self._failover is not None
         binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
-        with self._gate, more(self, REST):
+        with self._plans.gate, more(self, REST):
             call = binder.bind(inputs, targets, states)
             self.resources.bound.add(call)
             if FIRST_RUN not in self.load_times:
@@ -717,7 +711,7 @@ class LoadedNetwork(NetworkFacts):
         optimized, converts = self._plans.optimized, self._real is not None
         infos = {"input": optimized.inputs, "output": optimized.outputs}
         from armnn.runtime.calls.imports import Imports  # late: few programs import memory
-        from armnn.runtime.plans.cache import shared_memory_beside
+        from armnn.runtime.plans import shared_memory_beside
 
         sharing = partial(shared_memory_beside, self._plans)
         return Imports(self.name, infos, self.properties, converts, sharing)
@@ -737,11 +731,11 @@ class LoadedNetwork(NetworkFacts):
         if profiler is None and importing is None:
             made = self._run_again(given, targets, control)
             if made is None:
-                made = self._runs.run_first(self._expected.checked(given), targets, control)
+                made = self._plans.run_first(self._expected.checked(given), targets, control)
             return made
         arrays = self._expected.checked(given)
-        self._runs.release()  # so that this run takes a context that there is
-        with self._gate:
+        self._plans.release()  # so that this run takes a context that there is
+        with self._plans.gate:
             if importing is None:
                 run = partial(plans.run, arrays, control, targets)
             else:
@@ -750,7 +744,7 @@ class LoadedNetwork(NetworkFacts):
             return watched_run(run, self.id, plans.optimized.participants, control)
 
 
-def _importing_runs(plans: NetworkPlans, properties: NetworkProperties) -> ImportingRuns | None:
+def _importing_runs(plans: PlanCache, properties: NetworkProperties) -> ImportingRuns | None:
     if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
         return None
     from armnn.runtime.calls.imports import ImportingRuns  # late: few networks import

@@ -34,10 +34,9 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
         OptimizedNetwork,
         OptimizerOptions,
         Participants,
-        Prepared,
+        Plan,
         Report,
     )
-    from armnn.optimizer.prepared import SingleProgram
 
 
 _KEY: Final = ["artefact"]
@@ -78,18 +77,18 @@ def write_artefact(
             "shapes, as 'armnn compile --shape' does"
         )
     shapes = {name: info.static_shape for name, info in made.inputs.items()}
-    prepared = made.specialise(shapes, {}).whole
+    plan = made.specialise(shapes, {})
     facts = ModelFacts.of(made, network.quantized_arithmetic)
     try:
-        header, blocks = file_of(facts, prepared, programs)
+        header, blocks = file_of(facts, plan, programs)
     except UnstorableError as error:
         raise InvalidArgumentError(
             f"the network {made.name!r} cannot be compiled to a file: {error}"
         ) from error
-    used = {layer.backend for layer in prepared.network.layers if layer.backend is not None}
+    used = {layer.backend for layer in plan.network.layers if layer.backend is not None}
     made_by = {"core": __version__, "backends": sorted(used)}
     write_file(file, pack({**header, "key": _KEY, "made_by": made_by}, blocks))
-    return prepared.report
+    return plan.report
 
 
 def open_artefact(
@@ -154,7 +153,7 @@ class _Artefact:
         facts: ModelFacts,
         participants: Participants,
         options: OptimizerOptions,
-    ) -> Prepared | SingleProgram:
+    ) -> Plan:
         """Return the prepared network.
 
         Raises:

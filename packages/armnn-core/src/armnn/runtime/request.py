@@ -30,8 +30,8 @@ from armnn.storage.folder import CacheFolder, stamp_of
 
 if TYPE_CHECKING:
     from armnn.graph import Network
-    from armnn.runtime.memory.planner import MemoryStrategies
-    from armnn.runtime.plans.observed import TensorSink
+    from armnn.runtime.observed import TensorSink
+    from armnn.runtime.planner import MemoryStrategies
 
 
 AUTO: Final = "auto"
@@ -308,7 +308,7 @@ def tensor_sink(options: OptimizerOptions) -> TensorSink | None:
     """Return what gets intermediate tensors, if they are shown."""
     if not options.shows_tensors:
         return None
-    from armnn.runtime.plans.observed import TensorSink  # late: few networks are debugged
+    from armnn.runtime.observed import TensorSink  # late: few networks are debugged
 
     return TensorSink(options)
 
@@ -330,6 +330,6 @@ def memory_strategies(options: CreationOptions) -> MemoryStrategies | None:
     """
     if options.memory_strategy == DEFAULT_STRATEGY and not options.memory_strategies:
         return None
-    from armnn.runtime.memory.planner import MemoryStrategies  # late: few runtimes name one
+    from armnn.runtime.planner import MemoryStrategies  # late: few runtimes name one
 
     return MemoryStrategies(options.memory_strategy, options.memory_strategies)

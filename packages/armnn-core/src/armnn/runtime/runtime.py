@@ -25,6 +25,8 @@ from armnn.parsing import ParserOptions, checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.control import NetworkProperties, check_properties, properties_for
 from armnn.runtime.calls.inputs import InputShapes
+from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.engine import IdleMemory, LoadedPlan
 from armnn.runtime.loaded_network import (
     LoadedNetwork,
     NetworkOwner,
@@ -32,9 +34,7 @@ from armnn.runtime.loaded_network import (
     frees_by_call,
 )
 from armnn.runtime.model_files import open_artefact, open_model, write_artefact
-from armnn.runtime.plans.cache import NetworkPlans
-from armnn.runtime.plans.closing import Closing, Gate
-from armnn.runtime.plans.plan import IdleMemory, Plan
+from armnn.runtime.plans import PlanCache
 from armnn.runtime.request import (
     PREPARED,
     BackendOptions,
@@ -411,15 +411,15 @@ class Runtime(NetworkOwner):
             participants, options = network.participants, network.options
             sink, idle_memory = tensor_sink(options), IdleMemory()
 
-            make_plan = partial(
-                Plan,
+            load_plan = partial(
+                LoadedPlan,
                 participants=participants,
                 allocators=self.options.custom_allocators,
                 strategies=self._strategies,
                 sink=sink,
                 idle_memory=idle_memory,
             )
-            plans = NetworkPlans(network, make_plan, self.options.plan_limit)
+            plans = PlanCache(network, load_plan, self.options.plan_limit)
             events = BackendEvents(network_id, self._backends.contexts_of(participants))
             chosen = properties_for(network.options) if properties is None else properties
             again = partial(

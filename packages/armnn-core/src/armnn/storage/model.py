@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.cache import Block, CachedProgram, Entry, StaleEntryError
+from armnn.backends.cache import Block, Entry, Program, StaleEntryError
 from armnn.backends.encoding import UnstorableError, decoded_info, encoded_info, member_of
 from armnn.graph.aliases import Aliases
-from armnn.optimizer.prepared import SingleProgram
+from armnn.optimizer.plan import Plan
 from armnn.parsing import is_below, resolved_below
 from armnn.storage.folder import VERSION, CacheFolder, stamp_in, stamp_of
-from armnn.storage.programs import ModelPrograms, single_program
+from armnn.storage.programs import ModelPrograms, plan_of_programs
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
+    from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants
     from armnn.optimizer.shapes.specialise import SharedConstants
 
     class Store(Protocol):
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
             participants: Participants,
             options: OptimizerOptions,
             /,
-        ) -> Prepared | SingleProgram | None:
+        ) -> Plan | None:
             """Return the prepared network for input shapes, if stored."""
 
         def keep(
             self,
             shapes: Mapping[str, tuple[int, ...]],
             values: Mapping[str, NDArray[Any]],
-            prepared: Prepared,
+            plan: Plan,
             facts: ModelFacts,
             /,
         ) -> None:
@@ -251,7 +251,7 @@ class ModelStore:
         facts: ModelFacts,
         participants: Participants,
         options: OptimizerOptions,
-    ) -> Prepared | SingleProgram | None:
+    ) -> Plan | None:
         """Return the prepared network for input shapes, if stored."""
         start = time.perf_counter_ns()
         try:
@@ -273,7 +273,7 @@ class ModelStore:
         self,
         shapes: Mapping[str, tuple[int, ...]],
         values: Mapping[str, NDArray[Any]],
-        prepared: Prepared,
+        plan: Plan,
         facts: ModelFacts,
     ) -> None:
         """Store the prepared network for input shapes, if possible."""
@@ -283,8 +283,8 @@ class ModelStore:
         blocks: list[Block] = []
         try:
             header = {"facts": facts.as_json()}
-            header["files"] = self.files_of(prepared.network.external_files)
-            more, blocks = file_of(facts, prepared, self._programs)
+            header["files"] = self.files_of(plan.network.external_files)
+            more, blocks = file_of(facts, plan, self._programs)
             header |= more
         except (UnstorableError, StaleEntryError) as error:
             outcome = f"prepared, not stored: {error}"
@@ -320,9 +320,9 @@ class ModelStore:
 
 
 def file_of(
-    facts: ModelFacts, prepared: Prepared, programs: ModelPrograms
+    facts: ModelFacts, plan: Plan, programs: ModelPrograms
 ) -> tuple[dict[str, Any], list[Block]]:
-    """Return a prepared network as a file's header and blocks.
+    """Return a plan as a file's header and blocks.
 
     Raises:
         UnstorableError: It cannot be stored.
@@ -330,7 +330,7 @@ def file_of(
     """
     from armnn.storage.prepared import encoded  # late: files are read more often than written
 
-    network, arrays = encoded(prepared)
+    network, arrays = encoded(plan)
     rows, blocks = programs.encoded()
     constants: list[Block] = [[_bytes_of(array)] for array in arrays]
     header = {"facts": facts.as_json(), "network": network, "constants": len(arrays)}
@@ -356,7 +356,7 @@ def network_in(
     facts: ModelFacts,
     participants: Participants,
     options: OptimizerOptions,
-) -> Prepared | SingleProgram:
+) -> Plan:
     """Return the prepared network in a file, sharing bytes.
 
     Raises:
@@ -370,19 +370,19 @@ def network_in(
         raise StaleEntryError(f"it has {constants!r} constants, and {len(blocks)} blocks")
     programs.offer(rows, blocks[constants:])
 
-    def decode(program: CachedProgram | None = None) -> Prepared:
-        from armnn.storage.prepared import decoded  # late: see single_program
+    def decode(found: Mapping[str, Program] | None = None) -> Plan:
+        from armnn.storage.prepared import decoded  # late: a prepared load imports no graph
 
-        return decoded(network, blocks[:constants], participants, options, program)
+        return decoded(network, blocks[:constants], participants, options, found or {})
 
-    single = None if constants else single_program(network, participants, decode)
-    if single is not None:
-        _check_ports(single.ports.inputs, single.ports.outputs, shapes, facts)
-        return single
-    found = decode()
-    taken = {layer.name: layer.output.info for layer in found.network.inputs}
-    _check_ports(taken, [layer.name for layer in found.network.outputs], shapes, facts)
-    return found
+    plan = None
+    if not constants:
+        plan = plan_of_programs(network, participants, lambda found: decode(found).network)
+    if plan is None:
+        plan = decode()
+    taken = {name: tensor.info for name, tensor in plan.inputs.items()}
+    _check_ports(taken, plan.outputs, shapes, facts)
+    return plan
 
 
 class StoredNetwork:
@@ -458,14 +458,14 @@ class StoredNetwork:
 
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared | SingleProgram:
+    ) -> Plan:
         found = self._store.prepared(shapes, values, self.facts, self.participants, self.options)
         if found is not None:
             return found
-        prepared = self._optimized().specialise(shapes, values)
-        if not prepared.is_derived:  # that takes milliseconds again; a file has all weights
-            self._store.keep(shapes, values, prepared.whole, self.facts)
-        return prepared
+        plan = self._optimized().specialise(shapes, values)
+        if not plan.is_derived:  # that takes milliseconds again; a file has all weights
+            self._store.keep(shapes, values, plan, self.facts)
+        return plan
 
     def clear(self) -> None:
         if self._made is not None:

@@ -1,39 +1,42 @@
 # SPDX-License-Identifier: MIT
-"""Encoding of a prepared network as JSON and arrays.
+"""Encoding of a plan and its graph as JSON and arrays.
 
 Compiled programs have entries of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.backends.cache import Program, StaleEntryError
 from armnn.backends.encoding import UnstorableError, decoded_layer, encoded_layer
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Value
 from armnn.graph.network import Network
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.prepared import Observation, Prepared, Segments
+from armnn.optimizer.plan import Observation, Plan, plan_of
 from armnn.storage.programs import program_of
 from armnn.storage.reports import check_report, decoded_report
 
+_NOTHING: Final[Mapping[str, Program]] = MappingProxyType({})
 
-def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return a prepared network as JSON and numbered arrays.
+
+def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return a plan with its graph as JSON and numbered arrays.
 
     Raises:
         UnstorableError: It waits for data, uses several kinds of memory, or holds something else
             than programs that are stored.
     """
-    if prepared.segments.rest is not None:
+    if plan.rest is not None:
         raise UnstorableError("a part of it is prepared when data is known")
-    network, arrays = prepared.network, list[Any]()
+    network, arrays = plan.network, list[Any]()
     order = [
         layer for layer in network.topological_order() if layer.type not in ("Input", "Output")
     ]
@@ -44,8 +47,8 @@ def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         for value in layer.outputs
     }
     layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
-    rows = [row.as_dict() for row in prepared.report]
-    parts = [part.as_dict() for part in prepared.report.parts]
+    rows = [row.as_dict() for row in plan.report]
+    parts = [part.as_dict() for part in plan.report.parts]
     return {"name": network.name, "layers": layers, "report": rows, "parts": parts}, arrays
 
 
@@ -56,7 +59,7 @@ def _encoded_layer(
     if isinstance(layer.compiled, Observation):
         stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
     elif layer.compiled is not None:
-        key = layer.compiled.cache_key if isinstance(layer.compiled, CachedProgram) else ()
+        key = layer.compiled.cache_key if isinstance(layer.compiled, Program) else ()
         if not key:
             raise UnstorableError(f"{layer.backend} compiled {layer.name!r} to what is not stored")
         stored["program"] = key
@@ -70,22 +73,22 @@ def decoded(
     blocks: Sequence[memoryview],
     participants: Participants,
     options: OptimizerOptions,
-    program: CachedProgram | None = None,
-) -> Prepared:
-    """Return the network of :func:`encoded`; constants share the blocks.
+    programs: Mapping[str, Program] = _NOTHING,
+) -> Plan:
+    """Return the plan of :func:`encoded`; constants share the blocks.
 
     Args:
         stored: The network.
         blocks: Its arrays.
         participants: The backends that take part.
         options: The caller's decisions.
-        program: The only program, if its backend has found it already.
+        programs: The programs that their backends have found already, by the names of layers.
 
     Raises:
         StaleEntryError: It is not what was stored, or a program does not fit any more.
     """
     try:
-        return _decoded(stored, blocks, participants, options, program)
+        return _decoded(stored, blocks, participants, options, programs)
     except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -97,8 +100,8 @@ def _decoded(
     blocks: Sequence[memoryview],
     participants: Participants,
     options: OptimizerOptions,
-    program: CachedProgram | None,
-) -> Prepared:
+    programs: Mapping[str, Program],
+) -> Plan:
     network = Network(stored["name"])
     layers: list[Layer] = []
     for row in stored["layers"]:
@@ -106,7 +109,7 @@ def _decoded(
         if "observed" in row:
             layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
-            layers[-1].compiled = program or program_of(row, participants)
+            layers[-1].compiled = programs.get(row["name"]) or program_of(row, participants)
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
     sources = participants.host_sources
     placement = place_tensors(network, preferences, participants.factories, options, sources)
@@ -114,4 +117,4 @@ def _decoded(
         raise StaleEntryError("its tensors lie in other kinds of memory now")
     check_report(stored["report"], stored["parts"])
     make_report = partial(decoded_report, stored["report"], stored["parts"])
-    return Prepared(network, placement, make_report, Segments(network, None))
+    return plan_of(network, placement, make_report)

@@ -2,7 +2,7 @@
 """The programs of a model that is prepared or loaded.
 
 Backends see a cache of programs; the programs go into the file of the prepared model, not into
-files of their own. A network that is one program is decoded without its graph.
+files of their own. A network of programs alone is decoded without its graph.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.backends.cache import (
     Block,
-    CachedProgram,
     Entry,
     GrowingBlock,
+    Program,
     ProgramCache,
     StaleEntryError,
 )
 from armnn.backends.calling import call
 from armnn.backends.contract import CachingBackend
 from armnn.backends.encoding import decoded_info
+from armnn.backends.memory import HOST_FACTORY_ID
 from armnn.errors import ArmnnError
 from armnn.optimizer.participants import Candidate
-from armnn.optimizer.prepared import ProgramLayer, ProgramPorts, SingleProgram
+from armnn.optimizer.plan import Plan, PlannedLayer, PlannedTensor
 from armnn.storage.reports import check_report, decoded_report
-from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
-    from armnn.optimizer import Participants, Prepared
+    from armnn.graph import Network
+    from armnn.optimizer import Participants
 
 
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know
@@ -128,40 +129,49 @@ class ModelPrograms(ProgramCache):
         return entry
 
 
-def single_program(
+def plan_of_programs(
     stored: Mapping[str, Any],
     participants: Participants,
-    decode: Callable[[CachedProgram], Prepared],
-) -> SingleProgram | None:
-    """Return a stored network, None without a single program.
+    decode: Callable[[Mapping[str, Program]], Network],
+) -> Plan | None:
+    """Return the plan of a stored network, None if it has other layers than programs.
 
     A network with anything unusual is left to the decoder of graphs, and to its errors.
 
     Args:
         stored: The network, without constants.
         participants: The backends that take part.
-        decode: See :class:`SingleProgram`.
+        decode: Makes the graph around programs, by the name of their layers.
 
     Raises:
-        StaleEntryError: The program does not fit any more, or the report is none.
+        StaleEntryError: A program does not fit any more, or the report is none.
     """
+    programs: dict[str, Program] = {}
     try:
-        row, ports = _ports_of(stored["name"], stored["layers"])
-        candidate = _candidate_of(row, participants)
-        if candidate.backend.handle_factory_preferences:
-            return None  # its tensors may be in memory of its own
-        program = program_of(row, participants)
+        plan = Plan(
+            stored["name"],
+            {},
+            {},
+            [],
+            partial(decoded_report, stored["report"], stored["parts"]),
+            partial(decode, programs),
+            is_derived=True,
+        )
+        held = _fill(plan, stored["layers"])
+        for row in held:
+            if _candidate_of(row, participants).backend.handle_factory_preferences:
+                return None  # its tensors may be in memory of its own
+        for row, layer in zip(held, plan.layers, strict=True):
+            layer.compiled = programs[layer.name] = program_of(row, participants)
         check_report(stored["report"], stored["parts"])
     except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError):
         return None
-    layer = ProgramLayer(row["name"], row["backend"], program)
-    report = partial(decoded_report, stored["report"], stored["parts"])
-    return SingleProgram(stored["name"], layer, ports, candidate, report, decode, is_derived=True)
+    return plan
 
 
-def program_of(row: Mapping[str, Any], participants: Participants) -> CachedProgram:
+def program_of(row: Mapping[str, Any], participants: Participants) -> Program:
     """Return the program of a stored layer.
 
     Raises:
@@ -172,7 +182,7 @@ def program_of(row: Mapping[str, Any], participants: Participants) -> CachedProg
     if not isinstance(candidate.backend, CachingBackend):
         raise StaleEntryError(f"the backend {candidate.id!r} finds no programs in caches any more")
     try:
-        found: CachedProgram = call(
+        found: Program = call(
             candidate.id, candidate.backend, "cached_program", row["program"], candidate.model
         )
     except StaleEntryError as error:
@@ -185,52 +195,53 @@ def _candidate_of(row: Mapping[str, Any], participants: Participants) -> Candida
     return candidate
 
 
-def _ports_of(name: object, rows: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ProgramPorts]:
-    """Return the row of the only program, and the ports.
+def _fill(plan: Plan, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add the tensors and layers of rows to a plan; return the rows of programs.
 
     Raises:
         Exception: The network is another, or none: a LookupError, TypeError, ValueError,
             AttributeError or ArmnnError.
     """
-    count = [row["type"] for row in rows].index("PreCompiled")
-    held, made = rows[count], tuple(map(decoded_info, rows[count]["outputs"]))
-    inputs = {row["name"]: _only_info(row) for row in rows[:count]}
-    known = list(inputs)
-    outputs: dict[str, int | str] = {}
-    for row in rows[count + 1 :]:
-        ((source, at),) = row["inputs"]
-        outputs[row["name"]] = at if source == count else known[source]
-    order = [at for at, _ in held["inputs"]]
-    slots = {} if len(made) == 1 else {"num_output_slots": len(made)}
-    expected = [
-        *(_row("Input", row["name"], [], row["outputs"]) for row in rows[:count]),
-        {
-            **_row("PreCompiled", held["name"], [[at, 0] for at in order], held["outputs"]),
-            "backend": held["backend"],
-            "parameters": slots,
-            "program": held["program"],
-        },
-        *(
-            _row("Output", each, [[known.index(at), 0] if at in inputs else [count, at]], [])
-            for each, at in outputs.items()
-        ),
-    ]
-    names, places = [name, *inputs, held["name"], *outputs], range(len(made))
-    is_plain = (
-        rows == expected
-        and sorted(order) == list(range(len(inputs)))
-        and all(type(each) is str for each in names)
-        and all(at in inputs or (type(at) is int and at in places) for at in outputs.values())
-        and all(info.is_static for info in (*inputs.values(), *made))
-    )
-    if not is_plain or len(inputs) != count:
-        raise ValueError("it has other layers than inputs, a program and outputs")
-    return held, ProgramPorts(inputs, tuple(known[at] for at in order), outputs, made)
-
-
-def _only_info(row: Mapping[str, Any]) -> TensorInfo:
-    (info,) = row["outputs"]
-    return decoded_info(info)
+    made: list[list[PlannedTensor]] = []
+    held = []
+    known: set[tuple[str, str]] = set()
+    for row in rows:
+        kind, name, places = row["type"], row["name"], row["inputs"]
+        infos = [decoded_info(each) for each in row["outputs"]]
+        if not all(type(number) is int and number >= 0 for at in places for number in at):
+            raise ValueError("an input is no output of another layer")
+        read = [made[source][slot] for source, slot in places]
+        expected = _row(kind, name, places, row["outputs"])
+        tensors = [PlannedTensor(name, info, HOST_FACTORY_ID) for info in infos]
+        known.add((kind, name))
+        if kind == "Input" and len(infos) == 1 and not read:
+            plan.inputs[name] = tensors[0]
+        elif kind == "Output" and len(read) == 1:
+            plan.outputs[name] = read[0]
+        elif kind == "PreCompiled" and infos:
+            slots = {} if len(infos) == 1 else {"num_output_slots": len(infos)}
+            expected |= {
+                "backend": row["backend"],
+                "parameters": slots,
+                "program": row["program"],
+            }
+            for tensor in (*read, *tensors):
+                tensor.owner = tensor.owner or row["backend"]
+            if len(tensors) > 1:
+                for slot, tensor in enumerate(tensors):
+                    tensor.name = f"{name}:{slot}"
+            plan.layers.append(
+                PlannedLayer(name, kind, row["backend"], tuple(read), tuple(tensors))
+            )
+            held.append(row)
+        else:
+            raise ValueError("it has other layers than inputs, programs and outputs")
+        if row != expected or type(name) is not str or not all(info.is_static for info in infos):
+            raise ValueError("it has a layer with anything unusual")
+        made.append(tensors)
+    if type(plan.name) is not str or len(known) != len(rows):
+        raise ValueError("it has no name, or two layers have the same one")
+    return held
 
 
 def _row(

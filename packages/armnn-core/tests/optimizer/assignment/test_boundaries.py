@@ -153,10 +153,11 @@ def placed(make_backend, make_runtime, factories: tuple[Any, ...], **options: bo
     network.add_output("y", network.add_addition(x, x, name="a"))
     runtime = make_runtime(device)
     optimized = runtime.optimize(network, ["Device"], **options)
-    placement = optimized.specialise({}, {}).placement
+    plan = optimized.specialise({}, {})
     _, outputs = run(runtime, network, ["Device"])
     np.testing.assert_array_equal(outputs["y"], 2 * X)
-    return [placement.factories[value] for value in placement.factories]
+    made = [tensor for layer in plan.layers for tensor in layer.outputs]
+    return [tensor.factory for tensor in (*plan.inputs.values(), *made)]
 
 
 def test_inputs_prefer_memory_that_imports_on_request(make_backend, make_runtime) -> None:

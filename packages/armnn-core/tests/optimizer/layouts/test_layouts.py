@@ -320,8 +320,8 @@ def test_specialisations_share_transposed_weights(npu, make_backend, make_runtim
     for count in (1, 2):
         model.run({"x": np.ones((count, 3, 6, 5), np.float32)})
     constants = [
-        [layer.data for layer in plan.prepared.network.layers if layer.data is not None]
-        for plan in model._plans.plans
+        [layer.data for layer in each.plan.network.layers if layer.data is not None]
+        for each in model._plans.plans
     ]
     assert [len(each) for each in constants] == [1, 1]
     assert constants[0][0] is constants[1][0]

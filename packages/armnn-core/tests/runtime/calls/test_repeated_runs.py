@@ -17,7 +17,7 @@ from armnn.errors import (
     ExecutionError,
     InvalidArgumentError,
 )
-from armnn.runtime.plans.plan import POOL_LIMIT
+from armnn.runtime.engine import POOL_LIMIT
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -19,8 +19,7 @@ from armnn.graph import Aliased, Network
 from armnn.installing import REFERENCE
 from armnn.optimizer import Candidate, Report
 from armnn.optimizer.assignment.assign import Evaluator
-from armnn.optimizer.phases import layers_before_backends
-from armnn.optimizer.prepared import Segments
+from armnn.optimizer.phases import Segments, layers_before_backends
 from armnn.optimizer.shapes.assumed import AssumedShapes, assume_shapes, example_of
 from armnn.optimizer.shapes.specialise import specialise
 from armnn.profiling import LayerTime

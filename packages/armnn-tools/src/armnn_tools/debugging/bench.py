@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from armnn.backends import CreationOptions, TensorHandle
 from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer import Candidate, Participants, Prepared, ReportRow
+from armnn.optimizer import Candidate, Participants, Plan, ReportRow
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.phases import (
+    Segments,
     layers_before_backends,
     prepare_network,
     prepare_specialisation,
 )
-from armnn.optimizer.prepared import Segments
 from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
-from armnn.runtime.memory.planner import MemoryStrategies
-from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.plan import Plan
+from armnn.runtime.closing import Closing
+from armnn.runtime.engine import LoadedPlan
+from armnn.runtime.planner import MemoryStrategies
 from armnn.runtime.request import checked_request
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
@@ -128,7 +128,7 @@ class Bench:
         network = prepare_network(network, participants, options)
         infos = {layer.name: layer.output.info for layer in network.inputs}
         weighs = sum(0 if layer.data is None else layer.data.nbytes for layer in network.layers)
-        prepared = prepare_specialisation(
+        plan = prepare_specialisation(
             network,
             {name: inputs[name].shape for name in infos},
             _deciding_values(network, inputs),
@@ -139,11 +139,11 @@ class Bench:
             may_change=True,
             before_backends=_unseen,
         )
-        return LoadedPart(self, prepared, infos, weighs, participants, events)
+        return LoadedPart(self, plan, infos, weighs, participants, events)
 
-    def _plan(self, prepared: Prepared, participants: Participants, loaded: LoadedPart) -> Plan:
+    def _loaded(self, plan: Plan, participants: Participants, part: LoadedPart) -> LoadedPlan:
         allocators = self._creation.custom_allocators
-        return Plan(prepared, participants, allocators, self._strategies, watch=loaded.after_layer)
+        return LoadedPlan(plan, participants, allocators, self._strategies, watch=part.after_layer)
 
 
 class LoadedPart:
@@ -158,22 +158,22 @@ class LoadedPart:
     def __init__(
         self,
         bench: Bench,
-        prepared: Prepared,
+        plan: Plan,
         inputs: Mapping[str, TensorInfo],
         weighs: int,
         participants: Participants,
         events: BackendEvents,
     ) -> None:
         self.inputs = inputs
-        self.rows: dict[str, ReportRow] = {row.layer: row for row in prepared.report}
+        self.rows: dict[str, ReportRow] = {row.layer: row for row in plan.report}
         self.observer: Observer | None = None
         self._bench = bench
         self._weighs = weighs
-        self._inputs = [layer.name for layer in prepared.network.inputs]
-        self._stands_for = dict(prepared.borders)
+        self._inputs = list(plan.inputs)
+        self._stands_for = dict(plan.borders)
         self._events = events
         events.before_load()
-        self._plan = bench._plan(prepared, participants, self)
+        self._plan = bench._loaded(plan, participants, self)
         events.after_load()
 
     def run(self, inputs: Arrays) -> dict[str, NDArray[Any]]:

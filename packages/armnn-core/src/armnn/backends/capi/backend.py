@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.cache import CachedProgram
+from armnn.backends.cache import Program
 from armnn.backends.capi.calls import (
     NativeLoadError,
     attempt,
@@ -245,7 +245,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     def program_workload(
         self,
-        program: CachedProgram,
+        program: Program,
         inputs: Sequence[TensorInfo | None],
         outputs: Sequence[TensorInfo],
     ) -> Workload:

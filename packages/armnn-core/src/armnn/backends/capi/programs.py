@@ -21,11 +21,10 @@ import numpy as np
 
 from armnn._load_times import stage
 from armnn.backends.cache import (
-    CachedProgram,
     Entry,
     Footprint,
+    Program,
     ProgramCache,
-    Replannable,
     StaleEntryError,
 )
 from armnn.backends.capi.calls import (
@@ -76,7 +75,7 @@ _GIVE_BACK: Final = abi.ReleaseFn(_give_back)
 """Lets go what was lent; any thread may call it."""
 
 
-class NativeProgram(NativeObject, CachedProgram, Replannable):
+class NativeProgram(NativeObject, Program):
     """A compiled graph.
 
     Attributes:

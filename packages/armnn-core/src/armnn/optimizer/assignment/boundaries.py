@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from armnn.backends import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer.plan import owner_of
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class Placement:
 
     factories: Mapping[Value, str]
     preferences: Callable[[Layer], Sequence[str]]
+
+    def factory_of_constants(self, layer: Layer) -> str:
+        """Return the id of the factory of the constants that a layer reads."""
+        preferences = self.preferences(layer)
+        return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
 
 
 def place_tensors(
@@ -75,7 +81,7 @@ def place_tensors(
             continue
         for value in layer.outputs:
             factories[value] = _choose(layer, value, preferences, crosses(layer, value))
-            source = host_sources.get(owner(value), MemorySource.MALLOC)
+            source = host_sources.get(owner_of(value), MemorySource.MALLOC)
             _carry(network, value, factories, preferences, registered, source)
     return Placement(factories, preferences)
 
@@ -142,10 +148,3 @@ def _can_import(
     importer = registered.import_factory(target)
     imported = frozenset() if importer is None else importer.import_sources
     return bool(exported & imported)
-
-
-def owner(value: Value) -> str:
-    """Return the backend of a value's producer or first reader."""
-    if value.producer.backend is not None:
-        return value.producer.backend
-    return next((reader.backend for reader, _ in value.uses if reader.backend is not None), "")

@@ -22,11 +22,11 @@ from armnn.quantization import dequantize
 from armnn.runtime.calls.control import deadline_of
 from armnn.runtime.calls.inputs import ExpectedInputs, checked_shape
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
-from armnn.runtime.plans.cache import NetworkPlans
-from armnn.runtime.plans.closing import Closable, Closing
-from armnn.runtime.plans.context import Binding, ExecutionContext, check_shapes
-from armnn.runtime.plans.plan import Plan
-from armnn.runtime.plans.steps import Targets, checked_array
+from armnn.runtime.closing import Closable, Closing
+from armnn.runtime.context import Binding, Context, check_shapes
+from armnn.runtime.engine import LoadedPlan
+from armnn.runtime.plans import PlanCache
+from armnn.runtime.steps import Targets, checked_array
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
 
@@ -44,7 +44,7 @@ class Turn:
 
     run: Callable[[], None]
     states: Mapping[str, NDArray[Any]]
-    context: ExecutionContext | None
+    context: Context | None
     submit: Callable[[int | None], Task] | None = None
 
 
@@ -259,7 +259,7 @@ def _no_task() -> None:
     """Return None: nothing was submitted."""
 
 
-def _close(title: str, contexts: Sequence[ExecutionContext]) -> None:
+def _close(title: str, contexts: Sequence[Context]) -> None:
     closing = Closing(f"the bound call of {title}")
     for context in contexts:
         closing.step(context.close)
@@ -348,7 +348,7 @@ class Binder:
         may_move: Whether other backends may answer some of the calls.
     """
 
-    plans: NetworkPlans
+    plans: PlanCache
     expected: ExpectedInputs
     real: Mapping[str, TensorInfo] | None
     run: Callable[..., dict[str, NDArray[Any]]]
@@ -392,7 +392,7 @@ class Binder:
 
     def _made(
         self,
-        plan: Plan,
+        plan: LoadedPlan,
         inputs: Mapping[str, NDArray[Any]],
         targets: Mapping[str, NDArray[Any]],
         pairs: Mapping[str, str],

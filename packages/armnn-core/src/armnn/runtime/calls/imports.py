@@ -21,11 +21,11 @@ from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, Memor
 from armnn.runtime.calls.binding import BoundCall, aligned, check_usable
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import Side, checked_shape
-from armnn.runtime.plans.cache import NetworkPlans
-from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.context import Binding, ExecutionContext, check_shapes, with_layer_types
-from armnn.runtime.plans.plan import Plan
-from armnn.runtime.plans.steps import Targets, checked_array
+from armnn.runtime.closing import Closing
+from armnn.runtime.context import Binding, Context, check_shapes, with_layer_types
+from armnn.runtime.engine import LoadedPlan
+from armnn.runtime.plans import PlanCache
+from armnn.runtime.steps import Targets, checked_array
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
 
@@ -317,7 +317,7 @@ class ImportingRuns:
     runs stay bound, so that runs on the same ones prepare nothing.
     """
 
-    def __init__(self, plans: NetworkPlans, properties: NetworkProperties) -> None:
+    def __init__(self, plans: PlanCache, properties: NetworkProperties) -> None:
         """Begin without bound arrays.
 
         Args:
@@ -345,7 +345,7 @@ class ImportingRuns:
 
         Raises:
             MemoryImportError: An array cannot be used without a copy.
-            ExecutionError: See :meth:`armnn.runtime.plans.context.ExecutionContext.run`.
+            ExecutionError: See :meth:`armnn.runtime.context.Context.run`.
         """
         plan = self._plans.lone_plan(arrays)
         shapes = {} if plan is None else plan.output_shapes
@@ -360,7 +360,7 @@ class ImportingRuns:
         if bound is None:
             bound = self._bound(plan, given, targets, known)
         try:
-            made = bound.run(given, targets, with_layer_types(control, plan.prepared))
+            made = bound.run(given, targets, with_layer_types(control, plan.plan))
         except BaseException:
             bound.context.close()
             raise
@@ -386,7 +386,7 @@ class ImportingRuns:
 
     def _bound(
         self,
-        plan: Plan,
+        plan: LoadedPlan,
         given: Mapping[str, NDArray[Any]],
         targets: Targets,
         shapes: Mapping[str, tuple[int, ...]],
@@ -451,7 +451,7 @@ class _BoundArrays:
         exported: The outputs that are the caller's arrays.
     """
 
-    context: ExecutionContext
+    context: Context
     inputs: Mapping[str, NDArray[Any]]
     outputs: Mapping[str, NDArray[Any]]
     imported: Collection[str]

@@ -15,8 +15,8 @@ from armnn.arguments import items, mapping, refused, shown, text
 from armnn.buffer import Buffer, device_of
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
-from armnn.runtime.plans.context import check_shapes
-from armnn.runtime.plans.steps import ExpectedOutputs, Targets, wrong_type
+from armnn.runtime.context import check_shapes
+from armnn.runtime.steps import ExpectedOutputs, Targets, wrong_type
 from armnn.storage.model import StoredNetwork
 from armnn.tensor import Shape, TensorInfo, format_shape
 

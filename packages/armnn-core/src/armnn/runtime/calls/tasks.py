@@ -19,7 +19,7 @@ from armnn.backends import Task
 from armnn.backends.contract import CancelToken
 from armnn.errors import CancelledError, DeadlineExceededError
 from armnn.runtime.calls.control import check_token, deadline_of, seconds_of, seconds_until
-from armnn.runtime.plans.closing import Closable
+from armnn.runtime.closing import Closable
 
 Outputs = dict[str, "NDArray[Any]"]
 

@@ -18,7 +18,7 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.profiling import Recorder
-from armnn.runtime.plans.closing import Closing, Gate
+from armnn.runtime.closing import Closing, Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from armnn.arguments import shown
 from armnn.backends import (
     Allocator,
     ArrayHandle,
-    Backend,
     HostAllocator,
     MemoryManager,
     OptionValue,
@@ -29,9 +28,9 @@ from armnn.backends.calling import call
 from armnn.backends.contract import RunControl, controlled
 from armnn.backends.memory import PlacedHandle
 from armnn.errors import BackendError, InvalidArgumentError
-from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.steps import (
-    BoundSteps,
+from armnn.optimizer.plan import Plan, PlannedLayer
+from armnn.runtime.closing import Closing
+from armnn.runtime.steps import (
     Inputs,
     Repeat,
     RepeatInto,
@@ -39,18 +38,11 @@ from armnn.runtime.plans.steps import (
     filling,
     repeating,
     repeating_into,
+    run_watched,
+    running,
 )
 from armnn.tensor import format_shape
 from armnn.types import MemorySource
-
-if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
-    from armnn.graph import Layer, Network, Value
-    from armnn.optimizer import Participants, Prepared
-    from armnn.optimizer.prepared import ProgramLayer, SingleProgram
-
-
-StandOn = Callable[["Value", "NDArray[Any]", MemorySource], "TensorHandle | None"]
-"""Returns the handle of a tensor on an array, None if its backend cannot use the array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,125 +69,41 @@ class Binding:
         return self.sources.get(name, MemorySource.MALLOC)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DirectTensors:
-    """The tensors of a context that stand on arrays.
-
-    Attributes:
-        handles: Their handles.
-        inputs: The names of the inputs that need no copy.
-        outputs: The names of the outputs that need no copy.
-    """
-
-    handles: Mapping[Value, TensorHandle]
-    inputs: frozenset[str]
-    outputs: frozenset[str]
-
-    def copied(self, network: Network) -> tuple[str, ...]:
-        """Return the names of inputs and outputs without."""
-        inputs = [layer.name for layer in network.inputs if layer.name not in self.inputs]
-        outputs = [layer.name for layer in network.outputs if layer.name not in self.outputs]
-        return tuple(dict.fromkeys((*inputs, *outputs)))
-
-
-def direct_tensors(
-    network: Network,
-    binding: Binding,
-    lifetimes: Mapping[Value, tuple[int, int]],
-    stand_on: StandOn,
-) -> DirectTensors:
-    """Return the tensors that need no memory of their own.
-
-    An output whose array is also the array of an input, as a state is, may be written in place if
-    the last step that reads the input is before the step that writes the output.
-
-    Args:
-        network: The network of the plan.
-        binding: The caller's arrays.
-        lifetimes: The first and the last step of each tensor.
-        stand_on: Makes a handle on an array.
-    """
-    handles: dict[Value, TensorHandle] = {}
-    read: dict[Value, NDArray[Any]] = {}
-    inputs, outputs = [], []
-    for layer in network.inputs:
-        array = binding.inputs[layer.name]
-        handle = stand_on(layer.output, array, binding.source(layer.name))
-        if handle is not None:
-            handles[layer.output], read[layer.output] = handle, array
-            inputs.append(layer.name)
-    for layer in network.outputs:
-        (value,) = layer.inputs
-        if value is None or value.constant is not None or value in handles:
-            continue
-        if value.producer.type == "Input":
-            continue
-        array = binding.outputs[layer.name]
-        ends = [lifetimes[each][1] for each, a in read.items() if np.may_share_memory(a, array)]
-        if all(end < lifetimes[value][0] for end in ends):
-            handle = stand_on(value, array, binding.source(layer.name))
-            if handle is not None:
-                handles[value] = handle
-                outputs.append(layer.name)
-    return DirectTensors(handles, frozenset(inputs), frozenset(outputs))
-
-
-def steps_after(
-    arrays: Mapping[str, NDArray[Any]],
-    made: Mapping[Layer, TensorHandle | None],
-    direct: frozenset[str],
-    chosen: Collection[str],
-) -> list[tuple[Layer, Step]]:
-    """Return steps that bring outputs into a caller's arrays.
-
-    Args:
-        arrays: The arrays by output.
-        made: The tensors of the outputs.
-        direct: The outputs that stand on their arrays.
-        chosen: The outputs whose arrays are those of their tensors.
-    """
-    steps: list[tuple[Layer, Step]] = []
-    for layer, handle in made.items():
-        if handle is None or layer.name in chosen:
-            continue
-        if layer.name not in direct:
-            steps.append((layer, partial(handle.copy_to, arrays[layer.name])))
-        elif not isinstance(handle, ArrayHandle):
-            steps.append((layer, partial(_synchronise, handle)))
-    return steps
-
-
-def _synchronise(handle: TensorHandle) -> None:
-    """Let a device's writes reach the memory that it imported."""
-    try:
-        handle.map()
-    finally:
-        handle.unmap()
-
-
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)
 """The most frequent one first: Python finds that one without the method of abstract classes."""
 
 
-class ExecutionContext:
-    """The tensors of a run with its bound steps.
+def _array_of(handle: TensorHandle) -> NDArray[Any] | None:
+    """Return the array of a tensor in host memory, None of another."""
+    return handle.map() if isinstance(handle, _ON_ARRAYS) else None
+
+
+class Context:
+    """The memory of one thread's run: tensors in blocks of memory, and the steps bound to them.
 
     One thread at a time may use it.
 
     Attributes:
-        is_repeatable: Whether :meth:`repeating` and :meth:`repeat_with` can run it.
+        is_repeatable: Whether :attr:`repeat`, :attr:`repeat_into` and :meth:`repeat_with` can run
+            it.
+        repeat: Runs it on unchecked inputs; see :func:`armnn.runtime.steps.repeating`. There once
+            :meth:`begin_repeats` was called, as is the next one.
+        repeat_into: The same into given arrays; see :func:`armnn.runtime.steps.repeating_into`.
         submit: Submits the only step to its backend, by a deadline, if both is so.
     """
+
+    repeat: Repeat
+    repeat_into: RepeatInto
 
     def __init__(
         self,
         inputs: Sequence[tuple[str, TensorHandle]],
         outputs: Sequence[tuple[str, TensorHandle | None]],
-        steps: Sequence[tuple[Layer | ProgramLayer, Step]],
+        steps: Sequence[tuple[PlannedLayer, Step]],
         managers: Mapping[str, MemoryManager],
         memory: Sequence[tuple[Allocator, NDArray[np.uint8]]],
+        owners: Mapping[str, Collection[str]],
         submit: Callable[[int | None], Task] | None = None,
-        owners: Callable[[str], Collection[str]] | None = None,
     ) -> None:
         """Keep them.
 
@@ -205,33 +113,34 @@ class ExecutionContext:
             steps: The steps, each with its layer.
             managers: The memory managers by backend.
             memory: The blocks of working memory, each with its allocator.
+            owners: The backends beside each input and output, for messages.
             submit: See the attribute.
-            owners: Returns the backends beside an input or output, for messages. None if all
-                tensors are in host memory.
         """
         self.submit = submit
         self._owners = owners
-        self._inputs = tuple([handle for _, handle in inputs])
-        self._input_names = tuple([name for name, _ in inputs])
         # The arrays of host memory stay the same; other memory is mapped anew for each run.
-        self._arrays = [h.map() if isinstance(h, _ON_ARRAYS) else None for h in self._inputs]
-        self._outputs = [
-            (name, handle, handle.map() if isinstance(handle, _ON_ARRAYS) else None)
-            for name, handle in outputs
-            if handle is not None
-        ]
+        self._inputs = [(name, handle, _array_of(handle)) for name, handle in inputs]
+        self._outputs = [(n, each, _array_of(each)) for n, each in outputs if each is not None]
         self._shapes: dict[str, tuple[int, ...]] | None = None
-        self._steps = BoundSteps(steps)
-        self._managed = tuple(_ManagedMemory(*each) for each in managers.items())
+        self._steps = steps
+        self._run = running(steps)
+        self._managers = managers
         self._memory = list(memory)
         # The same once more, as it takes the least time.
-        self._read = [
-            (n, a) for (n, _), a in zip(inputs, self._arrays, strict=True) if a is not None
-        ]
+        self._read = [(name, array) for name, _, array in self._inputs if array is not None]
         self._made = [(name, array) for name, _, array in self._outputs if array is not None]
         self._fill = filling(self._read)
-        ports = len(inputs) + len(self._outputs)
+        ports = len(self._inputs) + len(self._outputs)
         self.is_repeatable = not managers and len(self._read) + len(self._made) == ports
+
+    def begin_repeats(self, second_names: Mapping[str, str]) -> None:
+        """Make what repeats a run.
+
+        Args:
+            second_names: Of outputs; what is returned knows them.
+        """
+        self.repeat = repeating(self._read, self._made, self._run, second_names)
+        self.repeat_into = repeating_into(self._fill, self._made, self._run, second_names)
 
     def run(
         self,
@@ -257,28 +166,20 @@ class ExecutionContext:
         """
         if targets:
             check_shapes(targets, self._output_shapes())
-        if not self._managed:
-            return self._run_on(inputs, control, targets or {})
-        with ExitStack() as stack:
-            for memory in self._managed:
-                stack.enter_context(memory)
-            return self._run_on(inputs, control, targets or {})
-
-    def _run_on(
-        self, inputs: Sequence[NDArray[Any]], control: RunControl | None, targets: Targets
-    ) -> dict[str, NDArray[Any]]:
-        for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
-            if array is None:
+        given = iter(inputs)
+        with self._acquired():
+            for name, handle, array in self._inputs:
+                source = next(given)
+                if array is not None:
+                    array[...] = source
+                    continue
                 try:
                     handle.copy_from(source)
                 except Exception as error:
-                    name = self._input_names[self._inputs.index(handle)]
                     self._note(error, "copy_from", name)
                     raise
-            else:
-                array[...] = source
-        self._run_with(control)
-        return self._collected(targets)
+            self._run_with(control)
+            return self._collected(targets or {})
 
     def run_bound(self, control: RunControl | None) -> None:
         """Run all steps on bound arrays.
@@ -286,22 +187,8 @@ class ExecutionContext:
         Raises:
             ExecutionError: See :meth:`run`.
         """
-        with ExitStack() as stack:
-            for memory in self._managed:
-                stack.enter_context(memory)
+        with self._acquired():
             self._run_with(control)
-
-    def repeating(self, second_names: Mapping[str, str]) -> Repeat:
-        """Return what runs it on unchecked inputs; see :func:`steps.repeating`.
-
-        Args:
-            second_names: Of outputs; what is returned knows them.
-        """
-        return repeating(self._read, self._made, self._steps.run, second_names)
-
-    def repeating_into(self, second_names: Mapping[str, str]) -> RepeatInto:
-        """Return the same with arrays for outputs; see :func:`steps.repeating_into`."""
-        return repeating_into(self._fill, self._made, self._steps.run, second_names)
 
     def repeat_with(
         self, inputs: Inputs, targets: Targets | None, control: RunControl | None
@@ -332,16 +219,19 @@ class ExecutionContext:
 
         It raises ExecutionError if a layer failed; the message names it.
         """
-        if self._managed:
-            return partial(self.run_bound, None)
-        return self._steps.run
+        return partial(self.run_bound, None) if self._managers else self._run
 
     def close(self) -> None:
-        """Give the working memory back."""
+        """Give the working memory back.
+
+        Raises:
+            ClosingError: It could not be given back; nothing of it is used any more.
+        """
         self.submit = None
-        self._inputs, self._input_names, self._owners = (), (), None
-        self._arrays, self._outputs, self._read, self._made = [], [], [], []
-        self._steps, self._fill = _NO_STEPS, _FILL_NOTHING
+        self._inputs, self._outputs, self._read, self._made = [], [], [], []
+        self._steps, self._run, self._fill = (), running(()), filling(())
+        vars(self).pop("repeat", None)
+        vars(self).pop("repeat_into", None)
         memory, self._memory = self._memory, []
         if all(type(allocator) is HostAllocator for allocator, _ in memory):
             return  # the blocks go with the last array on them
@@ -380,42 +270,32 @@ class ExecutionContext:
 
     def _note(self, error: Exception, method: str, name: str) -> None:
         """Name the tensor and its backend in the error of a tensor handle."""
-        beside = "" if self._owners is None else ", ".join(sorted(map(repr, self._owners(name))))
+        beside = ", ".join(sorted(map(repr, filter(None, self._owners[name]))))
         error.add_note(f"raised by {method} of tensor {name!r} of backend {beside or 'the host'}")
 
     def _run_with(self, control: RunControl | None) -> None:
         if control is None:
-            self._steps.run()
+            self._run()
             return
         with controlled(control):
-            self._steps.run_watched(control)
+            run_watched(self._steps, control)
+
+    def _acquired(self) -> AbstractContextManager[object]:
+        """Return the memory of all backends, acquired for a run."""
+        return _acquired(self._managers) if self._managers else _NOTHING
 
 
-class _ManagedMemory:
-    """The memory of a backend, acquired for a run; errors name the backend."""
-
-    __slots__ = ("_backend_id", "_manager")
-
-    def __init__(self, backend_id: str, manager: MemoryManager) -> None:
-        self._backend_id, self._manager = backend_id, manager
-
-    def __enter__(self) -> None:
-        try:
-            self._manager.acquire()
-        except Exception as error:
-            error.add_note(f"raised by acquire of backend {self._backend_id!r}")
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._manager.release()
-        except Exception as error:
-            error.add_note(f"raised by release of backend {self._backend_id!r}")
-            raise
+_NOTHING: Final = nullcontext()
 
 
-_NO_STEPS: Final = BoundSteps([])
-_FILL_NOTHING: Final = filling([])
+@contextmanager
+def _acquired(managers: Mapping[str, MemoryManager]) -> Iterator[None]:
+    """Acquire the memory of backends for a run; errors name the backend."""
+    with ExitStack() as stack:
+        for backend_id, manager in managers.items():
+            call(backend_id, manager, "acquire")
+            stack.callback(call, backend_id, manager, "release")
+        yield
 
 
 def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -450,21 +330,7 @@ def _copy_into(target: NDArray[Any], name: str, handle: TensorHandle) -> NDArray
     return target
 
 
-def memory_managers(participants: Participants) -> dict[str, MemoryManager]:
-    """Return the memory managers of one context, by backend id."""
-    managers: dict[str, MemoryManager] = {}
-    for candidate in (*participants.candidates, *participants.named):
-        backend = candidate.backend
-        if type(backend).create_memory_manager is not Backend.create_memory_manager:
-            manager = call(backend.id, backend, "create_memory_manager")
-            if manager is not None:
-                managers[backend.id] = manager
-    return managers
-
-
-def with_layer_types(
-    control: RunControl | None, prepared: Prepared | SingleProgram
-) -> RunControl | None:
+def with_layer_types(control: RunControl | None, plan: Plan) -> RunControl | None:
     """Return a control whose profiler learns the types of layers.
 
     A backend names the layer that it ran inside a part that it compiled, but may not know what
@@ -472,7 +338,7 @@ def with_layer_types(
     """
     if control is None or control.profiler is None:
         return control
-    types = {(row.backend, row.layer): row.type for row in prepared.report}
+    types = {(row.backend, row.layer): row.type for row in plan.report}
     return replace(control, profiler=_LayerTypes(control.profiler, types))
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import HostAllocator
-from armnn.runtime.plans import plan as idle_memory
-from armnn.runtime.plans.plan import IdleMemory
+from armnn.runtime import engine as idle_memory
+from armnn.runtime.engine import IdleMemory
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +22,9 @@ from armnn.backends import Step
 from armnn.backends.contract import RunControl
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError, InvalidArgumentError
 from armnn.graph.aliases import Aliased, empty_aliased
-from armnn.optimizer.assignment.boundaries import owner
-from armnn.optimizer.prepared import ProgramLayer
+from armnn.optimizer.plan import PlannedLayer, PlannedTensor
 from armnn.tensor import TensorInfo, format_shape
 from armnn_backend_api.processes.channel import text_of
-
-if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
-    from armnn.graph import Layer, Value
-
 
 Targets: TypeAlias = "Mapping[str, NDArray[Any]]"
 """The caller's arrays by the name of the output that is written into them."""
@@ -160,55 +155,33 @@ _COPIES: Final = ("Input", "Output", "MemCopy", "MemImport")
 """The layers whose steps only copy a tensor from one memory to another."""
 
 
-class BoundSteps:
-    """Runs steps one after the other.
+def running(steps: Sequence[tuple[PlannedLayer, Step]]) -> Callable[[], None]:
+    """Return a function that runs steps one after the other.
 
-    Attributes:
-        run: Runs all of them; raises ExecutionError, which names the layer, if one failed.
+    It raises ExecutionError, which names the layer, if one failed. A bound method in its place
+    would be a cycle, which keeps the memory of a context.
+
+    Args:
+        steps: Each with its layer.
     """
+    if len(steps) == 1:
+        return _running_one(*steps[0])
+    layers, functions = [layer for layer, _ in steps], [step for _, step in steps]
 
-    def __init__(self, steps: Sequence[tuple[Layer | ProgramLayer, Step]]) -> None:
-        """Keep the steps.
-
-        Args:
-            steps: Each with its layer.
-        """
-        self._layers = [layer for layer, _ in steps]
-        self._steps = [step for _, step in steps]
-        one = len(steps) == 1
-        self.run = _one(*steps[0]) if one else _each(self._layers, self._steps)
-
-    def run_watched(self, control: RunControl) -> None:
-        """Run all of them while the caller watches.
-
-        Raises:
-            ExecutionError: A layer failed; the message names it.
-            CancelledError: The caller cancelled the run.
-            DeadlineExceededError: The time was up before the last layer.
-        """
-        for layer, step in zip(self._layers, self._steps, strict=True):
-            if control.cancel is not None and control.cancel.is_set():
-                raise CancelledError(f"the run was cancelled before layer {layer.name!r}")
-            start = time.perf_counter_ns()
-            if control.deadline_ns is not None and start > control.deadline_ns:
-                raise DeadlineExceededError(f"the time was up before layer {layer.name!r}")
-            try:
+    def run() -> None:
+        remaining = iter(functions)
+        try:
+            for step in remaining:
                 step()
-            except Exception as error:
-                raise _failure(layer, error) from error
-            if control.profiler is not None:
-                control.profiler.event(
-                    layer.name,
-                    start,
-                    time.perf_counter_ns(),
-                    category="layer",
-                    type=layer.type,
-                    backend=layer.backend or "",
-                )
+        except Exception as error:
+            index = len(functions) - length_hint(remaining) - 1
+            raise _failure(layers[index], error) from error
+
+    return run
 
 
-def _one(layer: Layer | ProgramLayer, step: Step) -> Callable[[], None]:
-    """Return what runs a single step, quicker than a loop."""
+def _running_one(layer: PlannedLayer, step: Step) -> Callable[[], None]:
+    """Return the same for a single step, quicker than a loop."""
 
     def run() -> None:
         try:
@@ -219,28 +192,39 @@ def _one(layer: Layer | ProgramLayer, step: Step) -> Callable[[], None]:
     return run
 
 
-def _each(layers: Sequence[Layer | ProgramLayer], steps: Sequence[Step]) -> Callable[[], None]:
-    """Return what runs steps one after the other.
+def run_watched(steps: Sequence[tuple[PlannedLayer, Step]], control: RunControl) -> None:
+    """Run steps one after the other while the caller watches.
 
-    A bound method in its place would be a cycle, which keeps the memory of a context.
+    Raises:
+        ExecutionError: A layer failed; the message names it.
+        CancelledError: The caller cancelled the run.
+        DeadlineExceededError: The time was up before the last layer.
     """
-
-    def run() -> None:
-        remaining = iter(steps)
+    for layer, step in steps:
+        if control.cancel is not None and control.cancel.is_set():
+            raise CancelledError(f"the run was cancelled before layer {layer.name!r}")
+        start = time.perf_counter_ns()
+        if control.deadline_ns is not None and start > control.deadline_ns:
+            raise DeadlineExceededError(f"the time was up before layer {layer.name!r}")
         try:
-            for step in remaining:
-                step()
+            step()
         except Exception as error:
-            index = len(steps) - length_hint(remaining) - 1
-            raise _failure(layers[index], error) from error
+            raise _failure(layer, error) from error
+        if control.profiler is not None:
+            control.profiler.event(
+                layer.name,
+                start,
+                time.perf_counter_ns(),
+                category="layer",
+                type=layer.type,
+                backend=layer.backend,
+            )
 
-    return run
 
-
-def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
+def _failure(layer: PlannedLayer, error: Exception) -> ExecutionError:
     """Return the error of a failed layer, naming it."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
-    if not isinstance(layer, ProgramLayer) and layer.type in _COPIES:
+    if layer.type in _COPIES:
         return kind(f"{_copy_of(layer)} failed: {text_of(error)}")
     return kind(
         f"layer {layer.name!r} ({layer.type}) failed on {layer.backend or 'the host'}: "
@@ -248,20 +232,20 @@ def _failure(layer: Layer | ProgramLayer, error: Exception) -> ExecutionError:
     )
 
 
-def _copy_of(layer: Layer) -> str:
+def _copy_of(layer: PlannedLayer) -> str:
     """Return the words for the copy of a tensor between memories."""
     if layer.type == "Input":
-        return f"the copy of the input {layer.name!r} into a tensor of {_memory_of(layer.output)}"
-    (value,) = layer.inputs
-    source = "a tensor" if value is None else f"tensor {value.name!r} of {_memory_of(value)}"
+        return f"the copy of the input {layer.name!r} into a tensor of {_memory_of(layer.outputs)}"
+    (tensor,) = layer.inputs
+    source = "a tensor" if tensor is None else f"tensor {tensor.name!r} of {_memory_of([tensor])}"
     if layer.type == "Output":
         return f"the copy of {source} to the output {layer.name!r}"
-    return f"the copy of {source} into a tensor of {_memory_of(layer.output)}"
+    return f"the copy of {source} into a tensor of {_memory_of(layer.outputs)}"
 
 
-def _memory_of(value: Value) -> str:
-    backend_id = owner(value)
-    return f"backend {backend_id!r}" if backend_id else "the host"
+def _memory_of(tensors: Sequence[PlannedTensor]) -> str:
+    owner = tensors[0].owner
+    return f"backend {owner!r}" if owner else "the host"
 
 
 def filling(arrays: Named) -> Callable[[Inputs], bool]:

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The plans of one network, by its input shapes."""
+"""The plans of one network by its input shapes, and the runs on them.
+
+Of a model that takes microseconds it would be most of a run to go through the gate, look for the
+plan and take a context each time. So a context waits for the next run with the same shapes.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -16,15 +20,15 @@ from armnn.backends import SHARED_MEMORY, SharedMemory
 from armnn.backends.calling import call
 from armnn.backends.contract import RunControl
 from armnn.errors import ExecutionError, GraphError
-from armnn.runtime.plans.closing import Closing
-from armnn.runtime.plans.context import with_layer_types
-from armnn.runtime.plans.plan import Plan
-from armnn.runtime.plans.steps import Targets
+from armnn.optimizer.plan import Plan
+from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.context import Context, with_layer_types
+from armnn.runtime.engine import POOL_LIMIT, LoadedPlan
+from armnn.runtime.steps import Inputs, Targets
 from armnn.storage.model import StoredNetwork
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
-    from armnn.optimizer import OptimizedNetwork, Prepared, Report
-    from armnn.optimizer.prepared import SingleProgram
+    from armnn.optimizer import OptimizedNetwork, Report
 
 
 TRIMMED_BYTES = 1 << 20
@@ -33,24 +37,29 @@ TRIMMED_BYTES = 1 << 20
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""
 
-MakePlan = Callable[["Prepared | SingleProgram"], Plan]
+LoadPlan: TypeAlias = Callable[[Plan], LoadedPlan]
+"""Makes the workloads of a plan, and lays out its memory."""
 
 
-class NetworkPlans:
-    """A bounded cache of plans for any number of threads.
+class PlanCache:
+    """The plans of one network and their runs, for any number of threads.
 
     A plan is keyed by the shapes of all inputs and by the values of those small integer or Boolean
     inputs that decide about shapes. Two threads that meet a new key prepare it once. When there
     are too many plans, the least recently used one that is not running goes.
 
+    A context that waits for the next run counts as inside of the gate, and its plan as in use. It
+    is given back when a run has other shapes, and at the end.
+
     Attributes:
         optimized: The network.
+        gate: What runs go through.
     """
 
     def __init__(
         self,
         optimized: OptimizedNetwork | StoredNetwork,
-        make_plan: MakePlan,
+        load_plan: LoadPlan,
         limit: int,
         segment: int = 0,
         whole: str | None = None,
@@ -59,7 +68,7 @@ class NetworkPlans:
 
         Args:
             optimized: The network, or one of its later segments.
-            make_plan: Makes a plan of a prepared network.
+            load_plan: Loads a plan of the network.
             limit: How many plans are kept.
             segment: How many segments are before it.
             whole: The name of the network that it is a segment of.
@@ -73,7 +82,7 @@ class NetworkPlans:
             )
         self._segment = segment
         self.optimized = optimized
-        self._make_plan = make_plan
+        self._load_plan = load_plan
         self._limit = limit
         self._names = tuple(optimized.inputs)
         self._is_static = optimized.is_static  # kept: it is found by a walk over all layers
@@ -87,13 +96,19 @@ class NetworkPlans:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._only: _Entry | None = None
         self._most_bytes = 0
+        self.gate = Gate(f"the network {optimized.name!r}")
+        # The methods of the contexts that wait are atomic: they need no lock.
+        self._waiting: deque[tuple[Context, LoadedPlan, _Entry]] = deque()
+        self._take, self._wait = self._waiting.pop, self._waiting.append
+        self._places = deque((None,) * POOL_LIMIT)  # those left; likewise
+        self._has_ended = False
 
     @property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[LoadedPlan, ...]:
         """Every plan that is kept, those of later segments included."""
         with self._lock:
             entries = tuple(self._entries.values())
-        found: list[Plan] = []
+        found: list[LoadedPlan] = []
         for entry in entries:
             if entry.plan is not None:
                 found.append(entry.plan)
@@ -108,11 +123,11 @@ class NetworkPlans:
 
         participants = self.optimized.participants
         empty = Report(skipped=participants.skipped, choice=participants.choice)
-        return sum((plan.prepared.report for plan in self.plans), empty)
+        return sum((each.plan.report for each in self.plans), empty)
 
     def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
         """Make the plan for inputs of these shapes, once."""
-        self.leave(self._enter(inputs))
+        self._leave(self._enter(inputs))
 
     def run(
         self,
@@ -120,23 +135,108 @@ class NetworkPlans:
         control: RunControl | None,
         targets: Targets | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Run the network; see :meth:`armnn.runtime.plans.context.ExecutionContext.run`."""
-        reservation = self.reserve(inputs)
+        """Run the network; see :meth:`armnn.runtime.context.Context.run`."""
+        entry = self._enter(inputs)
         try:
-            return reservation.run(inputs, control, targets)
+            loaded = entry.loaded
+            context, outputs = self._run_in(entry, loaded, inputs, control, targets)
+            if context is not None:
+                loaded.release(context)
+            return outputs
         finally:
-            reservation.release()
+            self._leave(entry)
 
-    def reserve(self, inputs: Sequence[NDArray[Any]]) -> Reservation:
-        """Take plan and context for inputs of these shapes."""
-        entry = self._only if self._only is not None else self._enter(inputs)
+    def run_again(
+        self,
+        inputs: Inputs,
+        targets: Targets | None = None,
+        control: RunControl | None = None,
+        *,
+        is_checked: bool = True,
+    ) -> dict[str, NDArray[Any]] | None:
+        """Run in a context that waits; return None if none fits.
+
+        Without control, and with targets that are not checked, what it returns knows the second
+        names of outputs.
+
+        Args:
+            inputs: By name; not checked.
+            targets: Arrays of the caller's for some outputs.
+            control: What the caller limits.
+            is_checked: Whether the targets are; if not, None is also for those that need it.
+        """
         try:
-            return Reservation(self, entry, looks_at_values=bool(self._value_limits))
+            waiting = self._take()  # the last one used: its memory is in the cache
+        except IndexError:
+            return None
+        context = waiting[0]
+        try:
+            if targets is None and control is None:
+                outputs = context.repeat(inputs)
+            elif targets is not None and not is_checked:
+                outputs = context.repeat_into(inputs, targets)
+            else:
+                outputs = context.repeat_with(inputs, targets, control)
         except BaseException:
-            self.leave(entry)
+            try:
+                context.close()  # what is in it is undefined
+            finally:
+                self._give_up(waiting[2])
             raise
+        self._wait(waiting)
+        if self._has_ended:
+            self.release()
+        return outputs
 
-    def lone_plan(self, inputs: Sequence[NDArray[Any]]) -> Plan | None:
+    def run_first(
+        self,
+        inputs: Sequence[NDArray[Any]],
+        targets: Targets | None,
+        control: RunControl | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Run with checked inputs, and let the context wait if possible.
+
+        Raises:
+            ClosedError: The gate is closed.
+        """
+        self.release()
+        self.gate.enter()
+        is_kept = False
+        try:
+            entry = self._enter(inputs)
+            try:
+                loaded = entry.loaded
+                context, outputs = self._run_in(entry, loaded, inputs, control, targets)
+                if context is not None:
+                    is_kept = self._keeps(context, loaded, entry)
+            finally:
+                if not is_kept:
+                    self._leave(entry)
+        finally:
+            if not is_kept:
+                self.gate.leave()
+        if is_kept and self._has_ended:
+            self.release()
+        return outputs
+
+    def release(self) -> None:
+        """Give back what waits for a next run."""
+        while True:
+            try:
+                context, loaded, entry = self._take()
+            except IndexError:
+                return
+            try:
+                loaded.release(context)
+            finally:
+                self._give_up(entry)
+
+    def end(self) -> None:
+        """Let no context wait from now on."""
+        self._has_ended = True  # first: who sees it too late finds that the other looks again
+        self.release()
+
+    def lone_plan(self, inputs: Sequence[NDArray[Any]]) -> LoadedPlan | None:
         """Return the one plan for inputs of these shapes.
 
         None if data decides how the network is run, as it may be other data in the next run.
@@ -145,15 +245,9 @@ class NetworkPlans:
             return None
         entry = self._enter(inputs)
         try:
-            return entry.plan if entry.rest is None else None
+            return entry.loaded if entry.rest is None else None
         finally:
-            self.leave(entry)
-
-    def leave(self, entry: _Entry) -> None:
-        """Count a plan as in use once less."""
-        if entry is not self._only:
-            with self._lock:
-                entry.users -= 1
+            self._leave(entry)
 
     def close(self, owns_graphs: bool = False) -> None:  # of one caller
         """Drop every plan.
@@ -171,11 +265,70 @@ class NetworkPlans:
             self._only = None
         closing = Closing(f"the network {self.optimized.name!r}")
         for entry in entries:
-            plan = entry.plan
+            loaded = entry.plan
             closing.step(entry.close, owns_graphs)
-            if owns_graphs and not self._is_static and plan is not None:
-                plan.prepared.clear()
+            if owns_graphs and not self._is_static and loaded is not None:
+                loaded.plan.clear()
         closing.end()
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _run_in(
+        self,
+        entry: _Entry,
+        loaded: LoadedPlan,
+        inputs: Sequence[NDArray[Any]],
+        control: RunControl | None,
+        targets: Targets | None,
+    ) -> tuple[Context | None, dict[str, NDArray[Any]]]:
+        """Run in a new context, or one of the pool.
+
+        Returns:
+            The context, None where data decides how the network is run; and the outputs.
+        """
+        context = loaded.acquire()
+        try:
+            watched = control and with_layer_types(control, loaded.plan)
+            outputs = context.run(inputs, watched, targets)
+        except BaseException:
+            context.close()  # what is in it is undefined
+            raise
+        rest = entry.rest
+        if rest is None:
+            return context, outputs
+        loaded.release(context)
+        crossing = [outputs.pop(name) for name in loaded.plan.crossing]
+        outputs.update(rest.run(crossing, control, targets))
+        return None, {name: outputs[name] for name in self.optimized.outputs}
+
+    def _keeps(self, context: Context, loaded: LoadedPlan, entry: _Entry) -> bool:
+        """Let a context wait for a next run, or give it back; return whether it waits."""
+        is_kept = context.is_repeatable and not self._value_limits
+        if is_kept:
+            try:
+                self._places.pop()
+            except IndexError:
+                is_kept = False
+        if is_kept:
+            context.begin_repeats(self.optimized.aliases.outputs)
+            self._wait((context, loaded, entry))
+        else:
+            loaded.release(context)
+        return is_kept
+
+    def _give_up(self, entry: _Entry) -> None:
+        """Leave the plan and the gate of a context that waited."""
+        try:
+            self._leave(entry)
+        finally:
+            self._places.append(None)
+            self.gate.leave()
+
+    def _leave(self, entry: _Entry) -> None:
+        """Count a plan as in use once less."""
+        if entry is not self._only:
+            with self._lock:
+                entry.users -= 1
 
     def _key(self, inputs: Sequence[NDArray[Any]]) -> tuple[Hashable, dict[str, NDArray[Any]]]:
         shapes = tuple([array.shape for array in inputs])
@@ -190,6 +343,8 @@ class NetworkPlans:
 
     def _enter(self, inputs: Sequence[NDArray[Any]]) -> _Entry:
         """Return the entry of these inputs, planned and in use."""
+        if self._only is not None:
+            return self._only
         key, values = self._key(inputs)
         with self._lock:
             entry = self._entries.get(key)
@@ -224,8 +379,8 @@ class NetworkPlans:
         self, entry: _Entry, inputs: Sequence[NDArray[Any]], values: Mapping[str, NDArray[Any]]
     ) -> None:
         shapes = {name: array.shape for name, array in zip(self._names, inputs, strict=True)}
-        prepared = self.optimized.specialise(shapes, values)
-        rest = prepared.rest
+        plan = self.optimized.specialise(shapes, values)
+        rest = plan.rest
         if rest is not None:
             from armnn.optimizer import OptimizedNetwork  # late: few networks have segments
 
@@ -235,98 +390,16 @@ class NetworkPlans:
                 self.optimized.options,
                 self.optimized.constants,
             )
-            entry.rest = NetworkPlans(
-                optimized, self._make_plan, self._limit, self._segment + 1, self._whole
+            entry.rest = PlanCache(
+                optimized, self._load_plan, self._limit, self._segment + 1, self._whole
             )
-        entry.plan = self._make_plan(prepared)
+        entry.plan = self._load_plan(plan)
         arena_bytes = entry.plan.arena_bytes
-        if not prepared.is_derived or arena_bytes > self._most_bytes + TRIMMED_BYTES:
+        if not plan.is_derived or arena_bytes > self._most_bytes + TRIMMED_BYTES:
             self._most_bytes = max(self._most_bytes, arena_bytes)
             trim_memory()
         if self._is_static:
             self._only = entry
-
-
-class Reservation:
-    """A plan in use and a context, for successive runs.
-
-    Attributes:
-        is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
-            alone can run it.
-        repeat: If so, runs it again; see :func:`armnn.runtime.plans.steps.repeating`.
-        repeat_into: Likewise, into given arrays; see
-            :func:`armnn.runtime.plans.steps.repeating_into`.
-        repeat_with: Likewise; see :class:`armnn.runtime.plans.context.ExecutionContext`.
-    """
-
-    __slots__ = (
-        "_context",
-        "_entry",
-        "_is_held",
-        "_plan",
-        "_plans",
-        "is_repeatable",
-        "repeat",
-        "repeat_into",
-        "repeat_with",
-    )
-
-    def __init__(self, plans: NetworkPlans, entry: _Entry, *, looks_at_values: bool) -> None:
-        """Take a context.
-
-        Raises:
-            ExecutionError: The plan is gone.
-        """
-        if entry.plan is None:
-            raise ExecutionError("the network was unloaded while it was being prepared")
-        self._plans, self._entry, self._plan = plans, entry, entry.plan
-        self._context = entry.plan.acquire()
-        self._is_held = True
-        second_names = plans.optimized.aliases.outputs
-        self.repeat = self._context.repeating(second_names)
-        self.repeat_into = self._context.repeating_into(second_names)
-        self.repeat_with = self._context.repeat_with
-        self.is_repeatable = (
-            entry.rest is None and not looks_at_values and self._context.is_repeatable
-        )
-
-    def run(
-        self,
-        inputs: Sequence[NDArray[Any]],
-        control: RunControl | None,
-        targets: Targets | None,
-    ) -> dict[str, NDArray[Any]]:
-        """Run the network once, for the first time; see ExecutionContext.run."""
-        try:
-            watched = control and with_layer_types(control, self._plan.prepared)
-            outputs = self._context.run(inputs, watched, targets)
-        except BaseException:
-            self.spoil()
-            raise
-        rest = self._entry.rest
-        if rest is None:
-            return outputs
-        self._give_back()
-        crossing = self._plan.prepared.crossing
-        outputs.update(rest.run([outputs.pop(name) for name in crossing], control, targets))
-        return {name: outputs[name] for name in self._plans.optimized.outputs}
-
-    def spoil(self) -> None:
-        """Drop the context, whose content is undefined after a failure."""
-        self._is_held = False
-        self._context.close()
-
-    def release(self) -> None:
-        """Give back context and plan; no other call may follow."""
-        try:
-            self._give_back()
-        finally:
-            self._plans.leave(self._entry)
-
-    def _give_back(self) -> None:
-        if self._is_held:
-            self._is_held = False
-            self._plan.release(self._context)
 
 
 class _Entry:
@@ -336,11 +409,22 @@ class _Entry:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.plan: Plan | None = None
-        self.rest: NetworkPlans | None = None
+        self.plan: LoadedPlan | None = None
+        self.rest: PlanCache | None = None
         self.users = 0
 
-    def close(self, owns_graphs: bool = False) -> None:  # see NetworkPlans
+    @property
+    def loaded(self) -> LoadedPlan:
+        """The plan.
+
+        Raises:
+            ExecutionError: It is gone.
+        """
+        if self.plan is None:
+            raise ExecutionError("the network was unloaded while it was being prepared")
+        return self.plan
+
+    def close(self, owns_graphs: bool = False) -> None:  # see PlanCache
         """Drop the plan and those of later segments."""
         plan, self.plan = self.plan, None
         try:
@@ -353,7 +437,7 @@ class _Entry:
                     self.rest.optimized.clear()
 
 
-def backends_beside(plans: NetworkPlans, name: str) -> list[str]:
+def backends_beside(plans: PlanCache, name: str) -> list[str]:
     """Return the ids of the backends beside a tensor.
 
     Before there is a plan, these are all that take part.
@@ -367,7 +451,7 @@ def backends_beside(plans: NetworkPlans, name: str) -> list[str]:
     return [each for each in ids if not beside or each in beside]
 
 
-def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:
+def shared_memory_beside(plans: PlanCache, name: str) -> SharedMemory | None:
     """Return the extension of the backend beside a tensor.
 
     Before there is a plan, the most preferred backend that has the extension is meant.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnn.backends import ALIGNMENT
-from armnn.runtime.memory.planner import (
+from armnn.runtime.planner import (
     STRATEGIES,
     Block,
     Layout,

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A single program runs as its graph would."""
+"""A plan of programs runs the same with and without its graph."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,32 +12,30 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import Workload
-from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.backends.cache import Program, StaleEntryError
 from armnn.backends.contract import CachingBackend
 from armnn.errors import ExecutionError
 from armnn.layers.plumbing import PreCompiledDescriptor
-from armnn.optimizer import Candidate, OptimizerOptions, Participants, Prepared, Report
+from armnn.optimizer import OptimizerOptions, Participants, Plan, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.phases import Segments
-from armnn.runtime.memory.planner import MemoryStrategies
-from armnn.runtime.plans.context import Binding
-from armnn.runtime.plans.layer_contexts import LayerContexts
-from armnn.runtime.plans.plan import Plan, ProgramContexts
+from armnn.optimizer.plan import plan_of
+from armnn.runtime.context import Binding
+from armnn.runtime.engine import LoadedPlan
+from armnn.runtime.planner import MemoryStrategies
 from armnn.storage.prepared import decoded, encoded
-from armnn.storage.programs import single_program
+from armnn.storage.programs import plan_of_programs
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from armnn.backends import ModelContext, Step, TensorHandle
     from armnn.graph import Layer
-    from armnn.optimizer.prepared import SingleProgram
 
 A = np.array([[5, 7, 9]], np.float32)
 B = np.array([[1, 1, 2]], np.float32)
 EXPECTED = {"twice": [[2, 2, 4]], "difference": [[-4, -6, -7]]}
 
 
-class Program(CachedProgram):
+class SumProgram(Program):
     """Subtracts two tensors, and doubles the first."""
 
     @property
@@ -73,7 +70,7 @@ def network() -> Network:
     a, b = made.add_input("a", info), made.add_input("b", info)
     descriptor = PreCompiledDescriptor(num_output_slots=2)
     layer = made.add("PreCompiled", [b, a], descriptor, name="all", outputs=[info, info])
-    layer.backend, layer.compiled = "Keeper", Program()
+    layer.backend, layer.compiled = "Keeper", SumProgram()
     made.add_output("twice", layer.outputs[1])
     made.add_output("difference", layer.outputs[0])
     return made
@@ -81,7 +78,7 @@ def network() -> Network:
 
 def stored(made: Network, participants: Participants) -> dict[str, Any]:
     placement = place_tensors(made, {}, participants.factories, OptimizerOptions(), {})
-    rows, arrays = encoded(Prepared(made, placement, Report, Segments(made, None)))
+    rows, arrays = encoded(plan_of(made, placement, Report))
     assert arrays == []
     return json.loads(json.dumps(rows))
 
@@ -93,10 +90,10 @@ def parties(make_backend, participants) -> Callable[..., Participants]:
             def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
                 return ProgramWorkload(scratch)
 
-            def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
+            def cached_program(self, key: Sequence[Any], model: ModelContext) -> Program:
                 if key[0] == "old":
                     raise StaleEntryError("it is too old")
-                return Program()
+                return SumProgram()
 
             def program_workload(self, *_: object) -> Workload:
                 return ProgramWorkload(scratch)
@@ -106,21 +103,40 @@ def parties(make_backend, participants) -> Callable[..., Participants]:
     return make
 
 
-def read(rows: dict[str, Any], participants: Participants) -> SingleProgram | None:
-    decode = partial(decoded, rows, [], participants, OptimizerOptions())
-    return single_program(rows, participants, decode)
+def decode(rows: dict[str, Any], participants: Participants) -> Plan:
+    """Return the plan that is made of a graph."""
+    return decoded(rows, [], participants, OptimizerOptions())
 
 
-def planned(participants: Participants, strategies: MemoryStrategies | None = None) -> Plan:
-    single = read(stored(network(), participants), participants)
-    assert single is not None
-    return Plan(single, participants, {}, strategies)
+def read(rows: dict[str, Any], participants: Participants) -> Plan | None:
+    """Return the plan that is made without a graph."""
+
+    def graph(found: Mapping[str, Program]) -> Network:
+        return decoded(rows, [], participants, OptimizerOptions(), found).network
+
+    return plan_of_programs(rows, participants, graph)
 
 
-def ran(plan: Plan) -> dict[str, Any]:
+MAKERS = {"rows": read, "graph": decode}
+
+
+def planned(
+    participants: Participants,
+    strategies: MemoryStrategies | None = None,
+    maker: str = "rows",
+    made: Network | None = None,
+) -> LoadedPlan:
+    rows = stored(network() if made is None else made, participants)
+    plan = MAKERS[maker](rows, participants)
+    assert plan is not None
+    return LoadedPlan(plan, participants, {}, strategies)
+
+
+def ran(plan: LoadedPlan) -> dict[str, Any]:
     context = plan.acquire()
     outputs = context.run([A, B], None)
-    repeated = context.repeating({})({"a": A, "b": B})
+    context.begin_repeats({})
+    repeated = context.repeat({"a": A, "b": B})
     plan.release(context)
     made = {name: array.tolist() for name, array in outputs.items()}
     assert repeated is not None
@@ -130,21 +146,51 @@ def ran(plan: Plan) -> dict[str, Any]:
 
 def test_inputs_and_outputs_are_those_of_the_network_in_its_order(parties) -> None:
     plan = planned(parties())
-    assert type(plan._contexts) is ProgramContexts
     assert ran(plan) == EXPECTED
     assert list(ran(plan)) == ["twice", "difference"]
 
 
-@pytest.mark.parametrize("strategies", [None, MemoryStrategies()], ids=["program", "layers"])
-def test_plan_says_the_same_with_and_without_the_graph(strategies, parties) -> None:
-    plan = planned(parties(), strategies)
-    assert isinstance(plan._contexts, LayerContexts) == (strategies is not None)
+@pytest.mark.parametrize("strategies", [None, MemoryStrategies()], ids=["default", "named"])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_plan_says_the_same_with_and_without_the_graph(maker, strategies, parties) -> None:
+    plan = planned(parties(), strategies, maker)
     assert ran(plan) == EXPECTED
     assert plan.arena_bytes == 4 * 64
     assert plan.output_shapes == {"twice": (1, 3), "difference": (1, 3)}
     assert plan.owners("a") == plan.owners("twice") == {"Keeper"}
-    assert plan.prepared.name == plan.prepared.network.name == "swapped"
-    assert list(plan.prepared.report) == []
+    assert plan.plan.name == plan.plan.network.name == "swapped"
+    assert list(plan.plan.report) == []
+    (layer,) = plan.plan.layers
+    assert [each.name for each in layer.outputs] == ["all:0", "all:1"]
+
+
+def test_the_graph_is_made_for_who_asks_around_the_same_programs(parties) -> None:
+    plan = read(stored(network(), parties()), parties())
+    assert plan is not None
+    assert plan.layers[0].layer is None
+    assert plan.network.find("all").compiled is plan.layers[0].compiled
+    assert plan.network is plan.network
+
+
+def two_programs() -> Network:
+    """Return a program that reads what another one made, and an input beside it."""
+    made, info = network(), TensorInfo((1, 3))
+    difference = made.outputs[1].inputs[0]
+    descriptor = PreCompiledDescriptor(num_output_slots=2)
+    read = [made.inputs[0].output, difference]
+    layer = made.add("PreCompiled", read, descriptor, name="next", outputs=[info, info])
+    layer.backend, layer.compiled = "Keeper", SumProgram()
+    made.add_output("sum", layer.outputs[0])
+    return made
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_several_programs_run_through_the_same_engine(maker, parties) -> None:
+    plan = planned(parties(), maker=maker, made=two_programs())
+    assert [layer.name for layer in plan.plan.layers] == ["all", "next"]
+    assert ran(plan) == {**EXPECTED, "sum": (A - (B - A)).tolist()}
+    # a, b, difference, twice and sum live at once; what nothing reads takes the place of b
+    assert plan.arena_bytes == 5 * 64
 
 
 def test_arrays_of_a_caller_are_bound_by_the_graph(parties) -> None:
@@ -163,29 +209,10 @@ def test_a_failure_names_the_program(parties) -> None:
         context.run([A, -B], None)
 
 
-def test_a_program_with_scratch_memory_is_planned_by_its_graph(parties) -> None:
+def test_the_scratch_memory_of_a_program_is_in_the_arena(parties) -> None:
     plan = planned(parties(scratch=1000))
-    assert type(plan._contexts) is LayerContexts
     assert ran(plan) == EXPECTED
     assert plan.arena_bytes == 4 * 64 + 1024
-
-
-def test_workloads_of_a_derived_class_are_made_of_layers(parties) -> None:
-    made = []
-
-    class Derived(type(parties().all[0].backend)):
-        def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
-            made.append(layer.name)
-            return super().create_workload(layer, model)
-
-    usual = parties()
-    single = read(stored(network(), usual), usual)
-    assert single is not None
-    single.candidate = Candidate(Derived(), single.candidate.model)
-    derived = Participants((single.candidate,), (), tuple, usual.factories)
-    plan = Plan(single, derived, {}, None)
-    assert type(plan._contexts) is LayerContexts
-    assert (ran(plan), made) == (EXPECTED, ["all"])
 
 
 def test_memory_of_a_backend_s_own_needs_the_graph(parties) -> None:
@@ -203,9 +230,9 @@ def test_memory_of_a_backend_s_own_needs_the_graph(parties) -> None:
 def test_what_does_not_fit_makes_the_network_stale(change, message, parties) -> None:
     rows = stored(network(), parties())
     rows["layers"][2].update(change)
-    for decode in (read, partial(decoded, blocks=[], options=OptimizerOptions())):
+    for maker in MAKERS.values():
         with pytest.raises(StaleEntryError, match=message):
-            decode(rows, participants=parties())
+            maker(rows, parties())
 
 
 @pytest.mark.parametrize(
@@ -215,8 +242,6 @@ def test_what_does_not_fit_makes_the_network_stale(change, message, parties) -> 
         {"name": 3},
         {"name": "a"},
         {"backend": "Other"},
-        {"inputs": [[0, 0], [0, 0]]},
-        {"inputs": [[0, 0]]},
         {"inputs": [[1, 1], [0, 0]]},
         {"inputs": [[1, 0], [2, 0]]},
         {"outputs": [[[1, 3], int(DataType.FLOAT32), [], [], None]]},
@@ -242,10 +267,7 @@ def test_an_output_may_pass_an_input_on(parties) -> None:
     """Models of transformers repeat their inputs like this."""
     made, participants = network(), parties()
     made.add_output("same", made.inputs[1].output)
-    single = read(stored(made, participants), participants)
-    assert single is not None
-    plan = Plan(single, participants, {}, None)
-    assert type(plan._contexts) is ProgramContexts
+    plan = planned(participants, made=made)
     assert ran(plan) == {**EXPECTED, "same": B.tolist()}
     assert plan.output_shapes["same"] == (1, 3)
 

@@ -17,7 +17,7 @@ from armnn.backends import Step, TensorHandle, Workload
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
 from armnn.optimizer.options import DEBUG_FOLDER
-from armnn.optimizer.prepared import Observation
+from armnn.optimizer.plan import Observation
 from armnn.tensor import TensorInfo
 
 MOST_PRINTED = 1000

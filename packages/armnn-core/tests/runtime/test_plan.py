@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from armnn import Network, TensorInfo
 from armnn.backends import ArrayHandle, MemoryManager, TensorHandle, TensorHandleFactory
-from armnn.runtime.memory.planner import STRATEGIES
+from armnn.runtime.planner import STRATEGIES
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:

@@ -17,35 +17,27 @@ from armnn.arguments import closest, refused
 from armnn.backends.memory import ALIGNMENT
 from armnn.backends.options import ANY_BACKEND, DEFAULT_STRATEGY
 from armnn.errors import ArmnnError, InvalidArgumentError
-from armnn.graph import Layer, Value
+from armnn.optimizer.plan import Plan, PlannedTensor
 
 
-def lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:
-    """Return the first and last step of each value's memory.
+def lifetimes(plan: Plan) -> dict[PlannedTensor, tuple[int, int]]:
+    """Return the first and last step of each tensor's memory.
 
-    Outputs of the network live to the end; a value whose memory is imported lives until the last
-    reader of what was imported.
+    Inputs are written in step 0, the first layer is step 1. Outputs of the network live to the end;
+    a tensor whose memory is imported lives until the last reader of what was imported.
     """
-    position = {layer: index for index, layer in enumerate(order)}
-    last: dict[Value, int] = {}
-    for layer in reversed(order):
-        for value in layer.outputs:
-            ends = (_last_use(reader, position, last) for reader, _ in value.uses)
-            last[value] = max(ends, default=position[layer])
-    return {
-        # All inputs are written before the first step runs.
-        value: (0 if layer.type == "Input" else position[layer], last[value])
-        for layer in order
-        if layer.data is None
-        for value in layer.outputs
-    }
-
-
-def _last_use(reader: Layer, position: Mapping[Layer, int], last: Mapping[Value, int]) -> int:
-    """Return the last step in which a reader needs memory."""
-    if reader.type == "Output":
-        return len(position)
-    return last[reader.output] if reader.type == "MemImport" else position[reader]
+    end = len(plan.layers) + 1
+    last = {tensor: end for tensor in plan.outputs.values() if tensor is not None}
+    for step, layer in zip(range(end - 1, 0, -1), reversed(plan.layers), strict=True):
+        use = max(step, last.get(layer.outputs[0], 0)) if layer.type == "MemImport" else step
+        for tensor in layer.inputs:
+            if tensor is not None:
+                last[tensor] = max(last.get(tensor, 0), use)
+    found = {tensor: (0, last.get(tensor, 0)) for tensor in plan.inputs.values()}
+    for step, layer in enumerate(plan.layers, 1):
+        for tensor in layer.outputs:
+            found[tensor] = step, last.get(tensor, step)
+    return found
 
 
 class MemoryValidationError(ArmnnError, RuntimeError):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armnn.graph.aliases import Aliased
-from armnn.runtime.plans.steps import filling, repeating, repeating_into
+from armnn.runtime.steps import filling, repeating, repeating_into
 
 GIVEN = {name: np.arange(3, dtype=np.float32) + at for at, name in enumerate("ab")}
 

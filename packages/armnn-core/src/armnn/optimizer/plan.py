@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""The plan of a network for one set of input shapes: what runs, in which order, on which tensors.
+
+A plan needs no graph. Where backends compiled all of a network, the rows of a stored file and the
+shapes of a further batch make it at once; the graph is made for who asks, such as the report, as
+the modules of graphs and layers take longer to import than a program to load.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # a prepared load imports no graph, and of the optimizer only this
+    from armnn.graph import Layer, Network, Value
+    from armnn.optimizer.assignment.boundaries import Placement
+    from armnn.optimizer.assignment.report import Report
+    from armnn.tensor import TensorInfo
+
+
+CARRIERS: Final = ("MemCopy", "MemImport")
+"""The layers that bring a tensor into another kind of memory; the runtime itself runs them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The tensor that an inserted Debug layer shows.
+
+    The Debug layer holds it in ``compiled``; the runtime itself runs such a layer.
+
+    Attributes:
+        layer: The name of the layer that makes the tensor.
+        slot: Which of its outputs it is.
+    """
+
+    layer: str
+    slot: int
+
+
+@dataclass(slots=True, eq=False)
+class PlannedTensor:
+    """A tensor of a plan, in one kind of memory.
+
+    Attributes:
+        name: For messages: that of the layer that makes it, with a number among several outputs.
+        info: Its shape, data type and quantization.
+        factory: The id of the factory of its tensor handles.
+        owner: The id of the backend that makes it, or reads it first where none does; "" for the
+            host.
+        constant: Its data, if that does not depend on the inputs.
+    """
+
+    name: str
+    info: TensorInfo
+    factory: str
+    owner: str = ""
+    constant: NDArray[Any] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PlannedLayer:
+    """A layer of a plan: a program, a layer of the network, or a copy between memories.
+
+    Attributes:
+        name: Its name.
+        type: Its type.
+        backend: The id of the backend that runs it; "" for the runtime itself.
+        inputs: What it reads; None for an input that is left out.
+        outputs: What it writes.
+        compiled: The program that stands in its place, or the Observation of a Debug layer.
+        layer: The layer of the network, where the plan was made from one.
+    """
+
+    name: str
+    type: str
+    backend: str
+    inputs: tuple[PlannedTensor | None, ...]
+    outputs: tuple[PlannedTensor, ...]
+    compiled: object = None
+    layer: Layer | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """A network, or its first segment, ready to be loaded.
+
+    Attributes:
+        name: The network's name.
+        inputs: The inputs of the network by name.
+        outputs: Its outputs by name; None for one that nothing makes.
+        layers: What is run, in this order.
+        make_report: Returns which layer runs where, and why.
+        make_network: Makes the graph; is called once, if ever.
+        rest: What must wait for the outputs of this segment; None if nothing must.
+        crossing: The outputs that ``rest`` reads.
+        has_refusals: Whether a backend refused a layer that another one runs; known of a plan that
+            further ones are made from.
+        is_derived: Whether it was made from that of other shapes, or read: nothing was freed.
+        borders: The layer and the output whose place a value of a compiled part takes, where they
+            were asked for.
+    """
+
+    name: str
+    inputs: dict[str, PlannedTensor]
+    outputs: dict[str, PlannedTensor | None]
+    layers: list[PlannedLayer]
+    make_report: Callable[[], Report]
+    make_network: Callable[[], Network]
+    rest: Network | None = None
+    crossing: tuple[str, ...] = ()
+    has_refusals: bool = False
+    is_derived: bool = False
+    borders: Mapping[Value, tuple[str, int]] = field(default_factory=dict)
+    _network: Network | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def report(self) -> Report:
+        """Which layer runs where, and why."""
+        return self.make_report()
+
+    @property
+    def network(self) -> Network:
+        """The graph, each layer with its backend."""
+        with self._lock:
+            if self._network is None:
+                self._network = self.make_network()
+            return self._network
+
+    def clear(self) -> None:
+        """Take all layers out, so that their memory goes at once."""
+        self.layers.clear()
+        for graph in (self._network, self.rest):
+            if graph is not None:
+                graph.clear()
+
+
+def plan_of(
+    network: Network,
+    placement: Placement,
+    make_report: Callable[[], Report],
+    rest: Network | None = None,
+    crossing: tuple[str, ...] = (),
+) -> Plan:
+    """Return the plan of a graph.
+
+    Args:
+        network: Every layer knows its backend.
+        placement: The memory of its tensors.
+        make_report: See :class:`Plan`; likewise for what follows.
+        rest: See there.
+        crossing: See there.
+    """
+    tensors: dict[Value, PlannedTensor] = {}
+    constants: dict[tuple[Value, str], PlannedTensor] = {}
+
+    def read(layer: Layer, value: Value | None) -> PlannedTensor | None:
+        if value is None or value.constant is None:
+            return None if value is None else tensors[value]
+        factory = placement.factory_of_constants(layer)
+        if (value, factory) not in constants:
+            owner, data = layer.backend or "", value.constant
+            constants[value, factory] = PlannedTensor(value.name, value.info, factory, owner, data)
+        return constants[value, factory]
+
+    plan = Plan(network.name, {}, {}, [], make_report, lambda: network, rest, crossing)
+    plan._network = network
+    for layer in network.topological_order():
+        if layer.data is not None or layer.type == "Output":
+            continue
+        for value in layer.outputs:
+            factory = placement.factories[value]
+            tensors[value] = PlannedTensor(value.name, value.info, factory, owner_of(value))
+        if layer.type == "Input":
+            continue
+        plan.layers.append(
+            PlannedLayer(
+                layer.name,
+                layer.type,
+                layer.backend or "",
+                tuple([read(layer, value) for value in layer.inputs]),
+                tuple([tensors[value] for value in layer.outputs]),
+                layer.compiled,
+                layer,
+            )
+        )
+    plan.inputs.update({layer.name: tensors[layer.output] for layer in network.inputs})
+    plan.outputs.update({each.name: read(each, each.inputs[0]) for each in network.outputs})
+    return plan
+
+
+def owner_of(value: Value) -> str:
+    """Return the backend of a value's producer or first reader, "" if it has none."""
+    if value.producer.backend is not None:
+        return value.producer.backend
+    return next((reader.backend for reader, _ in value.uses if reader.backend is not None), "")

@@ -1,0 +1,641 @@
+# SPDX-License-Identifier: MIT
+"""The engine: a plan with its workloads and memory layout, which makes the contexts of runs.
+
+A plan of one part or of many, on a caller's arrays or on memory of its own, goes through the same
+code. Nothing here needs a graph but the layers that a backend runs without having compiled them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends import (
+    ASYNC_EXECUTION,
+    Allocator,
+    ArrayHandle,
+    AsyncExecution,
+    Backend,
+    HostAllocator,
+    MemoryManager,
+    Step,
+    Task,
+    TensorHandle,
+    Workload,
+)
+from armnn.backends.cache import Program
+from armnn.backends.calling import blamed, call, check_answer
+from armnn.backends.contract import CachingBackend
+from armnn.backends.memory import (
+    HOST_FACTORY_ID,
+    HOST_SOURCES,
+    ComputedHandle,
+    address_of,
+    allocated,
+    handle_at,
+)
+from armnn.errors import BackendError, ExecutionError
+from armnn.optimizer.plan import CARRIERS, Observation, Plan, PlannedLayer, PlannedTensor
+from armnn.runtime.closing import Closing
+from armnn.runtime.context import Binding, Context
+from armnn.runtime.planner import Block, Layout, lifetimes, single_axis_priority_list
+from armnn.types import MemorySource
+
+if TYPE_CHECKING:  # a prepared load imports no graph
+    from armnn.graph import Layer
+    from armnn.optimizer import Candidate, Participants
+    from armnn.runtime.observed import TensorSink
+    from armnn.runtime.planner import MemoryStrategies
+
+Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"
+"""Is called with a layer that has run and the tensors that it wrote."""
+
+Handles: TypeAlias = "dict[PlannedTensor, TensorHandle]"
+"""The handles of one context."""
+
+SLACK_BYTES = 4 << 20
+"""What the contexts of all plans may keep beyond the memory of the largest."""
+
+POOL_LIMIT = 16
+"""Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
+
+
+class CopyWorkload(Workload):
+    """The workload of MemCopy, and of MemImport without an import."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return a step that copies the input through host memory."""
+        (source,), (target,) = inputs, outputs
+        if source is None:
+            raise ExecutionError("a copy needs a tensor to copy: got none")
+
+        def step() -> None:
+            try:
+                target.copy_from(source.map())
+            finally:
+                source.unmap()
+
+        return step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Arena:
+    """The working memory of one backend in one context.
+
+    Attributes:
+        tensors: The tensors in it.
+        scratch: The layers with scratch memory in it, after the tensors, and its bytes.
+        layout: Where.
+        allocator: Where the memory comes from.
+    """
+
+    tensors: Sequence[PlannedTensor]
+    scratch: Sequence[tuple[PlannedLayer, int]]
+    layout: Layout
+    allocator: Allocator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Direct:
+    """The tensors of a context that stand on a caller's arrays.
+
+    Attributes:
+        handles: Their handles.
+        inputs: The names of the inputs that need no copy.
+        outputs: The names of the outputs that need no copy.
+    """
+
+    handles: Handles = field(default_factory=dict)
+    inputs: set[str] = field(default_factory=set)
+    outputs: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class _Uploaded:
+    """A constant in memory of a backend's own, which all plans of a network share.
+
+    Attributes:
+        handle: The tensor.
+        data: The data, which keeps its identity as long as this is there.
+    """
+
+    handle: TensorHandle
+    data: NDArray[Any]
+
+
+class LoadedPlan:
+    """A plan with its workloads, its memory layout and the contexts that wait for runs.
+
+    It does not change; its contexts are pooled and each is used by one thread at a time.
+
+    Attributes:
+        plan: What runs.
+        arena_bytes: The working memory of one context.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        participants: Participants,
+        allocators: Mapping[str, Allocator],
+        strategies: MemoryStrategies | None,
+        sink: TensorSink | None = None,
+        watch: Watch | None = None,
+        idle_memory: IdleMemory | None = None,
+    ) -> None:
+        """Make the workloads and plan the memory.
+
+        Args:
+            plan: What runs.
+            participants: Its backends.
+            allocators: Where a backend's working memory comes from, by backend id.
+            strategies: How it is laid out; None for the default.
+            sink: Gets the tensors of Debug layers.
+            watch: Is called after each layer of each run; nothing else changes by that.
+            idle_memory: Bounds what its contexts and those of other plans keep.
+        """
+        self.plan = plan
+        self._participants = participants
+        self._candidates = {candidate.id: candidate for candidate in participants.all}
+        self._sink = sink
+        self._watch = watch
+        self._workloads = [self._workload(layer) for layer in plan.layers]
+        self._uploads: list[_Uploaded] = []
+        self._constants = self._placed_constants()
+        self._lifetimes = lifetimes(plan)
+        self._arenas = self._planned_arenas(allocators, strategies)
+        self.arena_bytes = sum([arena.layout.size for arena in self._arenas.values()])
+        self._pool: deque[Context] = deque()
+        self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
+        self._closed = False
+
+    @property
+    def idle_bytes(self) -> int:
+        """The working memory of idle contexts."""
+        return len(self._pool) * self.arena_bytes
+
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
+        """The shapes of the outputs, None for computed ones."""
+        return {
+            name: tensor.info.static_shape if tensor is not None and tensor.info.is_static else None
+            for name, tensor in self.plan.outputs.items()
+        }
+
+    def acquire(self) -> Context:
+        """Return a context for one run, pooled or new."""
+        if self._pool:
+            try:
+                return self._pool.pop()  # the last one used: its memory is still in the cache
+            except IndexError:
+                pass  # another thread was faster
+        self._idle_memory.make_room(self, self.arena_bytes)
+        return self._context(None, _Direct())
+
+    def release(self, context: Context) -> None:
+        """Take a context back after a run."""
+        if self._closed or len(self._pool) >= POOL_LIMIT:
+            context.close()
+        else:
+            self._pool.append(context)
+            self._idle_memory.make_room(self)
+
+    def bound(self, binding: Binding) -> tuple[Context, tuple[str, ...]]:
+        """Return a context that stands on a caller's arrays.
+
+        Its shapes are known in full. The names of what each run copies come with it.
+        """
+        direct = self._tensors_on(binding)
+        context = self._context(binding, direct)
+        copied = [name for name in self.plan.inputs if name not in direct.inputs]
+        copied += [name for name in self.plan.outputs if name not in direct.outputs]
+        return context, tuple(n for n in dict.fromkeys(copied) if n not in binding.chosen)
+
+    def imports(self, name: str, source: MemorySource) -> bool:
+        """Return whether an input or output imports from a source.
+
+        Host memory does not count: it can be used in any case.
+        """
+        return any(self._imports(tensor, source) for tensor in self._ports(name))
+
+    def owners(self, name: str) -> set[str]:
+        """Return the backends beside an input or output."""
+        return {tensor.owner for tensor in self._ports(name)}
+
+    def close(self) -> None:
+        """Free the pooled contexts; running ones follow at their end."""
+        self._closed = True
+        self._idle_memory.forget(self)
+        self.drop_contexts()
+
+    def drop_contexts(self) -> None:
+        """Free the pooled contexts.
+
+        Raises:
+            ClosingError: Memory could not be given back; the contexts are dropped nevertheless.
+        """
+        closing: Closing | None = None
+        while self._pool:
+            try:
+                context = self._pool.pop()
+            except IndexError:  # another thread took the last one
+                break
+            try:
+                context.close()
+            except BaseException as error:
+                closing = closing or Closing(f"the plan of the network {self.plan.name!r}")
+                closing.note(error)
+        if closing is not None:
+            closing.end()
+
+    # -- once per plan --------------------------------------------------------------------------
+
+    def _workload(self, layer: PlannedLayer) -> Workload:
+        if layer.type in CARRIERS:
+            return CopyWorkload()
+        if isinstance(layer.compiled, Observation) and self._sink is not None:
+            return self._sink.workload(layer.compiled)
+        candidate = self._candidate(layer)
+        backend, program = candidate.backend, layer.compiled
+        made: Workload
+        if isinstance(program, Program) and isinstance(backend, CachingBackend):
+            inputs = [each and each.info for each in layer.inputs]
+            given = (program, inputs, [each.info for each in layer.outputs])
+            made = call(candidate.id, backend, "program_workload", *given, about=layer)
+        else:
+            assert layer.layer is not None  # plans without a graph have programs only
+            made = candidate.workload(layer.layer)
+        return made
+
+    def _candidate(self, layer: PlannedLayer) -> Candidate:
+        try:
+            return self._candidates[layer.backend]
+        except KeyError:
+            raise BackendError(
+                f"layer {layer.name!r} ({layer.type}) was given to backend {layer.backend!r}, "
+                "which does not take part; name it in backends="
+            ) from None
+
+    def _placed_constants(self) -> Handles:
+        """Put each constant into the memory that its readers need."""
+        placed: Handles = {}
+        read = [tensor for layer in self.plan.layers for tensor in layer.inputs]
+        for tensor in (*read, *self.plan.outputs.values()):
+            if tensor is not None and tensor.constant is not None and tensor not in placed:
+                placed[tensor] = self._constant(tensor, tensor.constant)
+        return placed
+
+    def _constant(self, tensor: PlannedTensor, data: NDArray[Any]) -> TensorHandle:
+        """Return the handle of a constant; plans of one network share those on devices."""
+        if tensor.factory == HOST_FACTORY_ID:
+            contiguous = np.ascontiguousarray(data).reshape(data.shape)
+            return ArrayHandle(tensor.info, contiguous)
+
+        def upload() -> _Uploaded:
+            handle = self._created(tensor, None)
+            handle.copy_from(np.ascontiguousarray(data).reshape(data.shape))
+            return _Uploaded(handle, data)
+
+        key = ("constant", tensor.factory, id(data), tensor.info)
+        uploaded = self._candidates[tensor.owner].model.shared(key, upload)
+        self._uploads.append(uploaded)
+        return uploaded.handle
+
+    def _planned_arenas(
+        self, allocators: Mapping[str, Allocator], strategies: MemoryStrategies | None
+    ) -> dict[str, _Arena]:
+        """Lay out tensors and scratch memory per backend."""
+        owned: dict[str, list[PlannedTensor]] = {}
+        for tensor in self._lifetimes:
+            if _is_in_arena(tensor):
+                owned.setdefault(tensor.owner, []).append(tensor)
+        scratch: dict[str, list[tuple[PlannedLayer, Block]]] = {}
+        for step, (layer, workload) in enumerate(
+            zip(self.plan.layers, self._workloads, strict=True), 1
+        ):
+            size = call(layer.backend, workload, "scratch_bytes", about=layer)
+            if size:
+                scratch.setdefault(layer.backend, []).append((layer, Block(step, step, size)))
+        arenas: dict[str, _Arena] = {}
+        for backend_id in dict.fromkeys((*owned, *scratch)):
+            tensors, beside = owned.get(backend_id, []), scratch.get(backend_id, [])
+            blocks = [Block(*self._lifetimes[each], each.info.size_bytes) for each in tensors]
+            blocks += [block for _, block in beside]
+            if strategies is None:
+                layout = single_axis_priority_list(blocks)
+            else:
+                layout = strategies.place(backend_id, blocks)
+            sizes = [(layer, block.size) for layer, block in beside]
+            allocator = self._allocator(backend_id, allocators)
+            arenas[backend_id] = _Arena(tensors, sizes, layout, allocator)
+        return arenas
+
+    def _allocator(self, backend_id: str, allocators: Mapping[str, Allocator]) -> Allocator:
+        if backend_id in allocators:
+            return allocators[backend_id]
+        candidate = self._candidates.get(backend_id)
+        if candidate is None:
+            return HostAllocator()
+        made: Allocator = call(candidate.id, candidate.backend, "default_allocator")
+        return made
+
+    # -- tensors --------------------------------------------------------------------------------
+
+    def _ports(self, name: str) -> list[PlannedTensor]:
+        """Return the tensors of an input or output."""
+        ports = (self.plan.inputs.get(name), self.plan.outputs.get(name))
+        return [tensor for tensor in ports if tensor is not None]
+
+    def _imports(self, tensor: PlannedTensor, source: MemorySource) -> bool:
+        """Return whether a tensor's own factory imports from a source."""
+        factory = self._participants.factories.import_factory(tensor.factory)
+        if factory is None or not tensor.info.is_static or tensor.constant is not None:
+            return False
+        return source in factory.import_sources
+
+    def _created(self, tensor: PlannedTensor, manager: MemoryManager | None) -> TensorHandle:
+        factory = self._participants.factories[tensor.factory]
+        about = f"tensor {tensor.name!r}"
+        made: TensorHandle = call(
+            tensor.owner, factory, "create", tensor.info, manager, about=about
+        )
+        return made
+
+    def _imported(self, tensor: PlannedTensor, handle: TensorHandle) -> TensorHandle | None:
+        """Return a tensor's handle on the memory of another, None if that cannot be."""
+        factory = self._participants.factories.import_factory(tensor.factory)
+        if factory is None:
+            return None
+        about = f"tensor {tensor.name!r}"
+        made: TensorHandle | None = call(
+            tensor.owner, factory, "import_memory", tensor.info, handle, about=about
+        )
+        return made
+
+    def _on_array(
+        self, tensor: PlannedTensor, array: NDArray[Any], source: MemorySource
+    ) -> TensorHandle | None:
+        """Return a tensor's handle on an array, None if its backend cannot use the array."""
+        given = ArrayHandle(tensor.info, array, source)
+        if _is_in_arena(tensor):
+            return given if source in HOST_SOURCES else None
+        return self._imported(tensor, given) if self._imports(tensor, source) else None
+
+    def _tensors_on(self, binding: Binding) -> _Direct:
+        """Return the tensors that stand on a caller's arrays.
+
+        An output whose array is also the array of an input, as a state is, may be written in place
+        if the last step that reads the input is before the step that writes the output.
+        """
+        direct = _Direct()
+        read: dict[PlannedTensor, NDArray[Any]] = {}
+        for name, tensor in self.plan.inputs.items():
+            array = binding.inputs[name]
+            handle = self._on_array(tensor, array, binding.source(name))
+            if handle is not None:
+                direct.handles[tensor], read[tensor] = handle, array
+                direct.inputs.add(name)
+        passed_on = {*self.plan.inputs.values()}
+        for name, made in self.plan.outputs.items():
+            if made is None or made.constant is not None or made in passed_on:
+                continue
+            if made in direct.handles:
+                continue  # it stands on the array of another output
+            array = binding.outputs[name]
+            ends = [self._lifetimes[t][1] for t, a in read.items() if np.may_share_memory(a, array)]
+            if all(end < self._lifetimes[made][0] for end in ends):
+                handle = self._on_array(made, array, binding.source(name))
+                if handle is not None:
+                    direct.handles[made] = handle
+                    direct.outputs.add(name)
+        return direct
+
+    # -- contexts -------------------------------------------------------------------------------
+
+    def _context(self, binding: Binding | None, direct: _Direct) -> Context:
+        """Return a new context, on a caller's arrays if there is a binding."""
+        managers = self._managers()
+        memory: list[tuple[Allocator, NDArray[np.uint8]]] = []
+        handles: Handles = dict(self._constants)
+        scratch: dict[PlannedLayer, NDArray[np.uint8]] = {}
+        for backend_id, arena in self._arenas.items():
+            block = allocated(backend_id, arena.allocator, arena.layout.size)
+            memory.append((arena.allocator, block))
+            _place(arena, block, handles, scratch)
+        handles.update(direct.handles)
+        for tensor in self._lifetimes:
+            if tensor not in handles:
+                is_computed = tensor.factory == HOST_FACTORY_ID
+                handles[tensor] = (
+                    ComputedHandle(tensor.info)
+                    if is_computed
+                    else self._created(tensor, managers.get(tensor.owner))
+                )
+        steps = []
+        for layer, workload in zip(self.plan.layers, self._workloads, strict=True):
+            if not self._is_imported(layer, handles):
+                steps.append((layer, self._step(layer, workload, handles, scratch.get(layer))))
+        outputs = [
+            (name, None if tensor is None else handles[tensor])
+            for name, tensor in self.plan.outputs.items()
+        ]
+        submit = None
+        if binding is not None:
+            self._choose_arrays(binding, handles)
+            steps = self._with_copies(steps, binding, direct, handles)
+            submit = None if managers else self._submit(steps)
+        return Context(
+            [(name, handles[tensor]) for name, tensor in self.plan.inputs.items()],
+            outputs,
+            steps,
+            managers,
+            memory,
+            {name: self.owners(name) for name in (*self.plan.inputs, *self.plan.outputs)},
+            submit,
+        )
+
+    def _managers(self) -> dict[str, MemoryManager]:
+        """Return the memory managers of one context, by backend id."""
+        managers: dict[str, MemoryManager] = {}
+        for backend_id, candidate in self._candidates.items():
+            backend = candidate.backend
+            if type(backend).create_memory_manager is not Backend.create_memory_manager:
+                manager = call(backend.id, backend, "create_memory_manager")
+                if manager is not None:
+                    managers[backend_id] = manager
+        return managers
+
+    def _is_imported(self, layer: PlannedLayer, handles: Handles) -> bool:
+        """Import the memory of a MemImport layer's input for its output, if possible."""
+        if layer.type != "MemImport" or layer.inputs[0] is None:
+            return False
+        imported = self._imported(layer.outputs[0], handles[layer.inputs[0]])
+        if imported is None:
+            return False
+        handles[layer.outputs[0]] = imported
+        return True
+
+    def _step(
+        self,
+        layer: PlannedLayer,
+        workload: Workload,
+        handles: Handles,
+        scratch: NDArray[np.uint8] | None,
+    ) -> Step:
+        inputs = [None if tensor is None else handles[tensor] for tensor in layer.inputs]
+        outputs = [handles[tensor] for tensor in layer.outputs]
+        method, beside = ("bind", ()) if scratch is None else ("bind_with_scratch", (scratch,))
+        owner = layer.backend or "the host"
+        step: Step = call(owner, workload, method, inputs, outputs, *beside, about=layer)
+        step = blamed(step, layer.backend, layer.name)
+        if self._watch is not None and layer.layer is not None:
+            step = _watched(step, partial(self._watch, layer.layer, outputs))
+        return step
+
+    def _submit(
+        self, steps: Sequence[tuple[PlannedLayer, Step]]
+    ) -> Callable[[int | None], Task] | None:
+        """Return the function that submits the only step."""
+        if len(steps) != 1 or steps[0][0].backend not in self._candidates:
+            return None
+        ((layer, step),) = steps
+        candidate = self._candidate(layer)
+        extension: AsyncExecution | None = call(
+            candidate.id, candidate.backend, "extension", ASYNC_EXECUTION
+        )
+        if extension is None:
+            return None
+
+        def submit(deadline: int | None) -> Task:
+            task = extension.submit(step, deadline_ns=deadline)
+            check_answer(candidate.id, "submit", task, about=layer)
+            return task
+
+        return submit
+
+    def _choose_arrays(self, binding: Binding, handles: Handles) -> None:
+        """Give free inputs and outputs the arrays of their tensors."""
+        arrays = {**binding.inputs, **binding.outputs}
+        for name in binding.free:
+            for tensor in self._ports(name)[-1:]:
+                handle = handles[tensor]
+                is_own = tensor.constant is None and not _is_in_arena(tensor)
+                if is_own and isinstance(handle, ArrayHandle) and handle.map() is not arrays[name]:
+                    binding.chosen[name] = handle.map()
+
+    def _with_copies(
+        self,
+        steps: Sequence[tuple[PlannedLayer, Step]],
+        binding: Binding,
+        direct: _Direct,
+        handles: Handles,
+    ) -> list[tuple[PlannedLayer, Step]]:
+        """Return steps between copies from a caller's arrays and to them."""
+        before: list[tuple[PlannedLayer, Step]] = []
+        for name, tensor in self.plan.inputs.items():
+            if name not in direct.inputs and name not in binding.chosen:
+                layer = PlannedLayer(name, "Input", "", (), (tensor,))
+                before.append((layer, partial(handles[tensor].copy_from, binding.inputs[name])))
+        after: list[tuple[PlannedLayer, Step]] = []
+        for name, made in self.plan.outputs.items():
+            if made is None or name in binding.chosen:
+                continue
+            layer = PlannedLayer(name, "Output", "", (made,), ())
+            if name not in direct.outputs:
+                after.append((layer, partial(handles[made].copy_to, binding.outputs[name])))
+            elif not isinstance(handles[made], ArrayHandle):
+                after.append((layer, partial(_synchronise, handles[made])))
+        return [*before, *steps, *after]
+
+
+def _is_in_arena(tensor: PlannedTensor) -> bool:
+    """Return whether a tensor has its memory in an arena."""
+    is_host = tensor.factory == HOST_FACTORY_ID
+    return is_host and tensor.constant is None and tensor.info.is_static
+
+
+def _place(
+    arena: _Arena,
+    memory: NDArray[np.uint8],
+    handles: Handles,
+    scratch: dict[PlannedLayer, NDArray[np.uint8]],
+) -> None:
+    """Add the handles and the scratch memory in the block of an arena."""
+    source, start = arena.allocator.memory_source, address_of(memory)
+    offsets = iter(arena.layout.offsets)  # of the tensors, then of the scratch memory
+    for tensor, offset in zip(arena.tensors, offsets, strict=False):
+        info = tensor.info
+        shape, dtype = info.static_shape, info.data_type.numpy_dtype
+        handles[tensor] = handle_at(memory, offset, info, shape, dtype, source, start)
+    for (layer, size), offset in zip(arena.scratch, offsets, strict=True):
+        scratch[layer] = memory[offset : offset + size]
+
+
+def _watched(step: Step, watch: Callable[[], object]) -> Step:
+    def watched_step() -> None:
+        step()
+        watch()
+
+    return watched_step
+
+
+def _synchronise(handle: TensorHandle) -> None:
+    """Let a device's writes reach the memory that it imported."""
+    try:
+        handle.map()
+    finally:
+        handle.unmap()
+
+
+class IdleMemory:
+    """The plans of one network, and their idle memory.
+
+    All together keep no more than one context of the largest plan does, and :data:`SLACK_BYTES`; a
+    plan keeps what it needs for the threads that run it. Contexts of the plans that have waited
+    longest go first; they are made again when the plan runs, in less than a millisecond.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plans: OrderedDict[LoadedPlan, int] = OrderedDict()  # with their idle bytes, or more
+        self._bytes = 0  # of all
+
+    def make_room(self, plan: LoadedPlan, further: int = 0) -> None:
+        """Bound the memory for a plan's returned or new context.
+
+        Args:
+            plan: The plan.
+            further: The memory of the context that it makes.
+        """
+        with self._lock:
+            kept = plan.idle_bytes
+            self._bytes += kept - self._plans.pop(plan, 0)
+            self._plans[plan] = kept
+            if self._bytes + further - SLACK_BYTES <= plan.arena_bytes or len(self._plans) == 1:
+                return  # nearly always: no other plan is looked at
+            idle = [each.idle_bytes for each in self._plans]
+            self._plans.update(zip(self._plans, idle, strict=True))
+            self._bytes = sum(idle)
+            most = max([each.arena_bytes for each in self._plans])
+            excess = self._bytes + further - SLACK_BYTES - most
+            if excess <= 0:
+                return
+            plans = zip(self._plans, idle, strict=True)
+            waiting = [each for each, kept in plans if kept and each is not plan]
+        for other in waiting:
+            if excess <= 0:
+                return
+            excess -= other.idle_bytes
+            other.drop_contexts()
+
+    def forget(self, plan: LoadedPlan) -> None:
+        """Count a plan no longer."""
+        with self._lock:
+            self._bytes -= self._plans.pop(plan, 0)

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Memory of plans: lifetimes, layouts, arenas."""
