@@ -66,6 +66,16 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return runner(install(folder / "environment", packages, "armnn-core"), folder)
 
 
+WITH_TOOLS = ["armnn_backend_api", "armnn_core", "armnn_parser_armnn", "armnn_tools"]
+
+
+@pytest.fixture(scope="session")
+def core_with_tools(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a runner with core and command, without backends."""
+    folder = tmp_path_factory.mktemp("tools")
+    return runner(install(folder / "environment", WITH_TOOLS, "armnn-core[tools]"), folder)
+
+
 @pytest.fixture(scope="session")
 def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a runner where docs/installing.md was followed.
@@ -114,10 +124,10 @@ def usual_environment(installed_for: Callable[[Path], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def core_with_loader(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a runner with core and loader, without backends."""
+    """Return a runner with core, loader and command, without backends."""
     folder = tmp_path_factory.mktemp("loader")
-    packages = ["armnn_backend_api", "armnn_core", "armnn_dynamic_loader"]
-    return runner(install(folder / "environment", packages, "armnn-core[dynamic]"), folder)
+    packages = [*WITH_TOOLS, "armnn_dynamic_loader"]
+    return runner(install(folder / "environment", packages, "armnn-core[dynamic,tools]"), folder)
 
 
 @pytest.fixture(scope="session")

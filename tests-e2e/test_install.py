@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Installations by pip: core alone, and docs/installing.md's."""
+"""Installations by pip: the core alone, with the command, and docs/installing.md's."""
 
 from __future__ import annotations
 
@@ -17,37 +17,76 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_the_core_alone_says_that_no_backend_is_installed_and_what_to_install(
-    core_alone: Run,
+ADVICE = "pip install --no-index --find-links WHEELHOUSE armnn-tools (WHEELHOUSE is"
+
+
+def test_the_core_alone_has_no_command_and_says_what_brings_it(core_alone: Run) -> None:
+    with pytest.raises(FileNotFoundError):
+        core_alone("armnn")
+    for arguments in ([], ["backends", "--json"], ["worker", "--help"]):
+        attempt = core_alone("python", "-m", "armnn", *arguments)
+        assert attempt.returncode == 1
+        told = "armnn: error: the command armnn needs armnn-tools, which is not installed: "
+        assert attempt.stderr.startswith(told + ADVICE)
+        assert attempt.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["benchmarking", "debugging", "placement", "viewing"])
+def test_the_core_alone_says_what_brings_its_tools(core_alone: Run, name: str) -> None:
+    for code in (f"import armnn.{name}", f"import armnn; armnn.{name}"):
+        attempt = core_alone("python", "-c", code)
+        told = f"NotInstalledError: armnn.{name} needs armnn-tools, which is not installed: "
+        assert told + ADVICE in attempt.stderr
+
+
+BY_HAND = """\
+import numpy, armnn
+from armnn.backends import SUPPORTED, Backend, BackendVersion, Workload
+class Adding(Workload):
+    def bind(self, inputs, outputs):
+        (a, b), (y,) = inputs, outputs
+        return lambda: numpy.add(a.map(), b.map(), out=y.map())
+class Mine(Backend):
+    id, api_version = "Mine", BackendVersion(1, 0)
+    def supports(self, layer, model):
+        return SUPPORTED
+    def create_workload(self, layer, model):
+        return Adding()
+net = armnn.Network("n")
+x = net.add_input("x", armnn.TensorInfo((2,)))
+net.add_output("y", net.add_addition(x, x))
+with armnn.register_backend("Mine", Mine):
+    model = armnn.load_model(net, ["Mine"])
+    print(model.run({"x": numpy.float32([1, 2.5])})["y"].tolist())
+"""
+
+
+def test_the_core_alone_runs_a_network_on_a_registered_backend(core_alone: Run) -> None:
+    attempt = core_alone("python", "-W", "error", "-c", BY_HAND)
+    assert attempt.stdout == "[2.0, 5.0]\n", attempt.stderr
+
+
+def test_the_command_alone_says_that_no_backend_is_installed_and_what_to_install(
+    core_with_tools: Run,
 ) -> None:
-    listing = core_alone("armnn", "backends")
+    listing = core_with_tools("armnn", "backends")
     assert "No backend is installed" in listing.stdout + listing.stderr
     assert (
         'pip install --no-index --find-links WHEELHOUSE "armnn-core['
         in listing.stdout + listing.stderr
     )
-    assert json.loads(core_alone("armnn", "backends", "--json").stdout) == []
+    assert json.loads(core_with_tools("armnn", "backends", "--json").stdout) == []
 
 
-def test_the_core_alone_names_the_parser_that_a_model_needs(
-    core_alone: Run, tmp_path: Path
+def test_the_command_alone_names_the_parser_that_a_model_needs(
+    core_with_tools: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"")
-    attempt = core_alone("armnn", "run", path)
+    attempt = core_with_tools("armnn", "run", path)
     assert attempt.returncode != 0
     assert "armnn-core[onnx]" in attempt.stderr
     assert "Traceback" not in attempt.stderr
-
-
-def test_the_core_alone_builds_networks(core_alone: Run) -> None:
-    code = (
-        "import armnn; net = armnn.Network('n');"
-        "x = net.add_input('x', armnn.TensorInfo((2, 3), armnn.DataType.FLOAT32));"
-        "print(net.add_addition(x, x).info.shape)"
-    )
-    attempt = core_alone("python", "-c", code)
-    assert attempt.stdout.strip() == "(2, 3)", attempt.stderr
 
 
 def test_installed_backends_are_listed_with_their_origin(core_from_wheelhouse: Run) -> None:
@@ -56,8 +95,10 @@ def test_installed_backends_are_listed_with_their_origin(core_from_wheelhouse: R
     assert found == {"CpuAcc": "armnn-backend-neon", "CpuRef": "armnn-backend-ref"}
 
 
-def test_the_environments_are_consistent(core_alone: Run, core_from_wheelhouse: Run) -> None:
-    for run in (core_alone, core_from_wheelhouse):
+def test_the_environments_are_consistent(
+    core_alone: Run, core_with_tools: Run, core_from_wheelhouse: Run
+) -> None:
+    for run in (core_alone, core_with_tools, core_from_wheelhouse):
         check = run("python", "-m", "pip", "check")
         assert check.returncode == 0, check.stdout
 
