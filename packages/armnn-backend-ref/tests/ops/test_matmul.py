@@ -14,6 +14,7 @@ from armnn.layers.matmul import (
     EinsumDescriptor,
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
+    MatMulNBitsDescriptor,
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, DataType
@@ -238,3 +239,19 @@ def test_determinants_agree_with_onnxruntime(compute, onnx_run):
 def test_the_adjoint_of_a_matrix_without_elements_has_none(compute: Callable[..., Array]) -> None:
     x, y = np.zeros((0, 0), np.float32), np.zeros((0, 3), np.float32)
     assert compute(BatchMatMulDescriptor(adjoint_x=True), x, y).shape == (0, 3)
+
+
+@pytest.mark.parametrize("points", [None, np.float32([[7.5, 1], [0, 9]])])
+def test_weights_of_few_bits_are_rows_that_are_multiplied(compute, points):
+    weights, scales = (
+        np.uint8([[0x21, 0x43, 0xF5, 0x06], [0, 0x88, 0x99, 0]]),
+        np.float32([[2, 3], [1, 4]]),
+    )
+    x, bias = np.float32([[[1, 2, 3, 4, 5, 6, 7]]]), np.float32([0.5, -1])
+    # 8, the zero point of 4 bits, where none is given
+    zero = np.full((2, 2), 8) if points is None else points
+    numbers = np.array([[1, 2, 3, 4, 5, 15, 6], [0, 0, 8, 8, 9, 9, 0]])
+    right = np.repeat(scales, [4, 4], 1)[:, :7] * (numbers - np.repeat(zero, [4, 4], 1)[:, :7])
+    d = MatMulNBitsDescriptor(bits=4, block_size=4)
+    y = compute(d, x, weights, scales, points, bias)
+    np.testing.assert_allclose(y, (x @ right.T) + bias)

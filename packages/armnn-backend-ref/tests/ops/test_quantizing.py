@@ -9,6 +9,7 @@ import pytest
 
 from armnn.layers.quantizing import (
     CastDescriptor,
+    DequantizeBlocksDescriptor,
     DynamicQuantizeDescriptor,
     FakeQuantizationDescriptor,
 )
@@ -282,3 +283,25 @@ def test_reals_saturate_and_are_cut_to_integers() -> None:
     made = to_type(np.array([300.5, -1.5, 2.5]), np.dtype(np.uint8))
     assert made.tolist() == [255, 0, 2]
     assert made.dtype == np.uint8
+
+
+def test_numbers_of_few_bits_begin_in_the_low_bits_of_a_byte(compute):
+    data = np.uint8([[0x21, 0x43, 0xF5]])
+    scales = np.float32([[2, 10]])
+    d = DequantizeBlocksDescriptor(bits=4, block_size=4, size=6)
+    # 1 2 3 4 and 5 15 less 8, the zero point of 4 bits
+    assert compute(d, data, scales, None).tolist() == [[-14, -12, -10, -8, -30, 70]]
+    points = np.uint8([[0x51]])  # 1 of the first block, 5 of the second
+    assert compute(d, data, scales, points).tolist() == [[0, 2, 4, 6, 0, 100]]
+    real = np.float32([[0.5, 4.5]])
+    assert compute(d, data, scales, real).tolist() == [[1, 3, 5, 7, 5, 105]]
+    odd = DequantizeBlocksDescriptor(bits=4, block_size=4, size=5)
+    assert compute(odd, data, scales, real).tolist() == [[1, 3, 5, 7, 5]]
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(2, [1, 0, -1, -2]), (8, [25 - 128])])
+def test_other_numbers_of_bits(compute, bits, expected):
+    # 0x1B is 3, 2, 1, 0; the zero points are 2 and 128
+    d = DequantizeBlocksDescriptor(bits=bits, block_size=16, size=len(expected))
+    y = compute(d, np.uint8([0x1B if bits == 2 else 25]), np.float32([1]), None)
+    assert y.tolist() == expected

@@ -136,6 +136,82 @@ def values(
     return tensor(data_type, drawn, axis=axis, constant=constant)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Rows of integers of few bits, with scales and zero points of blocks.
+
+    Attributes:
+        packed: The bytes, the first number of a byte in its lowest bits.
+        scales: One for each block.
+        points: The zero points, packed likewise or real numbers; None for 2^(bits - 1).
+        real: The numbers that they mean.
+    """
+
+    packed: CaseTensor
+    scales: CaseTensor
+    points: CaseTensor | None
+    real: NDArray[np.float64]
+
+    @property
+    def operands(self) -> list[CaseTensor | None]:
+        """The three inputs that a layer has for them."""
+        return [self.packed, self.scales, self.points]
+
+
+def blocks(
+    data_type: DataType,
+    shape: Sequence[int],
+    *,
+    bits: int,
+    block_size: int,
+    points: str = "",
+    is_whole: bool = False,
+    constant: bool = False,
+) -> Blocks:
+    """Return repeatable random rows in blocks.
+
+    Args:
+        data_type: Of scales and real zero points.
+        shape: Of the numbers.
+        bits: Of a number.
+        block_size: How many numbers of a row share a scale.
+        points: "packed" or "real" zero points; "" for none.
+        is_whole: Whether the last block of a row has all of its bytes.
+        constant: Whether all are known when the network is prepared.
+    """
+    random = np.random.default_rng([bits, block_size, *shape])
+    *rows, size = shape
+    count = -(-size // block_size)
+    length = count * block_size if is_whole else size
+    numbers = random.integers(0, 1 << bits, (*rows, length))
+    scales = tensor(data_type, random.uniform(0.01, 0.3, (*rows, count)), constant=constant)
+    zeros: NDArray[Any] = np.full((*rows, count), 1 << (bits - 1))
+    given = None
+    if points == "packed":
+        zeros = random.integers(0, 1 << bits, (*rows, count))
+        packed = _packed(zeros, bits)
+        given = stored_tensor(DataType.UNSIGNED8, packed, constant=constant)
+    elif points == "real":
+        given = tensor(data_type, random.uniform(0, 1 << bits, (*rows, count)), constant=constant)
+        zeros = given.real
+    real = np.zeros((*rows, size))
+    for place in np.ndindex(*rows, size):
+        block = (*place[:-1], place[-1] // block_size)
+        real[place] = scales.real[block] * (numbers[place] - zeros[block])
+    stored = stored_tensor(DataType.UNSIGNED8, _packed(numbers, bits), constant=constant)
+    return Blocks(stored, scales, given, real)
+
+
+def _packed(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Return bytes of numbers; what is left of the last byte of a row is zeros."""
+    *rows, size = numbers.shape
+    packed = np.zeros((*rows, -(-size * bits // 8)), np.uint8)
+    for place in np.ndindex(*rows, size):
+        byte, bit = divmod(place[-1] * bits, 8)
+        packed[(*place[:-1], byte)] |= np.uint8(int(numbers[place]) << bit)
+    return packed
+
+
 def bias_tensor(
     reals: ArrayLike, data: CaseTensor, weights: CaseTensor, *, constant: bool = True
 ) -> CaseTensor:

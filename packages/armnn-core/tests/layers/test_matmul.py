@@ -164,3 +164,43 @@ def test_determinants_are_those_of_square_matrices(infer):
     for shape in ((3,), (2, 3)):
         with pytest.raises(ShapeError, match="expected square matrices in the last two axes"):
             infer("Determinant", [shape])
+
+
+def _bytes(*shape):
+    return TensorInfo(shape, DataType.UNSIGNED8)
+
+
+@pytest.mark.parametrize(
+    ("operands", "parameters"),
+    [
+        ([(2, 3, 64), _bytes(5, 32), (5, 2), None, (5,)], {}),
+        ([(70,), _bytes(5, 35), (5, 3), _bytes(5, 2)], {}),  # the last block has 6 numbers
+        ([(70,), _bytes(5, 48), (5, 3), (5, 3)], {}),  # with all of its bytes
+        ([("n", 64), _bytes(5, 64), (5, 1), _bytes(5, 1)], {"bits": 8, "block_size": 128}),
+    ],
+)
+def test_weights_of_few_bits_make_a_column_for_each_row(infer, operands, parameters):
+    shape = infer("MatMulNBits", operands, **parameters)[0].shape
+    assert shape == (*operands[0][:-1], 5)
+
+
+@pytest.mark.parametrize(
+    ("operands", "message"),
+    [
+        ([(), _bytes(5, 32), (5, 2)], "'input' is a scalar"),
+        ([(2, 64), _bytes(5, 31), (5, 2)], "'weights' has 31 bytes in a row: expected 32 to 32"),
+        ([(2, 64), _bytes(5, 32), (5, 3)], r"'scales' has shape \[5,3\]: expected \[5,2\]"),
+        ([(2, 64), _bytes(5, 32), (5, 2), (5, 1)], r"'zero_points' .* expected \[5,2\]"),
+        ([(2, 64), _bytes(5, 32), (5, 2), _bytes(5, 2)], r"'zero_points' .* expected \[5,1\]"),
+        ([(2, 64), _bytes(5, 32), (5, 2), None, (4,)], r"'bias' .* expected \[5\]"),
+    ],
+)
+def test_weights_of_few_bits_that_do_not_fit_are_refused(infer, operands, message):
+    with pytest.raises(ShapeError, match=message):
+        infer("MatMulNBits", operands)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 5])
+def test_other_numbers_of_bits_are_refused(infer, bits):
+    with pytest.raises(InvalidArgumentError, match=f"'bits' is {bits}, expected one of 2, 4, 8"):
+        infer("MatMulNBits", [(2, 64), _bytes(5, 32), (5, 2)], bits=bits)

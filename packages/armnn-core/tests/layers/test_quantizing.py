@@ -46,3 +46,11 @@ def test_conversions_change_the_type(infer, name, given, made):
 
 def test_fake_quantisation_changes_no_type(infer):
     assert infer("FakeQuantization", [("n",)]) == (TensorInfo(("n",)),)
+
+
+def test_rows_of_few_bits_have_as_many_numbers_as_the_layer_says(infer):
+    data = TensorInfo(("n", 3, 11), DataType.UNSIGNED8)
+    (info,) = infer("DequantizeBlocks", [data, ("n", 3, 2)], size=21, block_size=16)
+    assert info == TensorInfo(("n", 3, 21))
+    with pytest.raises(ShapeError, match="'input' has 11 bytes in a row: expected 12 to 16 for 23"):
+        infer("DequantizeBlocks", [data, ("n", 3, 2)], size=23, block_size=16)

@@ -313,6 +313,59 @@ _MICROSOFT: dict[str, tuple[str, str, dict[str, Any]]] = {
         "output present_key? present_value?",
         _HEADS,
     ),
+    "GroupQueryAttention": (
+        (
+            "query key? value? past_key? past_value? seqlens_k total_sequence_length cos_cache? "
+            "sin_cache? position_ids? attention_bias? head_sink? k_scale? v_scale? q_norm_weight? "
+            "k_norm_weight?"
+        ),
+        "output present_key? present_value? output_qk?",
+        {
+            "num_heads": int,
+            "kv_num_heads": int,
+            "scale": float,
+            "softcap": 0.0,
+            "do_rotary": 0,
+            "rotary_interleaved": 0,
+            "local_window_size": -1,
+            "sliding_window_cache": 0,
+            "smooth_softmax": -1,
+            "causal": 1,
+            "qk_output": 0,
+            "qk_norm_epsilon": 1e-6,
+            "kv_cache_bit_width": int,
+            "k_quant_type": "NONE",
+            "v_quant_type": "NONE",
+        },
+    ),
+    "RotaryEmbedding": (
+        "input position_ids cos_cache sin_cache",
+        "output",
+        {
+            "num_heads": 0,
+            "rotary_embedding_dim": 0,
+            "interleaved": 0,
+            "is_packed_batching": 0,
+            "scale": 1.0,
+        },
+    ),
+    "MatMulNBits": (
+        "A B scales zero_points? g_idx? bias?",
+        "Y",
+        {
+            "K": int,
+            "N": int,
+            "bits": 4,
+            "block_size": int,
+            "accuracy_level": 0,
+            "weight_prepacked": 0,
+        },
+    ),
+    "GatherBlockQuantized": (
+        "data indices scales zero_points?",
+        "output",
+        {"gather_axis": 0, "quantize_axis": 1, "block_size": 128, "bits": 4},
+    ),
     "FusedConv": ("X W B? Z?", "Y", {**_WINDOW, **_ACTIVATED, "group": 1}),
     "FusedMatMul": (
         "A B",

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import helper
 
-from armnn.errors import ParseError
+from armnn.errors import ExecutionError, ParseError
 from armnn_parser_onnx.parser import parse
 
 Array = NDArray[Any]
@@ -50,13 +50,15 @@ def agree(run: Run, model: Model) -> Callable[..., None]:
         outputs: int = 1,
         *,
         atol: float = 1e-5,
-        constants: bool = False,
+        constants: bool | set[str] = False,
         **attributes: Any,
     ) -> None:
         names = [name if array is not None else "" for name, array in operands.items()]
         given = {name: array for name, array in operands.items() if array is not None}
         first = next(iter(given))
-        feeds = {first: given[first]} if constants else given
+        if constants is True:
+            constants = set(given) - {first}
+        feeds = {name: array for name, array in given.items() if name not in (constants or ())}
         held = {name: array for name, array in given.items() if name not in feeds}
         made_names = [f"out{index}" for index in range(outputs)]
         made = model(
@@ -378,3 +380,276 @@ def test_what_cannot_be_converted_is_refused(
     wrong.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     with pytest.raises(ParseError, match=message):
         parse(wrong.SerializeToString())
+
+
+def few_bits(rows: int, blocks: int, block_size: int, bits: int) -> Array:
+    return RNG.integers(0, 256, (rows, blocks, block_size * bits // 8)).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("bits", "block_size", "size", "points"),
+    [
+        (4, 16, 64, "none"),
+        (4, 32, 80, "none"),
+        (4, 16, 64, "packed"),
+        (4, 32, 80, "packed"),
+        (4, 32, 80, "real"),
+        (4, 256, 300, "real"),
+        (8, 64, 64, "none"),
+        (8, 16, 40, "packed"),
+        (2, 32, 64, "packed"),
+    ],
+)
+def test_products_with_weights_of_few_bits(
+    agree: Callable[..., None], bits: int, block_size: int, size: int, points: str
+) -> None:
+    columns, blocks = 6, -(-size // block_size)
+    packed = RNG.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8)
+    given = {"none": None, "packed": packed, "real": 7 + reals(columns, blocks)}[points]
+    operands = {
+        "a": reals(2, 3, size),
+        "b": few_bits(columns, blocks, block_size, bits),
+        "s": np.abs(reals(columns, blocks)) / 16,
+        "z": given,
+        "g": None,
+        "bias": reals(columns) if points == "packed" else None,
+    }
+    agree(
+        "MatMulNBits", operands, constants=True, K=size, N=columns, bits=bits, block_size=block_size
+    )
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("has_points", [False, True])
+def test_rows_of_few_bits(agree: Callable[..., None], bits: int, has_points: bool) -> None:
+    data = RNG.integers(0, 256, (9, 64 * bits // 8)).astype(np.uint8)
+    points = RNG.integers(0, 256, (9, -(-4 * bits // 8))).astype(np.uint8)
+    operands = {
+        "data": data,
+        "ids": np.array([[3, 0], [8, 3]]),
+        "scales": reals(9, 4),
+        "points": points if has_points else None,
+    }
+    agree("GatherBlockQuantized", operands, bits=bits, block_size=16)
+
+
+@pytest.mark.parametrize("heads", [0, 2])
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("positions", [[3], [[2, 0, 1], [5, 4, 7]]], ids=["offset", "each"])
+def test_rotary_embeddings(
+    agree: Callable[..., None], heads: int, interleaved: int, positions: Any
+) -> None:
+    angles = reals(8, 2 if heads else 4)
+    operands = {"x": reals(2, 3, 16), "p": np.array(positions)}
+    operands |= {"cos": np.cos(angles), "sin": np.sin(angles)}
+    partial = {"num_heads": heads, "rotary_embedding_dim": 4} if heads else {}
+    agree("RotaryEmbedding", operands, interleaved=interleaved, **partial)
+    four = {**operands, "x": reals(2, 2, 3, 8)}
+    agree("RotaryEmbedding", four, interleaved=interleaved, scale=0.5, **partial)
+
+
+def grouped(
+    new: int, past: int, lengths: list[int], total: int, *, packed: bool = False, **more: Any
+) -> dict[str, Array | None]:
+    """Return operands of 4 heads of queries and 2 of keys, of 16 numbers each.
+
+    The rows of caches behind the past are zeros, as onnxruntime leaves them.
+    """
+    batch = len(lengths)
+    caches = [reals(batch, 2, past, 16) for _ in range(2)]
+    for n, length in enumerate(lengths):
+        for cache in caches:
+            cache[n, :, max(length - new, 0) :] = 0
+    angles = reals(40, 8)
+    operands: dict[str, Array | None] = {
+        "q": reals(batch, new, 128 if packed else 64),
+        "k": None if packed else reals(batch, new, 32),
+        "v": None if packed else reals(batch, new, 32),
+        "pk": caches[0],
+        "pv": caches[1],
+        "lengths": np.array(lengths, np.int32) - 1,
+        "total": np.array(total, np.int32),
+        "cos": np.cos(angles),
+        "sin": np.sin(angles),
+        "positions": None,
+        "bias": None,
+        "sink": None,
+        "k_scale": None,
+        "v_scale": None,
+        "q_norm": None,
+        "k_norm": None,
+    }
+    assert set(more) <= set(operands)
+    return operands | more
+
+
+GROUPS = {"num_heads": 4, "kv_num_heads": 2}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"do_rotary": 1},
+        {"do_rotary": 1, "rotary_interleaved": 1, "scale": 0.3},
+        {"local_window_size": 3},
+        {"softcap": 0.8, "smooth_softmax": 1},
+    ],
+    ids=["rotary", "interleaved", "window", "softcap and smooth"],
+)
+@pytest.mark.parametrize(
+    ("new", "past", "lengths", "total"),
+    [(1, 12, [6, 9], 9), (5, 12, [5, 5], 5), (4, 12, [9], 9)],
+    ids=["step", "prompt", "chunk"],
+)
+def test_grouped_queries_in_a_shared_cache(
+    agree: Callable[..., None],
+    packed: bool,
+    attributes: Any,
+    new: int,
+    past: int,
+    lengths: list[int],
+    total: int,
+) -> None:
+    operands = grouped(new, past, lengths, total, packed=packed)
+    agree("GroupQueryAttention", operands, 3, **GROUPS, **attributes)
+
+
+@pytest.mark.parametrize("past", [0, 6])
+def test_a_cache_that_grows(agree: Callable[..., None], past: int) -> None:
+    new = 1 if past else 3
+    operands = grouped(new, past, [past + new, past + new], past + new)
+    held = {"lengths", "total"}
+    assert held < set(operands)
+    agree("GroupQueryAttention", operands, 3, constants=held, do_rotary=1, **GROUPS)
+
+
+def test_bias_and_sinks_of_grouped_queries(agree: Callable[..., None]) -> None:
+    operands = grouped(1, 12, [6, 9], 9, bias=reals(2, 4, 1, 9), sink=reals(4))
+    agree("GroupQueryAttention", operands, 3, do_rotary=1, **GROUPS)
+    agree("GroupQueryAttention", operands | {"bias": reals(1, 1, 1, 9)}, 3, causal=0, **GROUPS)
+
+
+@pytest.mark.parametrize("kind", ["PER_TENSOR", "PER_CHANNEL"])
+@pytest.mark.parametrize(("new", "lengths", "total"), [(1, [6, 9], 9), (4, [4, 4], 4)])
+def test_caches_of_8_bits(
+    agree: Callable[..., None], kind: str, new: int, lengths: list[int], total: int
+) -> None:
+    operands = grouped(new, 12, lengths, total)
+    size = 1 if kind == "PER_TENSOR" else 32
+    for name in "kv":
+        operands[f"p{name}"] = np.rint(50 * operands[f"p{name}"]).clip(-128, 127).astype(np.int8)
+        # Some numbers are beyond 127 steps.
+        operands[f"{name}_scale"] = RNG.uniform(0.01, 0.03, size).astype(np.float32)
+    types = {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": 8}
+    agree("GroupQueryAttention", operands, 3, do_rotary=1, **GROUPS, **types)
+
+
+def test_norms_of_grouped_queries(run: Run, model: Model) -> None:
+    # onnxruntime has them on GPUs only: it gets what they make.
+    operands = grouped(1, 12, [6, 9], 9, q_norm=reals(16), k_norm=reals(16))
+    made = grouped_model(model, operands)
+    results = run(made, {name: each for name, each in operands.items() if each is not None})
+    for name, heads in (("q", 4), ("k", 2)):
+        x = operands[name].reshape(2, 1, heads, 16).astype(np.float64)
+        x *= operands[f"{name}_norm"] / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)
+        operands[name] = x.reshape(2, 1, -1).astype(np.float32)
+        operands[f"{name}_norm"] = None
+    session = ort.InferenceSession(grouped_model(model, operands).SerializeToString())
+    expected = session.run(None, {n: each for n, each in operands.items() if each is not None})
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, wanted, 1e-4, 1e-5)
+
+
+def grouped_model(
+    model: Model, operands: Mapping[str, Array | None], outputs: int = 3, **attributes: Any
+) -> onnx.ModelProto:
+    names = [name if array is not None else "" for name, array in operands.items()]
+    given = {name: array for name, array in operands.items() if array is not None}
+    results = [f"out{index}" for index in range(outputs)]
+    made = model(
+        node("GroupQueryAttention", names, results, do_rotary=1, **GROUPS, **attributes),
+        given,
+        results,
+        opset=17,
+        output_types=dict.fromkeys(results, onnx.TensorProto.FLOAT),
+    )
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    return made
+
+
+@pytest.mark.parametrize("lengths", [[13, 9], [9, 2**31 - 1]])
+def test_positions_outside_of_a_cache_are_an_error(
+    run: Run, model: Model, lengths: list[int]
+) -> None:
+    operands = grouped(1, 12, [6, 9], 9)
+    made = grouped_model(model, operands)
+    operands["lengths"] = np.array(lengths, np.int32)
+    with pytest.raises(ExecutionError, match=r"from position .* do not fit|outside of axis 0"):
+        run(made, {name: each for name, each in operands.items() if each is not None})
+
+
+@pytest.mark.parametrize("positions", [[[-1, 0, 1]], [[6, 7, 8]], [-1], [6]])
+def test_positions_outside_of_a_table_are_an_error(run: Run, model: Model, positions: Any) -> None:
+    feeds = {"x": reals(1, 3, 16), "p": np.array(positions)}
+    feeds |= {"cos": reals(8, 4), "sin": reals(8, 4)}
+    made = model(node("RotaryEmbedding", [*feeds], ["y"]), feeds, ["y"], opset=17)
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    with pytest.raises(ExecutionError, match="the index 8 is outside of axis 0"):
+        run(made, feeds)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"sliding_window_cache": 1}, "moves with the window .sliding_window_cache"),
+        ({"qk_output": 1}, "products of queries and keys are an output"),
+        ({"k_quant_type": "PER_TENSOR", "kv_cache_bit_width": 4}, "is Float32 of 4 bits"),
+        ({"num_heads": 3}, "3 heads of queries and 2 of keys"),
+    ],
+)
+def test_grouped_queries_of_other_kinds_are_refused(
+    model: Model, attributes: dict[str, Any], message: str
+) -> None:
+    operands = grouped(1, 12, [6, 9], 9)
+    names = [name if array is not None else "" for name, array in operands.items()]
+    given = {name: array for name, array in operands.items() if array is not None}
+    asked = GROUPS | attributes
+    made = model(node("GroupQueryAttention", names, ["y"], **asked), given, ["y"], opset=17)
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    with pytest.raises(ParseError, match=message):
+        parse(made.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes", "message"),
+    [
+        ("MatMulNBits", {"bits": 3}, "its weights have 3 bits"),
+        ("MatMulNBits", {"weight_prepacked": 1}, "packed for one processor"),
+        ("MatMulNBits", {"block_size": 24}, "a power of two of 16 or more"),
+        ("MatMulNBits", {"K": 48}, "its rows have 64 numbers: expected 48"),
+        ("MatMulNBits", {"N": 5}, "expected 160 elements in 5 rows"),
+        ("GatherBlockQuantized", {"gather_axis": 1}, "gathers along another axis"),
+        ("GatherBlockQuantized", {"bits": 5}, "its numbers have 5 bits"),
+        ("GatherBlockQuantized", {"block_size": 20}, "a power of two of 16 or more"),
+    ],
+)
+def test_few_bits_of_other_kinds_are_refused(
+    model: Model, op_type: str, attributes: dict[str, Any], message: str
+) -> None:
+    weights = {"b": few_bits(4, 4, 16, 4), "s": reals(4, 4)}
+    if op_type == "MatMulNBits":
+        given = {"a": reals(2, 64)}
+        names = ["a", "b", "s"]
+        usual = {"K": 64, "N": 4, "block_size": 16, "bits": 4}
+    else:
+        given = {"i": np.array([1])}
+        names = ["b", "i", "s"]
+        usual = {"block_size": 16, "bits": 4}
+    weights["b"] = weights["b"] if op_type == "MatMulNBits" else weights["b"].reshape(4, 32)
+    made = model(
+        node(op_type, names, ["y"], **(usual | attributes)), given, ["y"], weights, opset=17
+    )
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    with pytest.raises(ParseError, match=message):
+        parse(made.SerializeToString())

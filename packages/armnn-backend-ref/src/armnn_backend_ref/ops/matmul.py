@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products of matrices and of tensors: FullyConnected, BatchMatMul, Einsum, MatMulInteger."""
+"""Products of matrices and of tensors: FullyConnected, BatchMatMul, Einsum, MatMulNBits, ..."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from armnn.layers.matmul import (
     DeterminantDescriptor,
     EinsumDescriptor,
     FullyConnectedDescriptor,
+    MatMulNBitsDescriptor,
 )
 from armnn.types import DataLayout
 from armnn_backend_ref.ops._registry import Array, op
+from armnn_backend_ref.ops.quantizing import dequantized_blocks
 
 
 @op("FullyConnected")
@@ -98,3 +100,19 @@ def _adjugate(matrices: Array) -> Array:
     signs = (-1.0) ** np.add.outer(np.arange(size), np.arange(size))
     cofactors: Array = np.linalg.det(minors) * signs.astype(matrices.dtype)
     return cofactors.swapaxes(-2, -1)
+
+
+@op("MatMulNBits")
+def mat_mul_n_bits(
+    d: MatMulNBitsDescriptor,
+    x: Array,
+    weights: Array,
+    scales: Array,
+    zero_points: Array | None,
+    bias: Array | None,
+) -> Array:
+    """Return the product with the transpose of the dequantised weights, plus bias."""
+    size = x.shape[-1]
+    right = dequantized_blocks(weights, scales, zero_points, d.bits, d.block_size, size)
+    y: Array = x @ right.astype(x.dtype).T
+    return y if bias is None else y + bias

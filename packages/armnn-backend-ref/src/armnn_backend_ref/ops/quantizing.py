@@ -13,7 +13,11 @@ import ml_dtypes
 import numpy as np
 
 from armnn.layers import Descriptor
-from armnn.layers.quantizing import CastDescriptor, FakeQuantizationDescriptor
+from armnn.layers.quantizing import (
+    CastDescriptor,
+    DequantizeBlocksDescriptor,
+    FakeQuantizationDescriptor,
+)
 from armnn.quantization import round_half_away
 from armnn.tensor import TensorInfo
 from armnn_backend_ref.ops._registry import Array, op
@@ -49,6 +53,37 @@ def quantize(_d: Descriptor, x: Array) -> Array:
 def dequantize(_d: Descriptor, x: Array) -> Array:
     """Return the real values; the framework has dequantised them."""
     return x
+
+
+@op("DequantizeBlocks")
+def dequantize_blocks(
+    d: DequantizeBlocksDescriptor, x: Array, scales: Array, zero_points: Array | None
+) -> Array:
+    """Return scale * (number - zero point), with a scale for each block."""
+    return dequantized_blocks(x, scales, zero_points, d.bits, d.block_size, d.size)
+
+
+def dequantized_blocks(
+    x: Array, scales: Array, zero_points: Array | None, bits: int, block_size: int, size: int
+) -> Array:
+    """Return the first numbers of rows of bytes, [...,size], as the layers define them."""
+    block = np.arange(size) // block_size
+    zero: Array | int = 1 << (bits - 1)
+    if zero_points is not None:
+        packed = zero_points.dtype == np.uint8
+        zero = (_unpacked(zero_points, bits) if packed else zero_points)[..., block]
+    numbers = _unpacked(x, bits)[..., :size].astype(scales.dtype)
+    result: Array = (numbers - zero) * scales[..., block]
+    return result
+
+
+def _unpacked(x: Array, bits: int) -> Array:
+    """Return the numbers of few bits in bytes, the lowest bits of each first."""
+    if bits == 8:
+        return x
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers: Array = x[..., np.newaxis] >> shifts & np.uint8((1 << bits) - 1)
+    return numbers.reshape(*x.shape[:-1], x.shape[-1] * (8 // bits))
 
 
 @op("ConvertFp16ToFp32")

@@ -15,11 +15,21 @@ from armnn.layers.matmul import (
     EinsumDescriptor,
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
+    MatMulNBitsDescriptor,
 )
 from armnn.types import DataLayout, DataType
-from armnn_conformance.cases import LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.cases.convolution import SUMS
-from armnn_conformance.operands import FLOATS, NUMBERS, QUANTIZED, REAL, bias_tensor, tensor, values
+from armnn_conformance.operands import (
+    FLOATS,
+    NUMBERS,
+    QUANTIZED,
+    REAL,
+    bias_tensor,
+    blocks,
+    tensor,
+    values,
+)
 
 
 def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
@@ -165,6 +175,49 @@ def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
     for name, (inputs, expected) in rows.items():
         d = MatMulIntegerDescriptor()
         yield case(data_type, name, d, inputs, expected, outputs=[DataType.SIGNED32], edge=True)
+
+
+_FEW_BITS = {
+    DataType.FLOAT32: Tolerance("activations in two terms of 8 bits", rtol=1e-4, atol=5e-4),
+    DataType.FLOAT16: Tolerance("sums of float16 products", rtol=1e-2, atol=5e-2),
+    DataType.BFLOAT16: Tolerance("sums of bfloat16 products", rtol=4e-2, atol=4e-1),
+}
+_ONE_TERM = Tolerance("activations of 8 bits", rtol=4e-2, atol=2e-1)
+
+
+@cases(MatMulNBitsDescriptor, types=FLOATS)
+def mat_mul_n_bits(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover bits, sizes of blocks, kinds of zero points, a bias, and short last blocks."""
+    for name, rows, shape, bits, block_size, points, level, edge in (
+        ("4 bits, one row", (1,), (5, 64), 4, 32, "", 0, False),
+        ("4 bits, packed zero points", (2, 3), (20, 96), 4, 32, "packed", 0, False),
+        ("4 bits, real zero points", (2,), (9, 64), 4, 16, "real", 0, False),
+        ("8 bits, packed zero points", (2, 1, 1, 2), (7, 48), 8, 16, "packed", 0, False),
+        ("2 bits, packed zero points", (2,), (7, 160), 2, 32, "packed", 0, False),
+        ("a block larger than a row", (3,), (4, 40), 4, 128, "packed", 0, True),
+        ("a short last block", (1,), (17, 72), 4, 32, "real", 0, True),
+        ("rounded activations", (2,), (20, 64), 4, 32, "packed", 4, False),
+        ("rounded activations, real zero points", (1,), (6, 64), 4, 32, "real", 4, False),
+    ):
+        x = values(data_type, (*rows, shape[1]), seed=1)
+        right = blocks(
+            data_type,
+            shape,
+            bits=bits,
+            block_size=block_size,
+            points=points,
+            is_whole=edge,
+            constant=True,
+        )
+        d = MatMulNBitsDescriptor(bits=bits, block_size=block_size, accuracy_level=level)
+        operands = [x, *right.operands]
+        expected = (x.real[..., np.newaxis, :] * right.real).sum(-1)
+        if bits == 4:
+            bias = values(data_type, shape[:1], seed=4, constant=True)
+            operands.append(bias)
+            expected = expected + bias.real
+        tolerance = _ONE_TERM if level == 4 else _FEW_BITS.get(data_type)
+        yield case(data_type, name, d, operands, expected, tolerance=tolerance, edge=edge)
 
 
 @cases(DeterminantDescriptor, types=REAL)

@@ -16,6 +16,7 @@ from armnn.layers.quantizing import (
     CastDescriptor,
     ConvertFp16ToFp32Descriptor,
     ConvertFp32ToFp16Descriptor,
+    DequantizeBlocksDescriptor,
     DequantizeDescriptor,
     DynamicQuantizeDescriptor,
     FakeQuantizationDescriptor,
@@ -32,6 +33,7 @@ from armnn_conformance.operands import (
     REAL,
     SYMMETRIC,
     CaseTensor,
+    blocks,
     high_ranks,
     stored_tensor,
     tensor,
@@ -393,3 +395,20 @@ def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
                 tolerance=EXACT,
                 edge=True,
             )
+
+
+@cases(DequantizeBlocksDescriptor, types=FLOATS)
+def dequantize_blocks(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover numbers of 2, 4 and 8 bits, kinds of zero points, and short last blocks."""
+    for name, shape, bits, block_size, points, edge in (
+        ("4 bits", (2, 3, 32), 4, 16, "", False),
+        ("4 bits, packed zero points", (3, 48), 4, 16, "packed", False),
+        ("4 bits, real zero points", (3, 32), 4, 16, "real", False),
+        ("8 bits, packed zero points", (2, 1, 2, 1, 32), 8, 16, "packed", False),
+        ("2 bits, packed zero points", (3, 80), 2, 16, "packed", False),
+        ("a short last block of an odd size", (2, 21), 4, 16, "packed", True),
+        ("one row", (16,), 4, 16, "", True),
+    ):
+        given = blocks(data_type, shape, bits=bits, block_size=block_size, points=points)
+        d = DequantizeBlocksDescriptor(bits=bits, block_size=block_size, size=shape[-1])
+        yield case(data_type, name, d, given.operands, given.real, edge=edge)

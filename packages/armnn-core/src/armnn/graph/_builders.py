@@ -61,6 +61,7 @@ from armnn.layers.matmul import (
     EinsumDescriptor,
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
+    MatMulNBitsDescriptor,
 )
 from armnn.layers.normalization import (
     BatchNormalizationDescriptor,
@@ -90,6 +91,7 @@ from armnn.layers.quantizing import (
     CastDescriptor,
     ConvertFp16ToFp32Descriptor,
     ConvertFp32ToFp16Descriptor,
+    DequantizeBlocksDescriptor,
     DequantizeDescriptor,
     DynamicQuantizeDescriptor,
     FakeQuantizationDescriptor,
@@ -2029,6 +2031,56 @@ class LayerBuilders:
             outputs=[output],
         ).output
 
+    def add_mat_mul_n_bits(
+        self,
+        input: Operand,
+        weights: Operand,
+        scales: Operand,
+        zero_points: Operand | None = None,
+        bias: Operand | None = None,
+        *,
+        bits: int = 4,
+        block_size: int = 32,
+        accuracy_level: int = 0,
+        name: str | None = None,
+        output: RequestedLike = None,
+    ) -> Value:
+        """Add a MatMulNBits layer.
+
+        The product with the transpose of weights of few bits, plus bias (onnxruntime: MatMulNBits).
+
+        A weight is scale * (number - zero point), with a scale for each block of a row.
+
+        Args:
+            input: [...,K].
+            weights: [N,bytes], Unsigned8: K numbers, from the low bits of a byte on.
+            scales: [N,blocks], one for each block of a row.
+            zero_points: [N,blocks], real numbers, or [N,bytes], Unsigned8, packed as the weights
+                are; 2^(bits - 1) if absent.
+            bias: [N], added to the product.
+            bits: Of a number: 2, 4 or 8.
+            block_size: How many numbers of a row share a scale; the last block may have fewer.
+            accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with
+                any other, results are as near as 1e-4 of those in float32.
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
+
+        Returns:
+            The output. [...,N].
+        """
+        return self.add(
+            "MatMulNBits",
+            [input, weights, scales, zero_points, bias],
+            MatMulNBitsDescriptor.of(
+                bits=bits,
+                block_size=block_size,
+                accuracy_level=accuracy_level,
+            ),
+            name=name,
+            outputs=[output],
+        ).output
+
     def add_determinant(
         self,
         input: Operand,
@@ -2904,6 +2956,51 @@ class LayerBuilders:
             "Dequantize",
             [input],
             DequantizeDescriptor(),
+            name=name,
+            outputs=[output],
+        ).output
+
+    def add_dequantize_blocks(
+        self,
+        input: Operand,
+        scales: Operand,
+        zero_points: Operand | None = None,
+        *,
+        bits: int = 4,
+        block_size: int = 32,
+        size: int = 0,
+        name: str | None = None,
+        output: RequestedLike = None,
+    ) -> Value:
+        """Add a DequantizeBlocks layer.
+
+        scale * (number - zero point) of integers of few bits, with a scale for each block of a row.
+
+        ONNX: DequantizeLinear with block_size; onnxruntime: a part of GatherBlockQuantized.
+
+        Args:
+            input: [...,bytes], Unsigned8: numbers from the low bits of a byte on.
+            scales: [...,blocks], one for each block of a row.
+            zero_points: [...,blocks], real numbers, or [...,bytes], Unsigned8, packed as the input
+                is; 2^(bits - 1) if absent.
+            bits: Of a number: 2, 4 or 8.
+            block_size: How many numbers of a row share a scale; the last block may have fewer.
+            size: How many numbers a row has.
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
+
+        Returns:
+            The output. [...,size].
+        """
+        return self.add(
+            "DequantizeBlocks",
+            [input, scales, zero_points],
+            DequantizeBlocksDescriptor.of(
+                bits=bits,
+                block_size=block_size,
+                size=size,
+            ),
             name=name,
             outputs=[output],
         ).output

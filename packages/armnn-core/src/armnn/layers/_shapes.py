@@ -13,7 +13,7 @@ from typing import Any
 from armnn.errors import ShapeError
 from armnn.layers._spec import Inputs
 from armnn.tensor import MAX_RANK, Dimension, Shape, format_shape
-from armnn.types import DataLayout
+from armnn.types import DataLayout, DataType
 
 PICTURES = "those of pictures"
 SEQUENCES = "batch, steps and features"
@@ -287,6 +287,40 @@ def read_shape(inputs: Inputs, name: str) -> Shape | None:
             f"{MAX_RANK} dimensions, none below 0"
         )
     return dims
+
+
+def require_blocks(
+    inputs: Inputs, name: str, bits: int, block_size: int, rows: Shape, size: Dimension
+) -> None:
+    """Check integers of few bits in blocks, their scales and their zero points.
+
+    Args:
+        inputs: Has them as ``name``, ``scales`` and ``zero_points``.
+        name: Rows of bytes; the numbers of a row follow each other from the low bits of a byte on.
+        bits: Of a number.
+        block_size: How many numbers share a scale.
+        rows: The shape of the rows.
+        size: How many numbers of a row count; the last block may have fewer.
+
+    Raises:
+        ShapeError: They do not fit.
+    """
+    require_shape(inputs, name, (*rows, None))
+    blocks = apply(lambda count: -(-count // block_size), size)
+    require_shape(inputs, "scales", (*rows, blocks))
+    given = inputs.shape(name)[-1]
+    if isinstance(size, int) and isinstance(given, int) and isinstance(blocks, int):
+        least, most = -(-size * bits // 8), blocks * block_size * bits // 8
+        if not least <= given <= most:
+            raise ShapeError(
+                f"the input {name!r} has {given} bytes in a row: expected {least} to {most} for "
+                f"{size} numbers of {bits} bits in blocks of {block_size}"
+            )
+    points = inputs.get("zero_points")
+    if points is not None:
+        packed = points.data_type is DataType.UNSIGNED8
+        length = apply(lambda count: -(-count * bits // 8), blocks) if packed else blocks
+        require_shape(inputs, "zero_points", (*rows, length))
 
 
 def window_positions(

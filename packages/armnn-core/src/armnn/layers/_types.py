@@ -122,3 +122,5 @@ class LayerType(IntEnum):
     BitCast = 1031
     TensorScatter = 1032
     CachedAttention = 1033
+    DequantizeBlocks = 1034
+    MatMulNBits = 1035

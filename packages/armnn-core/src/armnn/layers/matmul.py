@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products of matrices and of tensors: FullyConnected, BatchMatMul, Einsum, MatMulInteger."""
+"""Products of matrices and of tensors: FullyConnected, BatchMatMul, Einsum, MatMulNBits, ..."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import math
 from collections.abc import Sequence
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import (
     broadcast,
     known_better,
     product,
+    require_blocks,
     require_rank,
     require_shape,
     same_dimension,
@@ -350,6 +351,62 @@ class MatMulIntegerDescriptor(Descriptor):
 
     Leading axes broadcast; sums wrap around modulo 2^32.
     """
+
+
+def _mat_mul_n_bits(descriptor: MatMulNBitsDescriptor, inputs: Inputs) -> Shapes:
+    shape = inputs.shape("input")
+    if not shape:
+        raise ShapeError("the input 'input' is a scalar: expected rank 1 or more")
+    columns = known_better(
+        require_rank(inputs, "weights", 2)[0], require_rank(inputs, "scales", 2)[0]
+    )
+    bits, block_size = descriptor.bits, descriptor.block_size
+    require_blocks(inputs, "weights", bits, block_size, (columns,), shape[-1])
+    require_shape(inputs, "bias", (columns,))
+    return [(*shape[:-1], columns)]
+
+
+def _mat_mul_n_bits_products(
+    _descriptor: Descriptor, inputs: Inputs, outputs: Sequence[TensorInfo]
+) -> int:
+    """Count multiply-adds: the output's elements times K."""
+    return outputs[0].num_elements * inputs.sizes("input")[-1]
+
+
+@layer(
+    1035,
+    inputs=[
+        slot("input", "[...,K]."),
+        slot("weights", "[N,bytes], Unsigned8: K numbers, from the low bits of a byte on."),
+        slot("scales", "[N,blocks], one for each block of a row."),
+        slot(
+            "zero_points",
+            "[N,blocks], real numbers, or [N,bytes], Unsigned8, packed as the weights are; "
+            "2^(bits - 1) if absent.",
+            optional=True,
+        ),
+        slot("bias", "[N], added to the product.", optional=True),
+    ],
+    outputs=[result("output", "[...,N].")],
+    infer=_mat_mul_n_bits,
+    numerics=Numerics(sums=True),
+    multiply_adds=_mat_mul_n_bits_products,
+)
+class MatMulNBitsDescriptor(Descriptor):
+    """The product with the transpose of weights of few bits, plus bias (onnxruntime: MatMulNBits).
+
+    A weight is scale * (number - zero point), with a scale for each block of a row.
+
+    Attributes:
+        bits: Of a number: 2, 4 or 8.
+        block_size: How many numbers of a row share a scale; the last block may have fewer.
+        accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with any
+            other, results are as near as 1e-4 of those in float32.
+    """
+
+    bits: int = parameter(4, one_of=(2, 4, 8))
+    block_size: int = parameter(32, at_least=1)
+    accuracy_level: int = parameter(0, at_least=0, at_most=4)
 
 
 def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Shapes:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Conversions between data types: Quantize, Dequantize, Cast, BitCast."""
+"""Conversions between data types: Quantize, Dequantize, in blocks, Cast, BitCast."""
 
 from __future__ import annotations
 
-from armnn.errors import InvalidArgumentError
-from armnn.layers._descriptor import Descriptor
+from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._shapes import known_better, require_blocks
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import DataType
 
@@ -48,6 +49,47 @@ class QuantizeDescriptor(Descriptor):
 )
 class DequantizeDescriptor(Descriptor):
     """scale * (stored - zero point)."""
+
+
+def _dequantized_blocks(descriptor: DequantizeBlocksDescriptor, inputs: Inputs) -> Shapes:
+    shape, scales = inputs.shape("input"), inputs.shape("scales")
+    if not shape or not scales:
+        raise ShapeError("the inputs 'input' and 'scales' must be of rank 1 or more")
+    rows = tuple(map(known_better, shape[:-1], scales[:-1]))
+    size = descriptor.size
+    require_blocks(inputs, "input", descriptor.bits, descriptor.block_size, rows, size)
+    return [(*rows, size)]
+
+
+@layer(
+    1034,
+    inputs=[
+        slot("input", "[...,bytes], Unsigned8: numbers from the low bits of a byte on."),
+        slot("scales", "[...,blocks], one for each block of a row."),
+        slot(
+            "zero_points",
+            "[...,blocks], real numbers, or [...,bytes], Unsigned8, packed as the input is; "
+            "2^(bits - 1) if absent.",
+            optional=True,
+        ),
+    ],
+    outputs=[result("output", "[...,size].", like="scales")],
+    infer=_dequantized_blocks,
+)
+class DequantizeBlocksDescriptor(Descriptor):
+    """scale * (number - zero point) of integers of few bits, with a scale for each block of a row.
+
+    ONNX: DequantizeLinear with block_size; onnxruntime: a part of GatherBlockQuantized.
+
+    Attributes:
+        bits: Of a number: 2, 4 or 8.
+        block_size: How many numbers of a row share a scale; the last block may have fewer.
+        size: How many numbers a row has.
+    """
+
+    bits: int = parameter(4, one_of=(2, 4, 8))
+    block_size: int = parameter(32, at_least=1)
+    size: int = parameter(0, at_least=0)
 
 
 @layer(

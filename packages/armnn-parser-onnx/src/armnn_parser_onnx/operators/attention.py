@@ -26,10 +26,12 @@ from armnn.types import (
     ComparisonOperation,
     DataType,
     LogicalBinaryOperation,
+    UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.schemas import MICROSOFT
 from armnn_parser_onnx.shapes import reshape_to_groups
 
@@ -406,6 +408,306 @@ def _table(operation: Operation, index: int, pairs: int) -> Value:
         end_mask=mask,
         name=operation.layer_name(f"{part}_turned"),
     )
+
+
+@operator("RotaryEmbedding", domain=MICROSOFT)
+def microsoft_rotary_embedding(operation: Operation) -> Value:
+    """Add RotaryEmbedding; a position of each item, or of all, chooses rows of the tables.
+
+    As in onnxruntime, the attribute ``scale`` has no effect.
+    """
+    if operation.flag("is_packed_batching"):
+        raise RefusedError("its items have different lengths (is_packed_batching)")
+    value, rank = operation.input(), len(operation.shape())
+    if rank not in (3, 4):
+        raise operation.error(f"the input has rank {rank}: expected 3 or 4")
+    pairs, length = operation.shape(2)[-1], operation.shape()[rank - 2]
+    turned = operation.integer("rotary_embedding_dim")
+    if not isinstance(pairs, int) or not isinstance(length, int):
+        raise NotKnownYetError("the number of its positions or angles is not known")
+    if turned not in (0, 2 * pairs):
+        raise operation.error(
+            f"it turns {turned} numbers: expected {2 * pairs}, two for each angle"
+        )
+    if rank == 3:
+        heads, width = operation.integer("num_heads"), operation.shape()[2]
+        if not isinstance(width, int):
+            raise NotKnownYetError("the width of its input is not known")
+        value = _split_heads(operation, value, heads or width // max(2 * pairs, 1), "input")
+    result = operation.network.add_rotary_embedding(
+        value,
+        *_angles(operation, (2, 3), _positions_from(operation, 1, length)),
+        interleaved=operation.flag("interleaved"),
+        name=operation.layer_name("heads" if rank == 3 else ""),
+    )
+    return _merged_heads(operation, result, "") if rank == 3 else result
+
+
+def _positions_from(operation: Operation, index: int, length: int) -> Value:
+    """Return the positions in an input: [N, length], or an offset of all.
+
+    A negative one is moved behind the end of the table, where it is an error: Gather would count
+    it from there.
+    """
+    positions, size = operation.input(index), operation.shape(2)[0]
+    if len(operation.shape(index)) == 1:
+        steps = operation.number(np.arange(length), positions, "steps")
+        positions = binary(operation, BinaryOperation.ADD, positions, steps, "positions")
+    if not isinstance(size, int):
+        raise NotKnownYetError("the number of its tables' rows is not known")
+    zero, outside = (
+        operation.number(number, positions, part)
+        for number, part in ((0, "zero"), (size, "outside"))
+    )
+    is_negative = compare(operation, ComparisonOperation.LESS, positions, zero, "is_negative")
+    return operation.network.add_where(
+        is_negative, outside, positions, name=operation.layer_name("places")
+    )
+
+
+def _angles(operation: Operation, tables: tuple[int, int], positions: Value) -> list[Value]:
+    """Return the cosines and sines of positions."""
+    return [
+        operation.network.add_gather(
+            operation.input(index), positions, axis=0, name=operation.layer_name(part)
+        )
+        for index, part in zip(tables, ("cos", "sin"), strict=True)
+    ]
+
+
+@operator("GroupQueryAttention", domain=MICROSOFT)
+def group_query_attention(operation: Operation) -> Sequence[Value]:
+    """Add RotaryEmbedding, TensorScatter into the caches, and CachedAttention.
+
+    Keys of an item that count are those of the cache and the new ones: seqlens_k + 1. A prompt that
+    is shorter than others is padded at its end.
+    """
+    _refuse_variants(operation)
+    query, key, value = _grouped_operands(operation)
+    length = operation.shape_of(query)[2]
+    if not isinstance(length, int):
+        raise NotKnownYetError("the number of its new positions is not known")
+    counts = cast(operation, operation.input(5), DataType.SIGNED64, "last_places")
+    counts = reshape(operation, counts, (-1,), "last_places_of_items")
+    one, new = (
+        operation.number(number, counts, part) for number, part in ((1, "one"), (length, "new"))
+    )
+    counts = binary(operation, BinaryOperation.ADD, counts, one, "counts")
+    ends = binary(operation, BinaryOperation.MAXIMUM, counts, new, "ends")
+    past = binary(operation, BinaryOperation.SUB, ends, new, "past")
+    if operation.flag("do_rotary"):
+        angles = _angles(operation, (7, 8), _rotary_positions(operation, past, length))
+        query, key = (
+            operation.network.add_rotary_embedding(
+                each,
+                *angles,
+                interleaved=operation.flag("rotary_interleaved"),
+                name=operation.layer_name(f"{part}_turned"),
+            )
+            for each, part in ((query, "query"), (key, "key"))
+        )
+    capacity = _capacity(operation)
+    caches, read = [], []
+    for index, new_rows, part in ((3, key, "key"), (4, value, "value")):
+        scale = _cache_scale(operation, index, part, new_rows)
+        stored = new_rows if scale is None else _rounded_rows(operation, new_rows, scale, part)
+        cache = _with_new_rows(operation, index, stored, past, capacity, f"present_{part}")
+        caches.append(cache)
+        read.append(cache if scale is None else _real_rows(operation, cache, scale, part))
+    keys, values = read
+    causal = operation.flag("causal")
+    made = operation.network.add_cached_attention(
+        query,
+        keys,
+        values,
+        ends if causal else counts,
+        _grouped_bias(operation, keys),
+        _sink(operation, query),
+        scale=operation.real("scale", 0.0),
+        causal=causal,
+        window=max(operation.integer("local_window_size"), 0),
+        softcap=operation.real("softcap"),
+        name=operation.layer_name("heads"),
+    )
+    return [_merged_heads(operation, made, ""), *caches]
+
+
+def _cache_scale(operation: Operation, index: int, part: str, new: Value) -> Value | None:
+    """Return the steps of a cache in integers, of all or of each head and number; else None."""
+    name, kinds = f"{part[0]}_quant_type", ("NONE", "PER_TENSOR", "PER_CHANNEL")
+    kind = operation.text(name, kinds)
+    if kind == "NONE":
+        return None
+    bits = operation.integer("kv_cache_bit_width", 0)
+    if bits != 8 or operation.data_type(index) is not DataType.SIGNED8:
+        stored = operation.data_type(index).arm_name
+        raise RefusedError(f"its cache is {stored} of {bits} bits, not Signed8")
+    _, heads, _, size = operation.shape_of(new)
+    if not isinstance(heads, int) or not isinstance(size, int):
+        raise NotKnownYetError("the sizes of its heads are not known")
+    shape = (1, 1, 1, 1) if kind == "PER_TENSOR" else (1, heads, 1, size)
+    given = operation.input(12 if part == "key" else 13)
+    return reshape(operation, given, shape, f"{part}_scale")
+
+
+def _rounded_rows(operation: Operation, value: Value, scale: Value, part: str) -> Value:
+    """Return round(x / scale), halves to even, saturated to 8 bits."""
+    steps = binary(operation, BinaryOperation.DIV, value, scale, f"{part}_steps")
+    steps = unary(operation, UnaryOperation.ROUND, steps, f"{part}_whole_steps")
+    bounded = ActivationFunction.BOUNDED_RELU
+    steps = activation(operation, steps, bounded, 127.0, -128.0, f"{part}_saturated")
+    steps = cast(operation, steps, DataType.SIGNED32, f"{part}_whole")
+    return cast(operation, steps, DataType.SIGNED8, f"{part}_stored")
+
+
+def _real_rows(operation: Operation, cache: Value, scale: Value, part: str) -> Value:
+    real = cast(operation, cache, scale.info.data_type, f"{part}_read")
+    return binary(operation, BinaryOperation.MUL, real, scale, f"{part}_real")
+
+
+def _refuse_variants(operation: Operation) -> None:
+    """Refuse what no layer computes, by its name."""
+    if operation.flag("sliding_window_cache"):
+        raise RefusedError("its cache moves with the window (sliding_window_cache)")
+    if operation.integer("qk_output") or any(operation.outputs[3:]):
+        raise RefusedError("its products of queries and keys are an output (qk_output)")
+    if operation.has_input(3) != operation.has_input(4):
+        raise operation.error("it has a past key or a past value: expected both or none")
+
+
+def _grouped_operands(operation: Operation) -> tuple[Value, Value, Value]:
+    """Return queries, keys and values, [N, heads, positions, numbers], normalised if asked."""
+    heads, groups = operation.integer("num_heads", 0), operation.integer("kv_num_heads", 0)
+    if min(heads, groups) < 1 or heads % groups:
+        raise operation.error(
+            f"it has {heads} heads of queries and {groups} of keys: expected a multiple of these"
+        )
+    if operation.has_input(1) != operation.has_input(2):
+        raise operation.error("it has keys or values: expected both or none")
+    if operation.has_input(1):
+        flat = [operation.input(index) for index in range(3)]
+    else:
+        width, together = operation.shape()[-1], heads + 2 * groups
+        if not isinstance(width, int):
+            raise NotKnownYetError("the width of its input is not known")
+        if width % together:
+            raise operation.error(
+                f"its input has {width} columns: expected those of {together} heads"
+            )
+        sizes = [width // together * count for count in (heads, groups, groups)]
+        flat = _split(operation, operation.input(), sizes)
+    query, key, value = (
+        _split_heads(operation, each, count, part)
+        for each, count, part in zip(
+            flat, (heads, groups, groups), ("query", "key", "value"), strict=True
+        )
+    )
+    return (
+        _head_norm(operation, query, 14, "query_normalized"),
+        _head_norm(operation, key, 15, "key_normalized"),
+        value,
+    )
+
+
+def _head_norm(operation: Operation, value: Value, index: int, part: str) -> Value:
+    weight = operation.optional_input(index)
+    if weight is None:
+        return value
+    return operation.network.add_rms_normalization(
+        value,
+        weight,
+        axis=-1,
+        eps=operation.real("qk_norm_epsilon"),
+        name=operation.layer_name(part),
+    )
+
+
+def _rotary_positions(operation: Operation, past: Value, length: int) -> Value:
+    """Return [N, length]: those given, or those behind the past."""
+    if operation.has_input(9):
+        return operation.input(9)
+    first = reshape(operation, past, (-1, 1), "first")
+    steps = operation.number(np.arange(length), first, "steps")
+    return binary(operation, BinaryOperation.ADD, first, steps, "positions")
+
+
+def _capacity(operation: Operation) -> int | None:
+    """Return how many positions the caches get, None for as many as they have.
+
+    They grow where the number of all positions follows from shapes and is larger; a number that
+    only a run knows is no reason to make another cache.
+    """
+    if not operation.has_input(3):
+        return None
+    total = operation.input(6)
+    if total.constant is None and not _follows_from_shapes(total):
+        return None
+    count, size = int(operation.only(6, operation.known(6))), operation.shape(3)[2]
+    if not isinstance(size, int):
+        raise NotKnownYetError("the size of its cache is not known")
+    return max(count, size)
+
+
+def _follows_from_shapes(value: Value) -> bool:
+    """Return whether a value is known where the shapes of all inputs are."""
+    pending, seen = [value], {value}
+    while pending:
+        layer = pending.pop().producer
+        if layer.type == "Input":
+            return False
+        if layer.type == "Shape":
+            continue
+        for each in layer.inputs:
+            if each is not None and each not in seen:
+                seen.add(each)
+                pending.append(each)
+    return True
+
+
+def _with_new_rows(
+    operation: Operation, index: int, new: Value, past: Value, capacity: int | None, part: str
+) -> Value:
+    """Return the cache with new rows behind those of the past."""
+    cache = operation.optional_input(index)
+    if cache is None:
+        return new
+    size = operation.shape(index)[2]
+    if capacity is not None and isinstance(size, int) and capacity > size:
+        cache = operation.network.add_pad(
+            cache,
+            pad_list=[(0, 0), (0, 0), (0, capacity - size), (0, 0)],
+            name=operation.layer_name(f"{part}_with_room"),
+        )
+    return operation.network.add_tensor_scatter(
+        cache, new, past, axis=2, name=operation.layer_name(part)
+    )
+
+
+def _grouped_bias(operation: Operation, keys: Value) -> Value | None:
+    """Return the bias; what is behind its end does not count."""
+    bias = operation.optional_input(10)
+    if bias is None:
+        return None
+    rank = len(operation.shape(10))
+    given, size = operation.shape(10)[-1:], operation.shape_of(keys)[2]
+    if rank != 4 or not isinstance(given[0], int) or not isinstance(size, int):
+        raise NotKnownYetError("the shapes of its bias and its cache are not known")
+    if given[0] in (1, size):
+        return bias
+    if given[0] > size:
+        raise operation.error(f"the bias is for {given[0]} keys: expected at most {size}")
+    return operation.network.add_pad(
+        bias, pad_list=[(0, 0)] * 3 + [(0, size - given[0])], name=operation.layer_name("bias")
+    )
+
+
+def _sink(operation: Operation, query: Value) -> Value | None:
+    """Return a score of each head beside those of keys: given ones, or 0 of smooth softmax."""
+    if operation.has_input(11):
+        return operation.input(11)
+    if operation.integer("smooth_softmax") != 1:
+        return None
+    return operation.number(np.zeros(operation.integer("num_heads", 0)), query, "sink")
 
 
 _MOST_KEYS = 2**24

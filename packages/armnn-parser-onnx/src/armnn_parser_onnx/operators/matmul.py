@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from armnn.graph import Value
 from armnn.layers.matmul import EinsumDescriptor
-from armnn.parsing.conversion import add_layer
-from armnn.types import BinaryOperation
+from armnn.parsing.conversion import RefusedError, add_layer, reshape
+from armnn.types import BinaryOperation, DataType
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
+from armnn_parser_onnx.schemas import MICROSOFT
 from armnn_parser_onnx.shapes import reshape_to_groups
 
 
@@ -115,3 +116,58 @@ def matmul_integer(operation: Operation) -> Value:
 def determinant(operation: Operation) -> Value:
     """Add Determinant."""
     return operation.network.add_determinant(operation.input(), name=operation.layer_name())
+
+
+@operator("MatMulNBits", domain=MICROSOFT)
+def mat_mul_n_bits(operation: Operation) -> Value:
+    """Add MatMulNBits; weights of few bits stay so."""
+    bits, block_size = operation.integer("bits"), operation.integer("block_size", 0)
+    columns, size = operation.integer("N", 0), operation.integer("K", 0)
+    if bits not in (2, 4, 8):
+        raise RefusedError(f"its weights have {bits} bits")
+    if operation.has_input(4):
+        raise RefusedError("it orders the rows of its weights (g_idx)")
+    if operation.flag("weight_prepacked"):
+        raise RefusedError("its weights are packed for one processor (weight_prepacked)")
+    if min(columns, size) < 1 or block_size < 16 or block_size & (block_size - 1):
+        raise operation.error(
+            f"the attributes N, K and block_size are {columns}, {size} and {block_size}: expected "
+            "positive numbers, and a power of two of 16 or more"
+        )
+    if operation.shape()[-1:] != (size,) and isinstance(operation.shape()[-1], int):
+        raise operation.error(f"its rows have {operation.shape()[-1]} numbers: expected {size}")
+    return operation.network.add_mat_mul_n_bits(
+        operation.input(),
+        _rows(operation, 1, columns, -(-size // block_size) * block_size * bits // 8),
+        _rows(operation, 2, columns, -(-size // block_size)),
+        _zero_points(operation, columns, -(-size // block_size), bits),
+        operation.optional_input(5),
+        bits=bits,
+        block_size=block_size,
+        accuracy_level=operation.integer("accuracy_level"),
+        name=operation.layer_name(),
+    )
+
+
+def _zero_points(operation: Operation, columns: int, blocks: int, bits: int) -> Value | None:
+    if not operation.has_input(3):
+        return None
+    packed = operation.data_type(3) is DataType.UNSIGNED8
+    return _rows(operation, 3, columns, -(-blocks * bits // 8) if packed else blocks)
+
+
+def _rows(operation: Operation, index: int, rows: int, length: int) -> Value:
+    """Return an input as a matrix; a constant keeps its memory."""
+    data = operation.constant(index)
+    if data is None:
+        return reshape(operation, operation.input(index), (rows, length), f"rows_{index}")
+    if data.size != rows * length:
+        raise operation.error(
+            f"the input {operation.input_name(index)} has shape {list(data.shape)}: expected "
+            f"{rows * length} elements in {rows} rows"
+        )
+    if data.shape == (rows, length):
+        return operation.input(index)
+    return operation.network.add_constant(
+        data.reshape(rows, length), name=operation.layer_name(f"rows_{index}")
+    )

@@ -8,6 +8,7 @@ type. ONNX rounds halves to even, the Quantize layer, as in Arm NN, away from ze
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +22,7 @@ from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
+from armnn_parser_onnx.schemas import MICROSOFT
 from armnn_parser_onnx.tensors import data_type_of
 
 _UNSIGNED8 = 2  # TensorProto.UINT8, what is made unless the node says otherwise
@@ -330,3 +332,79 @@ _FROM = {"up": 0x007FFFFF, "down": 0, "nearest": 0x00400000}
 
 
 _LARGEST_OF_FOUR_BITS = 6.0
+
+
+@operator("GatherBlockQuantized", domain=MICROSOFT)
+def gather_block_quantized(operation: Operation) -> Value:
+    """Add Gather of the bytes, scales and zero points, and DequantizeBlocks of what was found."""
+    rank, kind = len(operation.shape()), operation.data_type(0)
+    gathered = operation.axis(operation.integer("gather_axis"), rank)
+    if gathered != 0 or operation.axis(operation.integer("quantize_axis"), rank) != rank - 1:
+        raise RefusedError(
+            "it gathers along another axis than the first, or blocks are not along the last"
+        )
+    bits, block_size = operation.integer("bits"), operation.integer("block_size")
+    if kind is DataType.UNSIGNED8 and bits not in (2, 4, 8):
+        raise RefusedError(f"its numbers have {bits} bits")
+    if kind is not DataType.UNSIGNED8 and kind not in _SIGNED_BY_TYPE:
+        raise RefusedError(f"its numbers are {kind.arm_name}")
+    if block_size < 16 or block_size & (block_size - 1):
+        raise operation.error(
+            f"the attribute 'block_size' is {block_size}: expected a power of two of 16 or more"
+        )
+    if kind is DataType.UNSIGNED8:
+        data, points = operation.input(), operation.optional_input(3)
+    else:
+        bits = 4
+        data, points = _packed_fours(operation, kind)
+    size = operation.shape_of(data)[-1]
+    if not isinstance(size, int):
+        raise NotKnownYetError("the length of its rows is not known")
+    found = [
+        None
+        if value is None
+        else operation.network.add_gather(
+            value, operation.input(1), axis=0, name=operation.layer_name(part)
+        )
+        for value, part in ((data, "rows"), (operation.input(2), "scales"), (points, "zero_points"))
+    ]
+    return add_layer(
+        operation,
+        "DequantizeBlocks",
+        found,
+        bits=bits,
+        block_size=block_size,
+        size=size * 8 // bits,
+    )
+
+
+_SIGNED_BY_TYPE = {DataType.INT4: 8, DataType.UINT4: 0}
+"""What is added to integers of four bits to make them unsigned."""
+
+
+def _packed_fours(operation: Operation, kind: DataType) -> tuple[Value, Value | None]:
+    """Return rows and zero points of four bits in bytes; those of signed ones are moved by 8."""
+    data = operation.known(0)
+    if data.shape[-1] % 2:
+        raise RefusedError(f"its rows have {data.shape[-1]} numbers, which is odd")
+    if operation.has_input(3):
+        given = operation.known(3)
+    else:
+        blocks = -(-data.shape[-1] // operation.integer("block_size"))
+        given = np.zeros((*data.shape[:-1], blocks), np.int8)
+    rows, points = (
+        operation.network.add_constant(
+            _bytes_of_fours(each.astype(np.int8) + _SIGNED_BY_TYPE[kind]),
+            name=operation.layer_name(part),
+        )
+        for each, part in ((data, "packed"), (given, "packed_zero_points"))
+    )
+    return rows, points
+
+
+def _bytes_of_fours(numbers: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return two numbers in each byte, the first one in its low bits."""
+    if numbers.shape[-1] % 2:
+        numbers = np.concatenate([numbers, np.zeros_like(numbers[..., :1])], -1)
+    pairs = numbers.astype(np.uint8)
+    return pairs[..., ::2] | pairs[..., 1::2] << np.uint8(4)

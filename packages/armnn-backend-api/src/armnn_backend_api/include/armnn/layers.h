@@ -818,6 +818,23 @@ enum {
  */
 #define ARMNN_LAYER_MAT_MUL_INTEGER "MatMulInteger"
 
+/* MatMulNBits: The product with the transpose of weights of few bits, plus bias (onnxruntime:
+ * MatMulNBits).
+ * Inputs: input, weights, scales, zero_points (optional), bias (optional). Outputs: output.
+ */
+#define ARMNN_LAYER_MAT_MUL_N_BITS "MatMulNBits"
+/* Of a number: 2, 4 or 8. */
+#define ARMNN_MAT_MUL_N_BITS_BITS "bits"
+#define ARMNN_MAT_MUL_N_BITS_BITS_DEFAULT 4
+/* How many numbers of a row share a scale; the last block may have fewer. */
+#define ARMNN_MAT_MUL_N_BITS_BLOCK_SIZE "block_size"
+#define ARMNN_MAT_MUL_N_BITS_BLOCK_SIZE_DEFAULT 32
+/* 4 if the numbers of the input may be rounded to 8 bits in blocks; with any other, results are as
+ * near as 1e-4 of those in float32.
+ */
+#define ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL "accuracy_level"
+#define ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL_DEFAULT 0
+
 /* Determinant: The determinants of matrices (ONNX: Det).
  * Inputs: input. Outputs: output.
  */
@@ -1120,6 +1137,21 @@ enum {
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_DEQUANTIZE "Dequantize"
+
+/* DequantizeBlocks: scale * (number - zero point) of integers of few bits, with a scale for each
+ * block of a row.
+ * Inputs: input, scales, zero_points (optional). Outputs: output.
+ */
+#define ARMNN_LAYER_DEQUANTIZE_BLOCKS "DequantizeBlocks"
+/* Of a number: 2, 4 or 8. */
+#define ARMNN_DEQUANTIZE_BLOCKS_BITS "bits"
+#define ARMNN_DEQUANTIZE_BLOCKS_BITS_DEFAULT 4
+/* How many numbers of a row share a scale; the last block may have fewer. */
+#define ARMNN_DEQUANTIZE_BLOCKS_BLOCK_SIZE "block_size"
+#define ARMNN_DEQUANTIZE_BLOCKS_BLOCK_SIZE_DEFAULT 32
+/* How many numbers a row has. */
+#define ARMNN_DEQUANTIZE_BLOCKS_SIZE "size"
+#define ARMNN_DEQUANTIZE_BLOCKS_SIZE_DEFAULT 0
 
 /* Cast: The same values in another data type.
  * Inputs: input. Outputs: output.
