@@ -23,6 +23,9 @@ DISTRIBUTIONS = (
 )  # fmt: skip
 """What a core of the matrix consists of: with CpuRef to fall back to, and the dynamic door."""
 
+TOOLS = ("armnn-tools", "armnn-parser-armnn")
+"""What brings the command; no cell of the matrix needs it."""
+
 CPUREF = "armnn_backend_ref-"
 """How the wheel of CpuRef begins."""
 
@@ -63,12 +66,17 @@ def built_wheels(folder: Path, api: tuple[int, int] | None = None) -> list[Path]
         api: The Backend API version to pretend, which is the core's as well.
     """
     for name in DISTRIBUTIONS:
-        shutil.copytree(REPOSITORY / "packages" / name, folder / name, ignore=_IGNORED)
-        if api is not None:
-            _pretend(folder / name, api)
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-        subprocess.run(command, cwd=folder / name, check=True, stdout=subprocess.DEVNULL)
+        build_wheel(name, folder, api)
     return sorted(folder.glob("*.whl"))
+
+
+def build_wheel(name: str, folder: Path, api: tuple[int, int] | None = None) -> None:
+    """Build a distribution of the checkout, as :func:`built_wheels` does."""
+    shutil.copytree(REPOSITORY / "packages" / name, folder / name, ignore=_IGNORED)
+    if api is not None:
+        _pretend(folder / name, api)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    subprocess.run(command, cwd=folder / name, check=True, stdout=subprocess.DEVNULL)
 
 
 def _pretend(folder: Path, api: tuple[int, int]) -> None:
