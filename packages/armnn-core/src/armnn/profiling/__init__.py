@@ -10,10 +10,11 @@ from armnn.profiling.formats import (
     write_arm_nn_profile,
     write_chrome_trace,
 )
-from armnn.profiling.layer_times import LayerTime, layer_times
+from armnn.profiling.layer_times import PLAIN_RUN, LayerTime, layer_times, timed_runs
 from armnn.profiling.recorder import Event, Recorder
 
 __all__ = [
+    "PLAIN_RUN",
     "Event",
     "LayerTime",
     "Recorder",
@@ -21,6 +22,7 @@ __all__ = [
     "chrome_trace",
     "imported_before",
     "layer_times",
+    "timed_runs",
     "write_arm_nn_profile",
     "write_chrome_trace",
 ]

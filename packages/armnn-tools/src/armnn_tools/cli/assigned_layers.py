@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armnn.backends import CreationOptions
+from armnn.backends import BackendRegistry, CreationOptions
 from armnn.backends.cache import Footprint
-from armnn.backends.registry import BackendRegistry
 from armnn.errors import BackendError
 from armnn.graph import Aliased, Network
 from armnn.installing import REFERENCE

@@ -16,9 +16,8 @@ from importlib import import_module
 from textwrap import fill
 
 from armnn.__about__ import __version__
-from armnn.backends import BackendState, CreationOptions
+from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.calling import explained, is_blamed
-from armnn.backends.registry import BackendRegistry
 from armnn.errors import ArmnnError, InvalidArgumentError
 from armnn.graph.text import printable
 from armnn.installing import FAST, REFERENCE, install_command

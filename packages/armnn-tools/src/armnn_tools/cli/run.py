@@ -25,13 +25,13 @@ from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
 from armnn.parsing.exporting import save
 from armnn.profiling import (
+    PLAIN_RUN,
     Recorder,
     imported_before,
     layer_times,
     write_arm_nn_profile,
     write_chrome_trace,
 )
-from armnn.profiling.layer_times import PLAIN_RUN
 from armnn.runtime import LoadedNetwork, Runtime
 from armnn_tools.cli.inputs import (
     Feed,

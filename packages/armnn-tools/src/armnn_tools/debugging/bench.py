@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from armnn.backends import CreationOptions, TensorHandle
 from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer import Candidate, Participants, Plan, ReportRow
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import Candidate, OptimizerOptions, Participants, Plan, ReportRow
 from armnn.optimizer.phases import (
     Segments,
     layers_before_backends,

@@ -21,8 +21,7 @@ from armnn.backends import CreationOptions
 from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Layer, Network, Value
 from armnn.installing import REFERENCE
-from armnn.optimizer import ReportRow
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import OptimizerOptions, ReportRow
 from armnn.parsing import ParserOptions, parse
 from armnn.types import DataType
 from armnn_tools.debugging.bench import Bench, LoadedPart, Place, border_values, disturbed

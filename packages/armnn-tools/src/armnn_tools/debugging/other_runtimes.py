@@ -24,7 +24,7 @@ from armnn.backends import CreationOptions
 from armnn.errors import ExecutionError, InvalidArgumentError, NotInstalledError, ParseError
 from armnn.graph import Layer, Network, Value
 from armnn.installing import REFERENCE
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import OptimizerOptions
 from armnn.parsing import checked_file, parse
 from armnn.runtime import LoadedNetwork
 from armnn_tools.debugging.bench import Bench

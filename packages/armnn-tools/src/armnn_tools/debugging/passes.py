@@ -19,7 +19,7 @@ from armnn.backends import CreationOptions
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network, Value
 from armnn.installing import REFERENCE
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import OptimizerOptions
 from armnn.optimizer.passes import Pass, pass_control
 from armnn.parsing import parse
 from armnn_tools.debugging.bench import Bench

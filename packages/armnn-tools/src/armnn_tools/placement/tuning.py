@@ -16,9 +16,8 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from armnn.arguments import instance, real, refused, texts
-from armnn.backends import CreationOptions
-from armnn.backends.loading import BackendState, unknown_backend
-from armnn.backends.registry import BackendRegistry
+from armnn.backends import BackendRegistry, BackendState, CreationOptions
+from armnn.backends.loading import unknown_backend
 from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
 from armnn.graph import Network

@@ -24,8 +24,7 @@ from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
-from armnn.profiling import Recorder
-from armnn.profiling.layer_times import timed_runs
+from armnn.profiling import Recorder, timed_runs
 from armnn.runtime import LoadedNetwork, Runtime
 from armnn_backend_api.processes import Channel, one_line
 from armnn_tools.debugging import CompareOptions, compare

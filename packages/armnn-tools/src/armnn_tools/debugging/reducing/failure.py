@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
 from armnn.graph import Network
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import OptimizerOptions
 from armnn.parsing.exporting import export, save
 from armnn.types import DataType
 from armnn_backend_api.processes import Ending

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from armnn.backends import CreationOptions
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import OptimizerOptions
 from armnn_tools.debugging.bench import Bench
 from armnn_tools.debugging.comparing import MOST_SEGMENTS
 from armnn_tools.debugging.reducing.failure import Failure

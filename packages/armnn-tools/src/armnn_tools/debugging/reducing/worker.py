@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
 from armnn.errors import BackendUnavailableError, UnknownBackendError
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.runtime import Runtime
 from armnn_backend_api.processes import Channel
