@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import unicodedata
 from typing import Any, Final
 
 __all__ = ["UnmappedError", "printable", "read_memory"]
@@ -64,8 +65,6 @@ def printable(text: str, limit: int | None = None) -> str:
 
 
 def _shown(character: str) -> str:
-    import unicodedata  # late: a library, for seldom characters only
-
     if unicodedata.category(character) in _ESCAPED_CATEGORIES:
         return character.encode("unicode_escape", "backslashreplace").decode("ascii")
     return character

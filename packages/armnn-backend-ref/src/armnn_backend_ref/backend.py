@@ -53,8 +53,7 @@ class _AsyncExecution(AsyncExecution):
             InvalidArgumentError: The step is not one of CpuRef.
             ExecutionError: There is no thread left.
         """
-        # Late, as in RefBackend: a prepared load that may fall back on this imports no layer table.
-        from armnn_backend_ref.workload import RefWorkload
+        from armnn_backend_ref.workload import RefWorkload  # late: a prepared load does without
 
         if getattr(step, "__module__", None) != RefWorkload.__module__:
             raise InvalidArgumentError(
@@ -233,14 +232,13 @@ class RefBackend(Backend):
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
         """Say whether CpuRef runs a layer."""
-        # Late, as below: a prepared load that may fall back on CpuRef imports no layer table.
-        from armnn_backend_ref.support import support_of
+        from armnn_backend_ref.support import support_of  # late: a prepared load does without
 
         return support_of(layer)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Prepare a layer."""
-        from armnn_backend_ref.workload import RefWorkload
+        from armnn_backend_ref.workload import RefWorkload  # late: a prepared load does without
 
         return RefWorkload(layer, model)
 

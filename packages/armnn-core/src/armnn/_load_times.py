@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.machinery import ExtensionFileLoader, SourceFileLoader, SourcelessFileLoader
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -225,8 +226,6 @@ class _Watch:
 
 def _count_execution(loader: Any) -> None:
     """Let a loader count the execution of its module."""
-    from importlib.machinery import ExtensionFileLoader, SourceFileLoader, SourcelessFileLoader
-
     if type(loader) not in (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader):
         return  # others may be shared by modules
     execute = loader.exec_module

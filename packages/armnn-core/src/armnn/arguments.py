@@ -19,6 +19,7 @@ argument, what it is, and what is expected.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 import reprlib
@@ -43,8 +44,6 @@ def closest(name: str, known: Iterable[str], likeness: float = 0.7) -> str | Non
         known: What exists; the first of two that are equally like is taken.
         likeness: How alike the two must be, from 0 to 1.
     """
-    import difflib  # imported late: for a message only
-
     folded: dict[str, str] = {}
     for each in known:
         folded.setdefault(each.casefold(), each)

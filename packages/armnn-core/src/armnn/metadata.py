@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import importlib_metadata
+from packaging.version import InvalidVersion, Version
 
 from armnn._load_times import IMPORT, stage
 
@@ -300,8 +301,6 @@ def _preferred(candidates: list[EntryPoint]) -> EntryPoint:
 
 
 def _version(entry: EntryPoint) -> Any:
-    from packaging.version import InvalidVersion, Version  # late: most have no duplicates
-
     try:
         return Version(entry.distribution.version)
     except InvalidVersion:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from armnn.errors import ParseError
@@ -25,6 +26,7 @@ Outputs left out at the end cannot be computed; they are refused if something re
 """
 
 
+@dataclass(frozen=True, slots=True)
 class Converter:
     """The conversion of one operator from one opset on.
 
@@ -35,12 +37,9 @@ class Converter:
             it may be given quantised ones, which keep their scale.
     """
 
-    __slots__ = ("convert", "moves_data", "since")
-
-    def __init__(self, since: int, convert: Convert, moves_data: bool) -> None:
-        self.since = since
-        self.convert = convert
-        self.moves_data = moves_data
+    since: int
+    convert: Convert
+    moves_data: bool
 
 
 _CONVERTERS: dict[tuple[str, str], list[Converter]] = {}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from armnn.graph import Value
@@ -15,6 +16,7 @@ Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
 """Adds the layers of an operator to the network and returns the values of its outputs."""
 
 
+@dataclass(frozen=True, slots=True)
 class Converter:
     """The conversion of one operator.
 
@@ -26,13 +28,10 @@ class Converter:
         handles: Whether it takes or makes handles of variables, which are constant numbers.
     """
 
-    __slots__ = ("complex_numbers", "convert", "handles", "newest")
-
-    def __init__(self, newest: int, convert: Convert, complex_numbers: bool, handles: bool) -> None:
-        self.newest = newest
-        self.convert = convert
-        self.complex_numbers = complex_numbers
-        self.handles = handles
+    newest: int
+    convert: Convert
+    complex_numbers: bool
+    handles: bool
 
 
 BUILTIN, CUSTOM = "builtin", "custom"

@@ -10,19 +10,19 @@ import os
 import secrets
 import select
 import signal
+import socket
+import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Self
+from typing import IO, Any, Final, Self
 
 from armnn_backend_api.processes.bounds import Bounds, Ending, Program, PythonCall
 from armnn_backend_api.processes.interpreter import environment_of, guard_command
 from armnn_backend_api.processes.lasting_thread import LASTING
-
-if TYPE_CHECKING:
-    import subprocess
 
 _GRACE_SECONDS: Final = 3.0
 """How much longer than the child its guard may take."""
@@ -71,9 +71,6 @@ class Child:
             StartError: There is no interpreter to start.
             OSError: The process cannot be started.
         """
-        import socket  # late, as the next: they would double the time that armnn takes to import
-        import subprocess
-
         self.pid: int | None = None
         self.pidfd: int | None = None
         self.ending: Ending | None = None
@@ -193,8 +190,6 @@ class Child:
 
     def _receive(self) -> bool:
         """Read the guard's reports; return whether more may come."""
-        import socket
-
         try:
             while True:
                 piece, numbers, _, _ = socket.recv_fds(self._control, 1 << 12, 1)
@@ -309,8 +304,6 @@ def _after(seconds: float | None, grace: float = _GRACE_SECONDS) -> float | None
 
 def _capture(content: bytes = b"") -> IO[bytes]:
     """Return a file; with a pipe the child would wait."""
-    import tempfile
-
     file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     file.write(content)
     file.seek(0)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from armnn_backend_api.processes import guard
+
 _GUARD = str(Path(__file__).with_name("guard.py"))
 _FROZEN_ARGUMENT = "--armnn-guard"
 _SECRET_WORDS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE", "API_KEY")
@@ -35,8 +37,6 @@ def freeze_support() -> None:
     """
     _Frozen.is_supported = True
     if is_frozen() and sys.argv[1:2] == [_FROZEN_ARGUMENT]:
-        from armnn_backend_api.processes import guard  # late: nothing else of a host needs it
-
         guard.main(int(sys.argv[2]))
         sys.exit()
 

@@ -8,6 +8,7 @@ import json
 import math
 import secrets
 import select
+import socket
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -68,8 +69,6 @@ class JsonChild:
         Raises:
             OSError: It cannot be started.
         """
-        import socket  # late, as in Child
-
         self._nonce = secrets.token_hex(16).encode()
         self._unread = bytearray()
         self._replies: deque[bytes] = deque()
@@ -177,8 +176,6 @@ class JsonChild:
 
     def _receive(self) -> None:
         """Read what has come, without waiting."""
-        import socket
-
         while self._is_open and not self._is_full:
             try:
                 piece = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)

@@ -277,7 +277,7 @@ class SubgraphView:
         A backend adds its layers and then one output per output of the view, in the same order;
         :class:`Substitution` takes the result.
         """
-        from armnn.graph import Network  # late: a prepared load imports no graph
+        from armnn.graph import Network  # late: a prepared load does without
 
         fragment = Network(f"replacement in {self.network.name}")
         fragment.is_temporary = True
@@ -328,7 +328,7 @@ class OptimizationViews:
 
 def wrong_views(views: Any) -> str | None:
     """Return what is wrong with an answer of ``optimize_subgraph``, None if nothing is."""
-    from armnn.graph import Network  # late: a prepared load imports no graph
+    from armnn.graph import Network  # late: a prepared load does without
 
     if not isinstance(views, OptimizationViews):
         return shown(views)

@@ -7,8 +7,11 @@ import functools
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from armnn import metadata
 from armnn.backends.loading import (
@@ -22,6 +25,7 @@ from armnn.backends.loading import (
 )
 from armnn.backends.options import CreationOptions
 from armnn.backends.selection import asked_by
+from armnn.backends.sources import sources_for
 from armnn.errors import BackendUnavailableError
 from armnn.installing import reinstall_command
 from armnn.metadata import only
@@ -36,111 +40,39 @@ if TYPE_CHECKING:
 __all__ = ["CONTRACT", "GROUP", "dynamic_backends", "only", "refresh", "static_backends"]
 
 
-_OPERATORS = (">=", "<=", ">", "<")
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredRange:
-    """A range of versions: clauses that must all hold.
-
-    Attributes:
-        clauses: Each an operator with a version, as in ``Requires-Dist``.
-    """
-
-    clauses: tuple[str, ...]
-
-    def admits(self, version: str) -> bool:
-        """Return whether a version is in the range."""
-        plain = [_plain_clause(clause) for clause in self.clauses]
-        if _is_plain(version) and all(plain):
-            return all(_holds(version, *found) for found in plain if found)
-        from packaging.specifiers import SpecifierSet  # late: slow to import, seldom needed
-
-        return SpecifierSet(",".join(self.clauses)).contains(version, prereleases=True)
-
-    def begins_after(self, version: str) -> bool:
-        """Return whether a lower bound is above a version."""
-        from packaging.specifiers import SpecifierSet  # late: for what does not fit
-        from packaging.version import Version
-
-        lower_bounds = [
-            specifier.version.removesuffix(".*")
-            for specifier in SpecifierSet(",".join(self.clauses))
-            if specifier.operator in (">=", ">", "~=", "==")
-        ]
-        return any(Version(bound) > Version(version) for bound in lower_bounds)
-
-    def __str__(self) -> str:
-        """Return the range as text, lower bound first."""
-        return ",".join(sorted(self.clauses, key=lambda text: (text.startswith(("<", "!")), text)))
-
-
-def declared_range(requirements: Iterable[str], contract: str) -> DeclaredRange | None:
-    """Return the versions admitted by requirements, None if unspecified.
+def declared_range(requirements: Iterable[str], contract: str) -> SpecifierSet | None:
+    """Return the versions that requirements admit, None if none of them names the contract.
 
     Args:
         requirements: Each as in ``Requires-Dist``; what is malformed is passed over.
         contract: The normalised name of the distribution.
     """
-    clauses: dict[str, None] = {}
-    says = False
+    found: SpecifierSet | None = None
     for text in requirements:
-        name, rest = _named(text)
-        if metadata.normalized(name) != contract:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
             continue
-        found = _clauses(text, rest)
-        says = says or found is not None
-        clauses.update(dict.fromkeys(found or ()))
-    return DeclaredRange(tuple(clauses)) if says else None
+        marker = requirement.marker
+        is_meant = metadata.normalized(requirement.name) == contract
+        if is_meant and (marker is None or marker.evaluate({"extra": ""})):
+            found = requirement.specifier if found is None else found & requirement.specifier
+    return found
 
 
-def _clauses(text: str, rest: str) -> list[str] | None:
-    """Return a requirement's clauses, None if malformed or inapplicable."""
-    parts = [part.strip() for part in rest.split(",")]
-    plain = [_plain_clause(part) for part in parts]
-    if all(plain):
-        return ["".join(found) for found in plain if found]
-    from packaging.requirements import InvalidRequirement, Requirement  # late: slow to import
-
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return None
-    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-        return None
-    return [str(specifier) for specifier in requirement.specifier]
+def range_text(declared: SpecifierSet) -> str:
+    """Return a range as text, lower bound first."""
+    clauses = map(str, declared)
+    return ",".join(sorted(clauses, key=lambda text: (text.startswith(("<", "!")), text)))
 
 
-def _named(requirement: str) -> tuple[str, str]:
-    """Return a requirement's name and the rest."""
-    text = requirement.lstrip()
-    end = 0
-    while end < len(text) and (text[end].isalnum() or text[end] in "_.-"):
-        end += 1
-    name = text[:end].rstrip(".-")
-    return name, text[len(name) :]
-
-
-def _plain_clause(text: str) -> tuple[str, str] | None:
-    """Return a usual clause's operator and version, None of others."""
-    operator = next((each for each in _OPERATORS if text.startswith(each)), "")
-    version = text[len(operator) :].lstrip()
-    return (operator, version) if operator and _is_plain(version) else None
-
-
-def _is_plain(version: str) -> bool:
-    """Return whether a version is numbers with dots between."""
-    return all(number.isdecimal() for number in version.split("."))
-
-
-def _holds(version: str, operator: str, bound: str) -> bool:
-    ours, theirs = ([int(part) for part in text.split(".")] for text in (version, bound))
-    length = max(len(ours), len(theirs))
-    ours += [0] * (length - len(ours))
-    theirs += [0] * (length - len(theirs))
-    if operator.endswith("=") and ours == theirs:
-        return True
-    return ours > theirs if operator.startswith(">") else ours < theirs
+def begins_after(declared: SpecifierSet, version: str) -> bool:
+    """Return whether a lower bound is above a version."""
+    return any(
+        Version(each.version.removesuffix(".*")) > Version(version)
+        for each in declared
+        if each.operator in (">=", ">", "~=", "==")
+    )
 
 
 CONTRACT = "armnn-backend-api"
@@ -203,7 +135,7 @@ def _found_backend(entry_point: metadata.EntryPoint, api_version: BackendVersion
         distribution=distribution.name,
         version=distribution.version,
         location=distribution.location,
-        declared_range="" if declared is None else str(declared),
+        declared_range="" if declared is None else range_text(declared),
     )
     return FoundBackend(
         refused(entry, refusal),
@@ -214,7 +146,7 @@ def _found_backend(entry_point: metadata.EntryPoint, api_version: BackendVersion
 
 
 def _known_of(
-    entry_point: metadata.EntryPoint, declared: DeclaredRange | None, api_version: BackendVersion
+    entry_point: metadata.EntryPoint, declared: SpecifierSet | None, api_version: BackendVersion
 ) -> tuple[BackendState, Refusal]:
     """Return the state of a backend that is not imported, and why it cannot be used."""
     distribution = entry_point.distribution
@@ -229,12 +161,12 @@ def _known_of(
         )
         remedy = f"run {reinstall_command(distribution.name)}, or remove that metadata"
         return BackendState.FAILED, Refusal("", reason, remedy)
-    if declared is not None and not declared.admits(_provided(api_version)):
+    if declared is not None and not declared.contains(_provided(api_version), prereleases=True):
         reason, remedy = incompatibility(
             distribution.name,
-            str(declared),
+            range_text(declared),
             api_version,
-            core_is_older=declared.begins_after(_provided(api_version)),
+            core_is_older=begins_after(declared, _provided(api_version)),
         )
         return BackendState.INCOMPATIBLE, Refusal("", reason, remedy)
     return BackendState.KNOWN, Refusal()
@@ -261,8 +193,6 @@ def dynamic_backends(
     """
     if not asked_by(options):
         return
-    from armnn.backends.sources import sources_for  # late: few processes ask for any
-
     for source in sources_for(options):
         for record in _locked_or_refused(_scan(source, options), locked):
             entry = _entry(source, record, api_version)

@@ -93,7 +93,7 @@ def decoded_layer(
         StaleEntryError: The layer has other outputs now.
         Exception: It is something else: a LookupError, TypeError, ValueError or AttributeError.
     """
-    from armnn.layers import LAYERS  # late: a prepared load imports no layer table
+    from armnn.layers import LAYERS  # late: a prepared load does without
 
     infos = [decoded_info(each) for each in row["outputs"]]
     if "data" in row:
@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
-    from armnn.layers._descriptor import enumeration_of  # late, as above
+    from armnn.layers._descriptor import enumeration_of  # late: a prepared load does without
 
     defaults = {field.name: field.default for field in fields(kind)}
     values = {

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
+from armnn.arguments import closest
+from armnn.backends.crashes import UseNote, blame, lost_workers
 from armnn.backends.loading import BackendEntry, BackendState, FoundBackend
 from armnn.backends.selection import ISOLATED, SSH, environment, own_id
 from armnn.backends.worker.connection import Recipe
@@ -19,7 +22,6 @@ from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
     from armnn.backends.contract import Backend
-    from armnn.backends.crashes import UseNote
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
     from armnn_backend_api.files import FileState
@@ -97,8 +99,6 @@ class Workers:
         own = [entry for entry in entries if entry.id == backend_id]
         if not own:
             known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
-            from armnn.arguments import closest  # late: for a message only
-
             meant = closest(backend_id, known)
             hint = f"; did you mean {ISOLATED + meant!r}?" if meant else "."
             raise UnknownBackendError(
@@ -135,8 +135,6 @@ class Workers:
     @functools.cached_property
     def _fallen(self) -> frozenset[tuple[str, str]]:
         """The backends that took a process down, or a worker."""
-        from armnn.backends.crashes import blame, lost_workers
-
         blame()
         return frozenset((each.backend, each.origin) for each in lost_workers())
 
@@ -180,8 +178,6 @@ class Workers:
         boards = self._options.boards
         if target in boards:
             return tuple(boards[target])
-        import shlex  # late: few runtimes have boards
-
         command = shlex.split(environment(f"{BOARD_VARIABLE}{target}") or "")
         if not command:
             raise UnknownBackendError(
@@ -193,8 +189,6 @@ class Workers:
 
 
 def _use_note() -> UseNote:
-    from armnn.backends.crashes import UseNote  # late: few runtimes isolate
-
     return UseNote()
 
 

@@ -23,6 +23,7 @@ from armnn.backends.loading import (
     none_usable,
     unknown_backend,
 )
+from armnn.backends.locking import Lock
 from armnn.backends.options import CreationOptions
 from armnn.backends.selection import (
     Selection,
@@ -45,8 +46,6 @@ from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
     from armnn.backends.isolation import Workers
-    from armnn.backends.locking import Lock
-
 
 BackendFactory: TypeAlias = "type[Backend] | Backend | Callable[[], Backend]"
 """A backend's class, a backend that all runtimes share, or a function called for each runtime."""
@@ -449,7 +448,7 @@ class BackendRegistry:
         return (*map(workers.in_place, every), *workers.placed)
 
     def _needed_workers(self) -> Workers:
-        from armnn.backends.isolation import Workers  # late: few runtimes isolate
+        from armnn.backends.isolation import Workers  # late: a prepared load does without
 
         with self._lock:
             if self._workers is None:
@@ -526,8 +525,6 @@ def first_entry(registry: BackendRegistry, backend_id: str) -> BackendEntry | No
 def _lock_of(options: CreationOptions) -> Lock | None:
     if not is_locked(options):
         return None
-    from armnn.backends.locking import Lock  # late: few need it
-
     return Lock.of(options)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pwd
 import struct
 import sys
 from collections.abc import Iterable, Sequence
@@ -170,8 +171,6 @@ def home_folder() -> Path:
     """
     if is_environment_honoured():
         return Path(os.path.expanduser("~"))
-    import pwd  # late: no module of other systems
-
     return Path(pwd.getpwuid(os.geteuid()).pw_dir)
 
 

@@ -120,7 +120,7 @@ def survey(
     """
     file = checked_file(path)
     parser = _parser(file.suffix, repr(str(file)), parser_options)
-    from armnn.graph import Survey  # late: loading a model surveys nothing
+    from armnn.graph import Survey  # late: a prepared load does without
 
     found = Survey()
     if "survey" not in signature(parser).parameters:

@@ -328,7 +328,7 @@ def file_of(
         UnstorableError: It cannot be stored.
         StaleEntryError: A program is gone.
     """
-    from armnn.storage.prepared import encoded  # late: files are read more often than written
+    from armnn.storage.prepared import encoded  # late: a prepared load does without
 
     network, arrays = encoded(plan)
     rows, blocks = programs.encoded()
@@ -371,7 +371,7 @@ def network_in(
     programs.offer(rows, blocks[constants:])
 
     def decode(found: Mapping[str, Program] | None = None) -> Plan:
-        from armnn.storage.prepared import decoded  # late: a prepared load imports no graph
+        from armnn.storage.prepared import decoded  # late: a prepared load does without
 
         return decoded(network, blocks[:constants], participants, options, found or {})
 

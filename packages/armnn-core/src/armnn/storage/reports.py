@@ -46,13 +46,13 @@ def check_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> Non
 
 def decoded_report(rows: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]) -> Report:
     """Return the report of ``as_dict`` of its rows and parts."""
-    from armnn.optimizer import Report  # late, as below: a report is asked for seldom
+    from armnn.optimizer import Report  # late: a prepared load does without
 
     return Report(tuple(map(_decoded_row, rows)), parts=tuple(map(_decoded_part, parts)))
 
 
 def _decoded_row(row: dict[str, Any]) -> ReportRow:
-    from armnn.optimizer import Refusal, ReportRow
+    from armnn.optimizer import Refusal, ReportRow  # late: a prepared load does without
 
     refusals = tuple(Refusal(**each) for each in row["refusals"])
     return ReportRow(
@@ -69,7 +69,7 @@ def _decoded_row(row: dict[str, Any]) -> ReportRow:
 
 
 def _decoded_part(part: dict[str, Any]) -> Part:
-    from armnn.optimizer import Border, Part
+    from armnn.optimizer import Border, Part  # late: a prepared load does without
 
     borders = tuple(Border(**border) for border in part["borders"])
     return Part(**{**part, "borders": borders})

@@ -110,11 +110,31 @@ def test_what_is_no_answer_is_refused(stored: object) -> None:
         protocol.decoded_support(stored)
 
 
-def test_errors_keep_their_kind_and_others_become_a_backends() -> None:
-    known = protocol.decoded_error(protocol.encoded_error(errors.NotFoundError("no device 'x'")))
-    assert (type(known), str(known)) == (errors.NotFoundError, "no device 'x'")
-    other = protocol.decoded_error(protocol.encoded_error(KeyError("x")))
-    assert (type(other), str(other)) == (errors.BackendError, "KeyError: 'x'")
+class AcmeError(ValueError):
+    """An error that only the worker knows."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (errors.NotFoundError("no device 'x'"), errors.NotFoundError, "no device 'x'"),
+        (ZeroDivisionError("boom"), ZeroDivisionError, "boom"),
+        (OSError(19, "No such device"), OSError, "[Errno 19] No such device"),
+        (AcmeError("no such gain"), ValueError, "AcmeError: no such gain"),
+        (KeyError("x"), LookupError, "KeyError: 'x'"),
+        (EOFError("end"), errors.BackendError, "EOFError: end"),
+        (ValueError(), ValueError, "ValueError"),
+    ],
+    ids=repr,
+)
+def test_errors_keep_their_type_as_far_as_the_host_knows_it(
+    error: Exception, kind: type[Exception], text: str
+) -> None:
+    found = protocol.decoded_error(protocol.encoded_error(error))
+    assert (type(found), str(found)) == (kind, text)
+
+
+def test_what_ends_a_process_is_no_error_of_a_worker() -> None:
     assert type(protocol.decoded_error({"error": "SystemExit", "text": "x"})) is errors.BackendError
 
 

@@ -409,8 +409,10 @@ def test_memory_is_bounded() -> None:
     options = CreationOptions(isolate=["Hostile"], isolate_memory=1 << 28)
     with Runtime(options) as runtime:
         model = runtime.load_model(rectifier(), ["Hostile", "Honest"])
-        with pytest.raises(ExecutionError, match="MemoryError"):
+        with pytest.raises(ExecutionError, match="Unable to allocate") as caught:
             model.run(fed("memory"))
+        assert isinstance(caught.value.__cause__, ExecutionError)
+        assert isinstance(caught.value.__cause__.__cause__, MemoryError)
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
 
 

@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any
 
 import threadpoolctl  # type: ignore[import-untyped]  # it has no annotations
+from packaging.specifiers import SpecifierSet
 
 from armnn import metadata
 from armnn.__about__ import __version__
@@ -35,7 +36,7 @@ from armnn.backends import (
     is_compatible,
 )
 from armnn.backends.crashes import blame, forget_lost_workers, lost_workers, remembered_crashes
-from armnn.backends.discovery import CONTRACT, DeclaredRange
+from armnn.backends.discovery import CONTRACT
 from armnn.backends.loading import GROUP as BACKENDS_GROUP
 from armnn.backends.loading import UNREMARKABLE_STAGES
 from armnn.backends.native import NativeBackend
@@ -657,8 +658,7 @@ def matrix() -> dict[str, Any]:
 def _takes(provided: BackendVersion, entry: BackendEntry) -> bool:
     if entry.api_version is not None:
         return is_compatible(entry.api_version, provided)
-    clauses = tuple(entry.declared_range.split(","))
-    return DeclaredRange(clauses).admits(f"{provided}.0")
+    return SpecifierSet(entry.declared_range).contains(f"{provided}.0", prereleases=True)
 
 
 def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:

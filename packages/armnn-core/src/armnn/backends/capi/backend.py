@@ -31,6 +31,12 @@ from armnn.backends.capi.contexts import (
     read_capabilities,
     read_devices,
 )
+from armnn.backends.capi.extensions import (
+    NativeAsyncExecution,
+    NativeHandleFactory,
+    NativeSharedMemory,
+    factory_id,
+)
 from armnn.backends.capi.library import NativeLibrary, NativeObject
 from armnn.backends.capi.programs import NativeProgram, check_open, stored_program
 from armnn.backends.capi.values import option_array
@@ -62,7 +68,7 @@ def _noted(library: NativeLibrary) -> AbstractContextManager[None]:
     """Keep a note while a file makes a backend."""
     if not library.is_dropped_file:
         return contextlib.nullcontext()
-    from armnn.backends.crashes import noted_load  # late: few libraries are such files
+    from armnn.backends.crashes import noted_load  # late: a prepared load does without
 
     return noted_load(library.path)
 
@@ -155,8 +161,6 @@ class NativeBackend(NetworkBackend, CachingBackend):
         table = self.library.device_memory
         if table is None:
             return ()
-        from armnn.backends.capi.extensions import factory_id  # late: few have it
-
         own = factory_id(self.id)
         return (own, HOST_FACTORY_ID) if table.takes_host_memory else (own,)
 
@@ -164,8 +168,6 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """Register the factory of device memory, if there is one."""
         table = self.library.device_memory
         if table is not None:
-            from armnn.backends.capi.extensions import NativeHandleFactory
-
             registry.register(NativeHandleFactory(self.start(), table))
 
     @property
@@ -178,8 +180,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
         known = self._answer_of_host(layer)
         if known is not None:
             return known
-        from armnn.backends.capi.compiling import query  # late, as all that a prepared
-        from armnn.backends.capi.graph import NativeGraph  # model does not need
+        from armnn.backends.capi.compiling import query  # late: a prepared load does without
+        from armnn.backends.capi.graph import NativeGraph
 
         with NativeGraph.of_layer(layer, self.api_version) as graph:
             (answer,) = query(self.start(), _own(model).device, graph)
@@ -194,7 +196,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         answers = {layer: self._answer_of_host(layer) for layer in view.layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
         if asked:
-            from armnn.backends.capi.compiling import query
+            from armnn.backends.capi.compiling import query  # late: a prepared load does without
             from armnn.backends.capi.graph import NativeGraph
 
             part = view if len(asked) == len(answers) else view.part(*asked)
@@ -212,6 +214,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
             ArmnnError: It cannot be compiled.
         """
         if layer.type != "PreCompiled":
+            # late: a prepared load does without
             from armnn.backends.capi.compiling import compile_layer
 
             return compile_layer(self.start(), self.api_version, layer, _own(model))
@@ -230,7 +233,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         Raises:
             ArmnnError: It failed.
         """
-        from armnn.backends.capi.compiling import compile_view
+        from armnn.backends.capi.compiling import compile_view  # late: a prepared load does without
 
         return compile_view(self.start(), self.api_version, view, _own(model))
 
@@ -301,15 +304,11 @@ class NativeBackend(NetworkBackend, CachingBackend):
             tasks = self.library.tasks
             if tasks is None:
                 return None
-            from armnn.backends.capi.extensions import NativeAsyncExecution
-
             return NativeAsyncExecution(self.library, tasks)
         if name == SHARED_MEMORY:
             memory = extension_table(self.library, name, abi.Memory)
             if memory is None:
                 return None
-            from armnn.backends.capi.extensions import NativeSharedMemory
-
             return NativeSharedMemory(self.start(), memory)
         return extension_address(self.library, name)
 

@@ -22,6 +22,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -300,8 +301,7 @@ def host_extension(name: str) -> int | None:
     """Return the address of a host extension's table, or None."""
     if name != HOST_PYTHON:
         return None
-    # Imported late: only files that are Python inside ask for it.
-    from armnn.backends.capi.python import extension_address
+    from armnn.backends.capi.python import extension_address  # late: a prepared load does without
 
     return extension_address()
 
@@ -324,8 +324,6 @@ def run_ranges(_ctx: int | None, count: int, grain: int, body: Any, arg: int | N
 
     Called from within a body, it runs in the same thread: the others are busy.
     """
-    from concurrent.futures import wait  # imported late: few backends have no threads of their own
-
     workers = 1 if getattr(_in_worker, "is_one", False) else count_workers()
     step = max(grain, -(-count // workers), 1)
     starts = range(0, count, step)
@@ -350,8 +348,6 @@ def _start(body: Any, arg: int | None, ranges: list[tuple[int, int]]) -> list[Fu
 
 
 def _executor() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # imported late, as above
-
     global _pool
     with _lock:
         if _pool is None:

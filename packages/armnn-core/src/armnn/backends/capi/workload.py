@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.backends.capi.calls import NOBODY, call, raise_stored, stored, watched_call
-from armnn.backends.capi.extensions import NativeHandle, NativeHandleFactory
+from armnn.backends.capi.extensions import NativeHandle, NativeHandleFactory, NativeTask
 from armnn.backends.capi.programs import NativeProgram, check_open
 from armnn.backends.capi.values import tensor_of
 from armnn.backends.contract import RunControl, Step, Workload, controlled_runs, current_control
@@ -373,8 +373,6 @@ class _BoundProgram:
         table = self.library.tasks if is_long else None
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
-                from armnn.backends.capi.extensions import NativeTask  # late: for long runs
-
                 with NativeTask(table, self, call_id, deadline_ns) as task:
                     task.wait()
             else:

@@ -27,7 +27,7 @@ from armnn.backends.worker.memory import Block, SharedBytes, SharedHandle, place
 from armnn.backends.worker.protocol import BLOBS_LIMIT, ProtocolError, encoded_error
 from armnn.backends.worker.remote import RemoteWorkload
 from armnn.backends.worker.supervisor import Supervisor
-from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, ExecutionError
+from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 
 _COMMAND_BYTES: Final = 64
 """Of the host: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
@@ -268,7 +268,7 @@ class Lane:
             seconds = min(seconds, left if left > 0 else _TICK_SECONDS)
         return max(seconds, 0.0) * 1000 + 1
 
-    def _failure(self, link: Link) -> ArmnnError:
+    def _failure(self, link: Link) -> Exception:
         size = self._answer[_TEXT_SIZE]
         raw = bytes(self._text[: min(size, len(self._text))])
         name, _, text = raw.decode(errors="replace").partition("\0")

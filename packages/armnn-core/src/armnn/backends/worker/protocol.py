@@ -361,7 +361,10 @@ def decoded_support(stored: object) -> Support:
 
 
 def encoded_error(error: BaseException) -> Document:
-    """Return an exception as a document."""
+    """Return an exception as a document: an error of armnn, or one of Python's usual ones.
+
+    Of another type it is the nearest base among them, with the type in the text.
+    """
     kind = type(error).__name__
     message = text_of(error) or kind
     if kind not in _ERRORS:
@@ -372,7 +375,7 @@ def encoded_error(error: BaseException) -> Document:
     return {"error": kind, "text": message[:TEXT_LIMIT]}
 
 
-def decoded_error(document: Mapping[str, object]) -> ArmnnError:
+def decoded_error(document: Mapping[str, object]) -> Exception:
     """Return the exception of :func:`encoded_error`.
 
     Raises:
@@ -382,9 +385,16 @@ def decoded_error(document: Mapping[str, object]) -> ArmnnError:
     return _ERRORS.get(name, BackendError)(shown(document.get("text")))
 
 
-_ERRORS: Final[dict[str, type[ArmnnError]]] = {
+_USUAL: Final[tuple[type[Exception], ...]] = (
+    *(ArithmeticError, OverflowError, ZeroDivisionError, LookupError, IndexError, OSError),
+    *(AssertionError, AttributeError, MemoryError, NotImplementedError, RuntimeError),
+    *(TypeError, ValueError),
+)
+"""Errors that a text makes whole, and that no part of the host takes for its own."""
+
+_ERRORS: Final[dict[str, type[Exception]]] = {
     name: getattr(errors, name) for name in errors.__all__ if name != "ClosingError"
-}
+} | {kind.__name__: kind for kind in _USUAL}
 
 
 # -- values of documents ------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from armnn.backends.worker.connection import SETTLING_SECONDS, Fault, Link, Recipe, Remote
-from armnn.errors import ArmnnError, WorkerLostError
+from armnn.errors import WorkerLostError
 
 MOST_FAILURES: Final = 5
 """Workers in succession that end before they have answered a call; then no more are started."""
@@ -169,7 +169,7 @@ class Supervisor:
         while link is None and self._may_start():
             try:
                 link = self._started()
-            except (ArmnnError, OSError) as error:
+            except Exception as error:  # a backend may fail in any way
                 self._failures += 1
                 last = WorkerLostError(
                     f"the worker of backend {self.recipe.name!r} cannot be started again: {error}",

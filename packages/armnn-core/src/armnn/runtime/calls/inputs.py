@@ -15,6 +15,7 @@ from armnn.arguments import items, mapping, refused, shown, text
 from armnn.buffer import Buffer, device_of
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
+from armnn.quantization import dequantize, quantize
 from armnn.runtime.context import check_shapes
 from armnn.runtime.steps import ExpectedOutputs, Targets, wrong_type
 from armnn.storage.model import StoredNetwork
@@ -192,8 +193,6 @@ class RealValues:
         Raises:
             InvalidArgumentError: An array of the caller's has another shape.
         """
-        from armnn.quantization import dequantize
-
         made = {
             name: dequantize(array, self._outputs[name]) if name in self._outputs else array
             for name, array in outputs.items()
@@ -220,8 +219,6 @@ class RealValues:
                 f"the input {name!r} has shape {format_shape(values.shape)}: expected "
                 f"{format_shape(info.shape)}"
             )
-        from armnn.quantization import quantize  # late: many models are not quantised
-
         return quantize(values, info)
 
 
