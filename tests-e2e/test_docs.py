@@ -26,19 +26,11 @@ DOCUMENTS = [
     *REPOSITORY.glob("examples/*.md"),
     *REPOSITORY.glob("packages/*/README.md"),
 ]
-PROJECTS = list(REPOSITORY.glob("packages/*/pyproject.toml"))
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
     *("armnn-files", "exporting", "memory", "optimizer-options", "parts", "writing-a-backend"),
     *("finding-wrong-layers", "measured-placement", "new-shapes", "writing-a-parser"),
 ]
-RUN_OTHERWISE = {
-    "conformance": "below, with what makes the cases",
-    "dynamic-backends": "below, with a file in the folder that it names",
-    "passes": "test_passes.py adds the pass that it shows",
-    "writing-a-native-backend": "test_native_page.py of the loader runs it between its commands",
-    "backend-api": "not at all: it needs a camera that shares its memory",
-}
 COMMANDS = re.compile(r"^    ((?:armnn|pytest) .*)$", re.MULTILINE)
 InstalledFor = Callable[[Path], Path]
 
@@ -76,19 +68,6 @@ def test_the_figures_of_the_readme_are_true() -> None:
     assert f"| {len(matrix['cell']) + len(matrix['released_cell'])} pairs" in readme
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in PROJECTS))
-def test_a_distribution_claims_what_is_tested(name: str) -> None:
-    project = tomllib.loads((REPOSITORY / "packages" / name / "pyproject.toml").read_text())
-    said = project["project"]
-    assert "(not affiliated with Arm" in said["description"]
-    assert [each for each in said["classifiers"] if " :: Python ::" in each] == [
-        "Programming Language :: Python :: 3.11"  # the one that the CI runs
-    ]
-    assert [each for each in said["classifiers"] if each.startswith("Operating System")] == [
-        "Operating System :: POSIX :: Linux"
-    ]
-
-
 @pytest.mark.parametrize(
     "path",
     [path for path in DOCUMENTS if path.name == "README.md" and "```python" in path.read_text()],
@@ -123,15 +102,6 @@ def test_the_examples_of_a_page_print_what_it_says(
     examples = [block for block in blocks if not block.startswith("# armnn_backend")]
     printed = run_python(installed_for(document), "\n".join(examples), data)
     assert printed == "".join(code_blocks(document, "text"))
-
-
-def test_every_page_with_python_in_it_is_run_or_says_why_not() -> None:
-    fenced = re.compile(r"^ *(?:`{3,}|~{3,}) *py", re.MULTILINE)
-    with_code = [path for path in DOCUMENTS if fenced.search(path.read_text())]
-    pages = [path.stem for path in with_code if path.name != "README.md"]
-    assert sorted(pages) == sorted([*PAGES, *RUN_OTHERWISE])
-    for path in with_code:  # a fence of another spelling would be left out
-        assert len(fenced.findall(path.read_text())) == len(code_blocks(path, "python")), path
 
 
 def test_the_case_of_conformance_is_one(installed_for: InstalledFor, tmp_path: Path) -> None:

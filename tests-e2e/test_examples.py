@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-MOST_LINES = {"pictures.py": 90, "serve.py": 160}
-"""The lines of programs that may have more than 80."""
 
 
 def run(program: str, *arguments: str | Path) -> list[str]:
@@ -141,16 +139,3 @@ def test_two_backends_share_a_distribution(
         text=True,
     )
     assert made.stdout.splitlines() == [" ".join(owners), "acme-kernels<2,>=1.0 armnn-core<2,>=1.1"]
-
-
-def test_examples_fit_a_screen_and_the_page_names_them() -> None:
-    page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    named = {name.rstrip("/") for name in re.findall(r"`([\w.]+/?)`", page)}
-    here = {path.name for path in EXAMPLES.iterdir()} - {"__pycache__"}  # an example may have run
-    assert here == named | {"README.md"}
-    long = {
-        path.name: count
-        for path in EXAMPLES.glob("**/*.py")
-        if (count := len(path.read_text().splitlines())) > MOST_LINES.get(path.name, 80)
-    }
-    assert long == {}

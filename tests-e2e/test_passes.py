@@ -16,11 +16,9 @@ import pytest
 
 import armnn
 from armnn import ActivationFunction, DataLayout, DataType, Network, PoolingAlgorithm, TensorInfo
-from armnn.optimizer.passes import PASSES
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENT = REPOSITORY / "docs" / "passes.md"
-PASS = re.compile(r"(?ms)^def ([a-z]\w*)\(\s*network: Network(?:(?!^def ).)*?\) -> int:$")
 RANDOM = np.random.default_rng(23)
 AROUND = ((0, 0), (1, 2), (2, 1), (0, 0))
 
@@ -119,21 +117,6 @@ def test_the_passes_change_no_result(
     np.testing.assert_allclose(y, as_written.run({"x": x})["y"], rtol=1e-4, atol=1e-4)
     layers = [len(loaded.report.rows) for loaded in (rewritten, as_written)]
     assert layers[0] < layers[1]
-
-
-def test_every_pass_is_documented_tested_and_run() -> None:
-    folder = REPOSITORY / "packages" / "armnn-core"
-    sources = (folder / "src/armnn/optimizer/passes").glob("[!_]*.py")
-    passes = {name for path in sources for name in PASS.findall(path.read_text())}
-    documented = re.findall(r"^### (\w+)$", DOCUMENT.read_text(), re.MULTILINE)
-    tests = (folder / "tests/optimizer/passes").glob("test_*.py")
-    tested = {path.stem.removeprefix("test_") for path in tests}
-    run = [getattr(rewrite, "__name__", "") for rewrite in PASSES]
-    assert passes <= tested
-    # Those that need more than the network, backends or what is kept, are not in PASSES.
-    before = ["fold_quantization", "fold_constants"]
-    assert passes == {*before, *run}
-    assert documented == [*before, *run]
 
 
 def test_the_documented_example_is_a_pass() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools import ROOT
 from tools.release import reproduce
 
 if TYPE_CHECKING:
@@ -25,16 +24,3 @@ def test_a_difference_is_told(
     monkeypatch.setattr(reproduce, "built", lambda *_: next(digests))
     assert reproduce.main(["armnn-core"]) == 1
     assert capsys.readouterr().out.splitlines() == ["same  1  a.whl", "DIFFERS  2  b.whl"]
-
-
-def test_each_threat_names_tests_or_sessions_that_exist() -> None:
-    rows = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line[:1] == "|"]
-    sessions = (ROOT / "noxfile.py").read_text()
-    files = {path.name for path in ROOT.glob("packages/*/tests/**/test_*.py")}
-    files |= {path.name for path in ROOT.glob("tests-e2e/test_*.py")}
-    for row in rows[2:]:
-        named = row.rstrip("| ").rpartition("|")[2].replace("`", "").split(", ")
-        assert named[0].strip(), row
-        for each in map(str.strip, named):
-            session = each.removeprefix("nox -s ")
-            assert each in files or f"def {session}(session" in sessions, each
