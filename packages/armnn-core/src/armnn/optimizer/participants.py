@@ -17,6 +17,7 @@ from armnn.backends import (
     OptionValue,
     ProfilingSink,
     Step,
+    SubgraphView,
     TensorHandle,
     TensorHandleFactories,
     Workload,
@@ -69,7 +70,7 @@ class Candidate:
         Raises:
             BackendError: The backend failed instead of answering.
         """
-        from armnn.layers import required_api  # late: nothing is assigned from a cache
+        from armnn.layers import required_api  # late: a prepared load does without
 
         known = self._answer_of_host(layer, required_api)
         if known is not None:
@@ -124,8 +125,7 @@ class Candidate:
         """
         if not isinstance(self.backend, NetworkBackend):
             return {}
-        from armnn.backends import SubgraphView  # late, as above
-        from armnn.layers import required_api
+        from armnn.layers import required_api  # late: a prepared load does without
 
         answers = {layer: self._answer_of_host(layer, required_api) for layer in layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
@@ -193,7 +193,8 @@ class Participants:
         """Whether the process of a backend may be lost."""
         if not any_placed():
             return False
-        from armnn.backends.worker.proxy import IsolatedBackend  # late: few runtimes isolate
+        # late: a prepared load does without
+        from armnn.backends.worker.proxy import IsolatedBackend
 
         return any(isinstance(each.backend, IsolatedBackend) for each in self.all)
 

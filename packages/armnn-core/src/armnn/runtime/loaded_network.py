@@ -29,10 +29,16 @@ from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.graph.aliases import Aliased, first_names
 from armnn.runtime.backends_in_use import BackendEvents
-from armnn.runtime.calls.control import NetworkProperties
+from armnn.runtime.calls.control import (
+    NetworkProperties,
+    checked_control,
+    deadline_of,
+    seconds_until,
+    watched_run,
+)
 from armnn.runtime.calls.inputs import InputShapes, Ports
 from armnn.runtime.closing import Closable, Closing
-from armnn.runtime.plans import PlanCache, backends_beside
+from armnn.runtime.plans import PlanCache, backends_beside, shared_memory_beside
 from armnn.runtime.request import LoadRequest
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo
@@ -278,7 +284,8 @@ class NetworkFacts:
             raise
 
     def __str__(self) -> str:
-        from armnn.optimizer.assignment.report import prepared_text  # late: it is seldom shown
+        # late: a prepared load does without
+        from armnn.optimizer.assignment.report import prepared_text
 
         title = repr(self).strip("<>")
         return prepared_text(title, self.inputs, self.report, self.outputs)
@@ -484,8 +491,7 @@ class LoadedNetwork(NetworkFacts):
             InvalidArgumentError: The network was loaded with ``async_enabled=False``, or the
                 timeout is no number of seconds.
         """
-        from armnn.runtime.calls.control import deadline_of, seconds_until
-        from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: few programs submit
+        from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: heavy, by asyncio
 
         self._check_async()
         deadline = deadline_of(timeout)
@@ -673,7 +679,7 @@ class LoadedNetwork(NetworkFacts):
         states: Mapping[str, str] | None,
         sources: Mapping[str, MemorySource],
     ) -> BoundCall:
-        from armnn.runtime.calls.binding import Binder  # late: few programs bind
+        from armnn.runtime.calls.binding import Binder  # late: heavy, by asyncio
 
         is_noted = self.events.has_listeners or self._failover is not None
         after = self._note_run if is_noted else None
@@ -702,7 +708,7 @@ class LoadedNetwork(NetworkFacts):
 
     @cached_property
     def _awaited(self) -> AwaitedRuns:
-        from armnn.runtime.calls.tasks import AwaitedRuns  # late: few programs await
+        from armnn.runtime.calls.tasks import AwaitedRuns  # late: heavy, by asyncio
 
         return AwaitedRuns(may_wait=self._failover is not None)
 
@@ -710,8 +716,7 @@ class LoadedNetwork(NetworkFacts):
     def _imports(self) -> Imports:
         optimized, converts = self._plans.optimized, self._real is not None
         infos = {"input": optimized.inputs, "output": optimized.outputs}
-        from armnn.runtime.calls.imports import Imports  # late: few programs import memory
-        from armnn.runtime.plans import shared_memory_beside
+        from armnn.runtime.calls.imports import Imports  # late: heavy, by asyncio
 
         sharing = partial(shared_memory_beside, self._plans)
         return Imports(self.name, infos, self.properties, converts, sharing)
@@ -724,8 +729,6 @@ class LoadedNetwork(NetworkFacts):
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
     ) -> dict[str, NDArray[Any]]:
-        from armnn.runtime.calls.control import checked_control, watched_run
-
         control = checked_control(timeout, cancel, profiler)
         plans, importing = self._plans, self._importing
         if profiler is None and importing is None:
@@ -747,7 +750,7 @@ class LoadedNetwork(NetworkFacts):
 def _importing_runs(plans: PlanCache, properties: NetworkProperties) -> ImportingRuns | None:
     if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
         return None
-    from armnn.runtime.calls.imports import ImportingRuns  # late: few networks import
+    from armnn.runtime.calls.imports import ImportingRuns  # late: heavy, by asyncio
 
     runs = ImportingRuns(plans, properties)
     return runs if runs.is_needed else None

@@ -19,6 +19,7 @@ from armnn._files import file_sha256
 from armnn._load_times import phase, stage
 from armnn.backends import ProfilingSink
 from armnn.backends.cache import Entry, StaleEntryError
+from armnn.backends.encoding import UnstorableError
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.parsing import parse, parser_version
 from armnn.runtime.backends_in_use import BackendsInUse
@@ -56,8 +57,7 @@ def write_artefact(
             network cannot be stored.
         OSError: The file cannot be written; nothing of it is left.
     """
-    # late: a load of what was written imports neither optimizer nor graph
-    from armnn.backends.encoding import UnstorableError
+    # late: a prepared load does without
     from armnn.optimizer import OptimizedNetwork, check_layer_names
 
     if splitext(file)[1] != SUFFIX:
@@ -226,7 +226,7 @@ def open_model(
             raise ModelFileError(
                 f"the model {file!r} has changed since it was loaded: load it again"
             )
-        from armnn.optimizer import OptimizedNetwork  # late, as all that the cache spares
+        from armnn.optimizer import OptimizedNetwork  # late: a prepared load does without
 
         network = parse(file, parser_options=origin.parser_options)
         made = OptimizedNetwork(network, participants, options, may_change=True)
@@ -237,7 +237,8 @@ def open_model(
     if facts is not None:
         source.digests.update(store.files)
         return StoredNetwork(store, facts, participants, options, make)
-    from armnn.optimizer import OptimizedNetwork, check_layer_names  # late, as above
+    # late: a prepared load does without
+    from armnn.optimizer import OptimizedNetwork, check_layer_names
 
     with phase(profiler, "parse"):
         network, again = parsed(file, request, origin.parser_options)
@@ -277,7 +278,7 @@ def _dependencies(
 
 def _is_storable(network: Network) -> bool:
     """Return whether files and shapes determine the network."""
-    from armnn.graph.network import UNNAMED  # late: a load from the cache has no network
+    from armnn.graph.network import UNNAMED  # late: a prepared load does without
 
     are_named = UNNAMED not in network.external_files
     return are_named and all(layer.backend_hint is None for layer in network.layers)

@@ -119,7 +119,7 @@ class PlanCache:
     @property
     def report(self) -> Report:
         """Which layer runs where in every plan that is kept."""
-        from armnn.optimizer import Report  # late: it is asked for seldom
+        from armnn.optimizer import Report  # late: a prepared load does without
 
         participants = self.optimized.participants
         empty = Report(skipped=participants.skipped, choice=participants.choice)
@@ -382,7 +382,7 @@ class PlanCache:
         plan = self.optimized.specialise(shapes, values)
         rest = plan.rest
         if rest is not None:
-            from armnn.optimizer import OptimizedNetwork  # late: few networks have segments
+            from armnn.optimizer import OptimizedNetwork  # late: a prepared load does without
 
             optimized = OptimizedNetwork(
                 rest,

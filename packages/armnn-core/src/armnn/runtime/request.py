@@ -26,13 +26,13 @@ from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.parsing import ParserOptions, parse, parse_folded
 from armnn.runtime.calls.control import NetworkProperties, check_profiler
 from armnn.runtime.calls.inputs import InputShapes
+from armnn.runtime.observed import TensorSink
+from armnn.runtime.planner import MemoryStrategies
 from armnn.storage.folder import CacheFolder, stamp_of
+from armnn.storage.model import ExternalFiles
 
 if TYPE_CHECKING:
     from armnn.graph import Network
-    from armnn.runtime.observed import TensorSink
-    from armnn.runtime.planner import MemoryStrategies
-
 
 AUTO: Final = "auto"
 """In place of backends: those that an earlier measurement found the fastest."""
@@ -151,8 +151,6 @@ class ModelSource:
         """Check the files beside it, and complete their digests."""
         if not self.read and not self.digests:
             return
-        from armnn.storage.model import ExternalFiles  # late: few models have any
-
         try:
             ExternalFiles(self.path, file_sha256).complete(self.digests, self.read)
         except StaleEntryError as error:
@@ -239,7 +237,7 @@ def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> Pr
     check_profiler(profiler)
     if profiler is not None or not options.profiling_enabled:
         return profiler
-    from armnn.profiling.recorder import Recorder  # late: few networks are profiled
+    from armnn.profiling.recorder import Recorder  # late: a prepared load does without
 
     return Recorder()
 
@@ -276,7 +274,7 @@ def with_backends(
         return request
     if isinstance(model, str) and splitext(model)[1] == PREPARED:
         return replace(request, backends=None)  # they were chosen when it was written
-    from armnn.runtime.verdicts import choose  # late: few networks are placed by verdicts
+    from armnn.runtime.verdicts import choose  # late: a prepared load does without
 
     with phase(profiler, "choose backends"):
         file = Path(model) if isinstance(model, str) else model
@@ -308,8 +306,6 @@ def tensor_sink(options: OptimizerOptions) -> TensorSink | None:
     """Return what gets intermediate tensors, if they are shown."""
     if not options.shows_tensors:
         return None
-    from armnn.runtime.observed import TensorSink  # late: few networks are debugged
-
     return TensorSink(options)
 
 
@@ -330,6 +326,4 @@ def memory_strategies(options: CreationOptions) -> MemoryStrategies | None:
     """
     if options.memory_strategy == DEFAULT_STRATEGY and not options.memory_strategies:
         return None
-    from armnn.runtime.planner import MemoryStrategies  # late: few runtimes name one
-
     return MemoryStrategies(options.memory_strategy, options.memory_strategies)

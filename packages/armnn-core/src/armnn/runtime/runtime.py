@@ -134,7 +134,7 @@ class Runtime(NetworkOwner):
             OptimizationError: Some layers cannot run on the backends.
             InvalidArgumentError: An option or a name is wrong.
         """
-        from armnn.graph import Network  # late, as all that a prepared model does not need
+        from armnn.graph import Network  # late: a prepared load does without
 
         instance(network, Network, "the network", "; parse() makes one of a file")
         request = checked_request(
@@ -174,7 +174,7 @@ class Runtime(NetworkOwner):
             InvalidArgumentError: Input shapes are not known, or a part of it cannot be stored.
             OSError: The file cannot be written.
         """
-        from armnn.graph import Network
+        from armnn.graph import Network  # late: a prepared load does without
 
         instance(network, Network, "the network", "; parse() makes one of a file")
         path = file_path(file, "the file")
@@ -200,7 +200,7 @@ class Runtime(NetworkOwner):
             Exception: A backend raised that; a note names backend, method and layer.
             InvalidArgumentError: It was not optimised for its properties.
         """
-        from armnn.optimizer import OptimizedNetwork
+        from armnn.optimizer import OptimizedNetwork  # late: a prepared load does without
 
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         check_properties(network.name, properties, network.options)
@@ -342,6 +342,7 @@ class Runtime(NetworkOwner):
         *,
         may_change: bool = False,
     ) -> OptimizedNetwork:
+        # late: a prepared load does without
         from armnn.optimizer import OptimizedNetwork, check_layer_names
 
         request = with_backends(request, network, self.registry, profiler)
@@ -351,6 +352,7 @@ class Runtime(NetworkOwner):
             check_layer_names(network, options.layer_backends)
             if request.without:
                 network = network if may_change else network.clone()
+                # late: a prepared load does without
                 from armnn.runtime.calls.failover import drop_hints
 
                 drop_hints(network, request.without)
@@ -469,7 +471,7 @@ class Runtime(NetworkOwner):
         """Return the failover of a network, None if it can lose no backend."""
         if not network.participants.may_lose_one:
             return None
-        from armnn.runtime.calls.failover import failover_for
+        from armnn.runtime.calls.failover import failover_for  # late: a prepared load does without
 
         source = self._sources.get(network)
 
@@ -512,7 +514,7 @@ def shared_runtime(options: CreationOptions) -> Runtime:
 def _is_network(model: str | PathLike[str] | Network) -> TypeGuard[Network]:
     if isinstance(model, (str, PathLike)):
         return False
-    from armnn.graph import Network
+    from armnn.graph import Network  # late: a prepared load does without
 
     return isinstance(model, Network)
 
