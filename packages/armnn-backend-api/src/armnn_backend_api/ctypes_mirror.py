@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctypes import _Pointer
 
 API_MAJOR: Final = 1
-API_MINOR: Final = 2
+API_MINOR: Final = 3
 BACKEND_FORK_SAFE: Final = 1
 BACKEND_DETERMINISTIC: Final = 2
 DEVICE_CPU: Final = 1

@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define ARMNN_BACKEND_API_MAJOR 1
-#define ARMNN_BACKEND_API_MINOR 2
+#define ARMNN_BACKEND_API_MINOR 3
 /* The minor that this backend needs at least. Define it before including this file. */
 #ifndef ARMNN_BACKEND_TARGET_MINOR
 #define ARMNN_BACKEND_TARGET_MINOR 0
