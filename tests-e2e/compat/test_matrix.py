@@ -112,7 +112,7 @@ RULES = {
         "armnn_backend_api/version.py",
         r"return backend\.major == core\.major and .*",
         "return True",
-        of("checkout", "1.3", "native"),
+        of("checkout", "1.4", "native"),
     ),
     "an older backend is not offered what is younger": (
         "armnn/optimizer/participants.py",

@@ -55,7 +55,7 @@ def resolved(index: Path, tmp_path: Path) -> Resolve:
     [
         ("1.0.0", "1.1.0", "armnn-compat-backend 1.1.0 depends on armnn-backend-api<2 and >=1.1"),
         ("1.1.0", "1.2.0", "armnn-compat-backend 1.2.0 depends on armnn-backend-api<2 and >=1.2"),
-        ("1.2.0", "1.3.0", "armnn-compat-backend 1.3.0 depends on armnn-backend-api<2 and >=1.3"),
+        ("1.2.0", "1.4.0", "armnn-compat-backend 1.4.0 depends on armnn-backend-api<2 and >=1.4"),
         ("1.1.0", "2.0.0", "armnn-compat-backend 2.0.0 depends on armnn-backend-api<3 and >=2.0"),
         ("2.0.0", "1.1.0", "armnn-compat-backend 1.1.0 depends on armnn-backend-api<2 and >=1.1"),
     ],
@@ -84,8 +84,8 @@ def test_an_old_backend_makes_pip_pick_the_newest_core_that_fits(
 ) -> None:
     assert resolved("armnn-core")[0]["armnn-core"] == "2.0.0"
     found, said = resolved("armnn-core", f"armnn-compat-backend=={backend}")
-    assert found["armnn-core"] == "1.3.0", said
-    assert found["armnn-backend-api"] == "1.3.0"
+    assert found["armnn-core"] == "1.4.0", said
+    assert found["armnn-backend-api"] == "1.4.0"
 
 
 def test_an_old_core_makes_pip_pick_the_newest_backend_that_fits(resolved: Resolve) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.arguments import shown
+from armnn.buffer import Buffer
 from armnn.errors import BackendError, ExecutionError
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
@@ -115,6 +116,14 @@ class TensorHandle(ABC):
         finally:
             self.unmap()
 
+    def as_buffer(self) -> Buffer | None:
+        """Return the tensor's memory as the buffer that other libraries take by DLPack.
+
+        Since Backend API 1.3. It is on the tensor's device, contiguous, and of the info's shape and
+        type; None if nothing but :meth:`map` reaches it.
+        """
+        return None
+
     def assign(self, array: NDArray[Any]) -> None:
         """Set a tensor whose shape was unknown before computation.
 
@@ -145,6 +154,10 @@ class ArrayHandle(TensorHandle):
         """Return the array, the same one each time."""
         return self._array
 
+    def as_buffer(self) -> Buffer:
+        """Return the array's memory."""
+        return Buffer.from_numpy(self.map())
+
 
 class PlacedHandle(ArrayHandle):
     """A tensor in an arena of host memory.
@@ -164,6 +177,26 @@ class PlacedHandle(ArrayHandle):
     def copy_to(self, array: NDArray[Any]) -> None:
         """Copy the tensor into an array."""
         np.copyto(array, self._array)
+
+
+class ForeignHandle(TensorHandle):
+    """A tensor in memory of a caller's, on whatever device."""
+
+    def __init__(self, info: TensorInfo, buffer: Buffer) -> None:
+        self.info = info
+        self._buffer = buffer
+
+    def map(self) -> NDArray[Any]:
+        """Return an array on the memory.
+
+        Raises:
+            MemoryImportError: The host does not reach it.
+        """
+        return self._buffer.numpy()
+
+    def as_buffer(self) -> Buffer:
+        """Return the caller's buffer."""
+        return self._buffer
 
 
 class ComputedHandle(TensorHandle):
@@ -232,11 +265,14 @@ class TensorHandleFactory(ABC):
         id: Its name. Backends that name the same factory share tensors without a copy.
         import_sources: Kinds of foreign memory that its handles can stand on.
         export_sources: Kinds of memory that its handles offer to others.
+        import_devices: The devices, as DLPack numbers them, whose memory its handles can stand on;
+            since Backend API 1.3.
     """
 
     id: str
     import_sources: frozenset[MemorySource] = frozenset()
     export_sources: frozenset[MemorySource] = frozenset()
+    import_devices: frozenset[tuple[int, int]] = frozenset()
 
     @abstractmethod
     def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:
@@ -251,7 +287,8 @@ class TensorHandleFactory(ABC):
     def import_memory(self, info: TensorInfo, handle: TensorHandle) -> TensorHandle | None:
         """Return a handle on another factory's memory, or None.
 
-        None is for memory that cannot be imported.
+        None is for memory that cannot be imported. Memory of a device in :attr:`import_devices`
+        comes as a handle whose :meth:`TensorHandle.as_buffer` says where it is.
         """
         return None
 
