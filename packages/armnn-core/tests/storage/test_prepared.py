@@ -18,6 +18,7 @@ from armnn.optimizer import OptimizerOptions, Participants, Plan, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.plan import plan_of
 from armnn.storage.prepared import decoded, encoded
+from fakes.backends import DeviceFactory
 
 if TYPE_CHECKING:
     from armnn.backends import ModelContext, Workload
@@ -92,3 +93,38 @@ def test_a_backend_without_programs_makes_the_network_stale(
     others = participants(make_backend("Keeper"))
     with pytest.raises(StaleEntryError, match="'Keeper' finds no programs in caches any more"):
         decoded(*entry, others, OptimizerOptions())
+
+
+def test_copies_between_memories_are_made_again_where_a_network_is_read(
+    make_backend, participants
+) -> None:
+    device = make_backend(
+        "Device",
+        handle_factory_preferences=("device",),
+        register_tensor_handle_factories=lambda _, registry: registry.register(
+            DeviceFactory("device")
+        ),
+    )
+    parties = participants(make_backend("Host"), device)
+    network = Network("mixed")
+    x = network.add_input("x", TensorInfo((2,)))
+    total = network.add_addition(x, x, name="a")
+    network.add_output("y", network.add_multiplication(total, total, name="b"))
+    network.find("a").backend, network.find("b").backend = "Host", "Device"
+    preferences = {"Device": ("device",)}
+    placement = place_tensors(network, preferences, parties.factories, OptimizerOptions(), {})
+    made = plan_of(network, placement, Report)
+    assert [layer.type for layer in made.layers] == ["Addition", "MemCopy", "Multiplication"]
+    header, blocks = stored(made)
+    assert [row["type"] for row in header["layers"]] == [
+        "Input",
+        "Addition",
+        "Multiplication",
+        "Output",
+    ]
+    found = decoded(header, blocks, parties, OptimizerOptions())
+    for plan in (made, found):
+        copy = plan.layers[1]
+        assert (copy.name, copy.backend) == ("[ a (0) -> b (0) ]", "Device")
+        assert [tensor.factory for tensor in copy.outputs] == ["device"]
+        assert plan.layers[2].inputs == copy.outputs * 2

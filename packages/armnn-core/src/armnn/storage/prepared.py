@@ -20,7 +20,7 @@ from armnn.graph import Layer, Value
 from armnn.graph.network import Network
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
-from armnn.optimizer.plan import Observation, Plan, plan_of
+from armnn.optimizer.plan import CARRIERS, Observation, Plan, plan_of
 from armnn.storage.programs import program_of
 from armnn.storage.reports import check_report, decoded_report
 
@@ -31,14 +31,15 @@ def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return a plan with its graph as JSON and numbered arrays.
 
     Raises:
-        UnstorableError: It waits for data, uses several kinds of memory, or holds something else
-            than programs that are stored.
+        UnstorableError: It waits for data, or holds something else than programs that are stored.
     """
     if plan.rest is not None:
         raise UnstorableError("a part of it is prepared when data is known")
     network, arrays = plan.network, list[Any]()
     order = [
-        layer for layer in network.topological_order() if layer.type not in ("Input", "Output")
+        layer
+        for layer in network.topological_order()
+        if layer.type not in ("Input", "Output", *CARRIERS)
     ]
     order = [*network.inputs, *order, *network.outputs]
     numbers = {
@@ -46,6 +47,9 @@ def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         for number, layer in enumerate(order)
         for value in layer.outputs
     }
+    for layer in network.topological_order():
+        if layer.type in CARRIERS and layer.inputs[0] is not None:
+            numbers[layer.output] = numbers[layer.inputs[0]]  # copies are made where it is read
     layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
     rows = [row.as_dict() for row in plan.report]
     parts = [part.as_dict() for part in plan.report.parts]
@@ -63,8 +67,6 @@ def _encoded_layer(
         if not key:
             raise UnstorableError(f"{layer.backend} compiled {layer.name!r} to what is not stored")
         stored["program"] = key
-    if layer.type in ("MemCopy", "MemImport"):
-        raise UnstorableError("its tensors lie in several kinds of memory")
     return stored
 
 
@@ -113,8 +115,6 @@ def _decoded(
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
     sources = participants.host_sources
     placement = place_tensors(network, preferences, participants.factories, options, sources)
-    if len(network) != len(layers):
-        raise StaleEntryError("its tensors lie in other kinds of memory now")
     check_report(stored["report"], stored["parts"])
     make_report = partial(decoded_report, stored["report"], stored["parts"])
     return plan_of(network, placement, make_report)

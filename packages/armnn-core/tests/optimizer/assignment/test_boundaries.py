@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
 from armnn.types import MemorySource
 from fakes.backends import DeviceFactory, DeviceMemory
-
-if TYPE_CHECKING:
-    import pytest
 
 INFO = TensorInfo((2, 3))
 
@@ -121,9 +119,10 @@ def test_an_import_that_the_factory_refuses_becomes_a_copy(
     np.testing.assert_array_equal(outputs["y"], 4 * X)
 
 
-def test_a_backend_that_also_takes_host_memory_gets_no_copy(make_backend, make_runtime) -> None:
+def test_one_layer_that_also_takes_host_memory_gets_no_copy(make_backend, make_runtime) -> None:
     both = {**members(), "handle_factory_preferences": ("device", HOST_FACTORY_ID)}
-    runtime = make_runtime(make_backend("Device", {"a": "no"}, **both), make_backend("Host"))
+    answers = {"a": "no", "c": "no"}
+    runtime = make_runtime(make_backend("Device", answers, **both), make_backend("Host"))
     optimized = runtime.optimize(host_device_host(), ["Device", "Host"])
     assert all(layer.type != "MemCopy" for layer in optimized.network.layers)
     _, outputs = run(runtime, host_device_host(), ["Device", "Host"])
@@ -178,3 +177,97 @@ def test_without_such_memory_the_wish_changes_nothing(make_backend, make_runtime
         make_backend, make_runtime, (DeviceFactory,), import_enabled=True, export_enabled=True
     )
     assert made == ["memory0", "memory0"]
+
+
+class Uploads(DeviceFactory):
+    """Memory of a device, with the names of what the host brings there."""
+
+    def __init__(self, factory_id: str) -> None:
+        super().__init__(factory_id)
+        self.brought: list[tuple[int, ...]] = []
+
+    def create(self, info: TensorInfo, memory: object) -> TensorHandle:
+        brought = self.brought
+
+        class OnDevice(TensorHandle):
+            def __init__(self) -> None:
+                self.info = info
+                self._array = np.zeros(info.static_shape, info.data_type.numpy_dtype)
+
+            def map(self) -> np.ndarray:
+                return self._array
+
+            def copy_from(self, array: np.ndarray) -> None:
+                brought.append(info.static_shape)
+                self._array[...] = array
+
+        return OnDevice()
+
+
+def device_of(uploads: Uploads, make_backend, answers, preferences=("device",)) -> Any:
+    return make_backend(
+        "Device",
+        answers,
+        handle_factory_preferences=preferences,
+        register_tensor_handle_factories=lambda _, registry: registry.register(uploads),
+    )
+
+
+def four_readers() -> Network:
+    """Return four layers on one input: "h" for the host, the others for a device."""
+    network = Network("readers")
+    x = network.add_input("x", INFO)
+    network.add_output("2x", network.add_addition(x, x, name="h"))
+    network.add_output("xx", network.add_multiplication(x, x, name="p"))
+    network.add_output("0", network.add_subtraction(x, x, name="q"))
+    network.add_output("x", network.add_maximum(x, x, name="r"))
+    return network
+
+
+@pytest.mark.parametrize("takes_host", [False, True])
+def test_what_several_layers_of_a_device_read_crosses_once(
+    make_backend, make_runtime, takes_host
+) -> None:
+    preferences = ("device", HOST_FACTORY_ID) if takes_host else ("device",)
+    uploads = Uploads("device")
+    device = device_of(uploads, make_backend, {"h": "no"}, preferences)
+    model = make_runtime(device, make_backend("Host")).load_model(
+        four_readers(), ["Device", "Host"]
+    )
+    for _ in range(2):
+        uploads.brought.clear()
+        made = model.run({"x": X})
+        for name, expected in {"2x": 2 * X, "xx": X * X, "0": 0 * X, "x": X}.items():
+            np.testing.assert_array_equal(made[name], expected)
+        assert uploads.brought == [(2, 3)]
+    parts = {part.backend: part for part in model.report.parts}
+    (border,) = parts["Device"].borders
+    assert border.as_dict() == {"tensor": "x", "source": "", "bytes": 24, "copied": True}
+    assert (parts["Device"].copied_bytes, parts["Host"].borders) == (24, ())
+
+
+def test_an_input_of_a_device_alone_is_written_there(make_backend, make_runtime) -> None:
+    uploads = Uploads("device")
+    model = make_runtime(device_of(uploads, make_backend, {})).load_model(
+        four_readers(), ["Device"]
+    )
+    model.run({"x": X})
+    assert uploads.brought == [(2, 3)]
+    assert [part.borders for part in model.report.parts] == [()]
+
+
+def test_constants_are_brought_to_a_device_once_for_all_shapes(make_backend, make_runtime) -> None:
+    network = Network("scaled")
+    x = network.add_input("x", TensorInfo(("N", 3)))
+    for name in "ab":
+        factors = np.full((1, 3), 3, np.float32)
+        network.add_output(name, network.add_multiplication(x, factors, name=f"times {name}"))
+    uploads = Uploads("device")
+    runtime = make_runtime(device_of(uploads, make_backend, {}))
+    model = runtime.load_model(network, ["Device"])
+    for rows in (2, 4, 5):
+        made = model.run({"x": np.ones((rows, 3), np.float32)})
+        assert made["b"].tolist() == [[3.0] * 3] * rows
+    constants = [shape for shape in uploads.brought if shape == (1, 3)]
+    inputs = [shape for shape in uploads.brought if shape != (1, 3)]
+    assert (len(constants), inputs) == (2, [(2, 3), (4, 3), (5, 3)])

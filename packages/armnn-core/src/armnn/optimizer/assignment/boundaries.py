@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The placement of tensors, and the layers that copy them.
 
-The strategy is Arm NN's (``SelectTensorHandleStrategy``): a tensor is in the kind of memory that
-its producer offers and most of its readers accept; a reader that does not accept it gets an import
-of the memory if both sides can, else a copy.
+The strategy is Arm NN's (``SelectTensorHandleStrategy``), but for what counts: a tensor is in the
+kind of memory that its producer offers and that it leaves least often. Where a reader's is another
+one, the reader gets an import of the memory if both sides can, else a copy, which all readers of
+that kind share. A reader that prefers another kind but takes this one, too, would bring the tensor
+there in each run itself: alone it may, but two of them get a copy, so that it crosses once.
 """
 
 from __future__ import annotations
@@ -100,18 +102,27 @@ def _choose(
     preferences: Callable[[Layer], Sequence[str]],
     wishes: Sequence[Callable[[str], bool]],
 ) -> str:
-    """Return the factory that fewest readers need a copy from.
+    """Return the factory of the memory that a value leaves least often.
 
-    Those that fulfil every wish come first.
+    Those that fulfil every wish come first, then those that fewest readers refuse. An input comes
+    from the host, another value from the memory that its backend likes best.
     """
-    readers = [layer for layer, _ in _readers(value)]
-    if producer.type == "Input":
+    wanted = [preferences(layer) for layer, _ in _readers(value)]
+    is_input = producer.type == "Input"
+    home = HOST_FACTORY_ID if is_input else preferences(producer)[0]
+
+    def crossings(factory: str) -> tuple[int, int]:
+        elsewhere = {each[0] for each in wanted} - {factory}
+        refusals = sum(factory not in each for each in wanted)
+        return len(elsewhere) + (factory != home), refusals
+
+    if is_input:
         # The runtime fills it through map(), so it may be wherever its readers like it best.
-        offers = list(dict.fromkeys(f for layer in readers for f in preferences(layer))) or HOST
+        offers = list(dict.fromkeys(f for each in wanted for f in each)) or HOST
     else:
         offers = preferences(producer)
     offers = [each for each in offers if all(wish(each) for wish in wishes)] or offers
-    return min(offers, key=lambda f: sum(f not in preferences(layer) for layer in readers))
+    return min(offers, key=crossings)
 
 
 def _carry(
@@ -124,11 +135,16 @@ def _carry(
 ) -> None:
     """Insert one import or copy per other kind of memory."""
     carried: dict[str, Value] = {}
-    for layer, index in _readers(value):
+    readers = _readers(value)
+    preferring: dict[str, dict[Layer, None]] = {}
+    for layer, _ in readers:
+        preferring.setdefault(preferences(layer)[0], {})[layer] = None
+    for layer, index in readers:
         wanted = preferences(layer)
-        if factories[value] in wanted:
-            continue
         target = wanted[0]
+        is_alone = len(preferring[target]) == 1 or not value.info.is_static
+        if factories[value] == target or (is_alone and factories[value] in wanted):
+            continue
         if target not in carried:
             can_import = _can_import(factories[value], target, registered, host_source)
             kind = "MemImport" if can_import else "MemCopy"

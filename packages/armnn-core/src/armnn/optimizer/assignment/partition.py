@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from armnn.graph import Layer, Network, Value
+from armnn.optimizer.plan import CARRIERS
 
 Key: TypeAlias = Callable[["Layer"], "Hashable | None"]
 """Says to which group a layer belongs; None for layers that belong to no subgraph."""
@@ -166,17 +167,13 @@ def _topological(clusters: list[_Cluster]) -> list[_Cluster]:
     return order
 
 
-_CARRIERS = ("MemCopy", "MemImport")
-"""Layers that bring a tensor into another kind of memory."""
-
-
 @dataclass(frozen=True, slots=True)
 class Border:
-    """A tensor that a part reads from another part.
+    """A tensor that a part reads from another part, or an input of the network that is copied.
 
     Attributes:
         tensor: The name of the layer that makes it; ":" and a number follow but for output 0.
-        source: The id of the backend that makes it.
+        source: The id of the backend that makes it; "" for an input of the network.
         bytes: Its size, None where only a run knows it.
         copied: Whether it is copied; otherwise both backends use the same memory.
     """
@@ -247,16 +244,18 @@ def parts_of(
     """
 
     def backend(layer: Layer) -> str | None:
-        return None if layer.type in _CARRIERS else layer.backend
+        return None if layer.type in CARRIERS else layer.backend
 
     groups = partition(network, backend)
     part_of = {layer: number for number, group in enumerate(groups) for layer in group}
     borders: list[dict[tuple[Value, bool], None]] = [{} for _ in groups]
-    for source, number in part_of.items():
-        for value in source.outputs:
+    for layer in (*network.inputs, *part_of):
+        number = part_of.get(layer)
+        for value in layer.outputs:
             for reader, copied in _readers(value):
-                if part_of.get(reader, number) != number:
-                    borders[part_of[reader]][value, copied] = None
+                other = part_of.get(reader, number)
+                if other is not None and other != number and (copied or number is not None):
+                    borders[other][value, copied] = None
     found = []
     for group, crossing in zip(groups, borders, strict=True):
         names = [name for layer in group for name in origins.get(layer, (layer.name,))]
@@ -268,7 +267,7 @@ def parts_of(
 def _readers(value: Value, copied: bool = False) -> Iterator[tuple[Layer, bool]]:
     """Yield a value's readers, also behind carriers."""
     for reader in value.consumers:
-        if reader.type in _CARRIERS:
+        if reader.type in CARRIERS:
             yield from _readers(reader.output, copied or reader.type == "MemCopy")
         else:
             yield reader, copied
