@@ -14,9 +14,11 @@ from types import ModuleType
 
 import pytest
 
+from armnn.__main__ import main as armnn_main
 from armnn.errors import NotInstalledError
-from armnn.installing import FORMER, import_companion
+from armnn.installing import FORMER, import_companion, install_command
 from armnn_conformance import comparison
+from fakes import Plugin, installed, write_plugin
 
 
 def run(code: str, *arguments: str, folder: Path | None = None) -> str:
@@ -100,3 +102,52 @@ def test_what_a_distribution_itself_lacks_is_not_hidden(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="nosuch_dependency"):
         import_companion("armnn_half", "", "a test")
+
+
+TOOLS = Plugin(
+    "acme-tools",
+    "0.1",
+    (),
+    {"armnn.tools": {"debugging": "acme_debugging", "command": "acme_command"}},
+    {
+        "acme_debugging.bench": "from armnn.arguments import shown\n",
+        "acme_command": "import sys\ndef main(): print(sys.argv[1:]); return 3\n",
+    },
+)
+"""What has the entry points of armnn-tools."""
+
+
+def test_a_tool_has_a_name_in_the_core(tmp_path: Path) -> None:
+    write_plugin(tmp_path, TOOLS)
+    asked = (
+        "import armnn, armnn.debugging, acme_debugging; from armnn.debugging.bench import shown\n"
+        "import acme_debugging.bench as bench\n"
+        "print(armnn.debugging is acme_debugging, bench.shown is shown)"
+    )
+    assert run(asked, folder=tmp_path) == "True True\n"
+
+
+def test_the_command_of_the_tools_is_that_of_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["armnn", "run", "--help"])
+    with installed(tmp_path / "site", TOOLS, alone=True):
+        assert armnn_main() == 3
+    assert capsys.readouterr().out == "['run', '--help']\n"
+    with installed(tmp_path / "none", alone=True):
+        assert armnn_main() == 1
+    told = capsys.readouterr().err
+    assert told.startswith("armnn: error: the command armnn needs armnn-tools, which is not inst")
+    assert install_command("armnn-tools") in told
+
+
+@pytest.mark.parametrize("name", ["benchmarking", "debugging", "placement", "viewing"])
+def test_without_the_tools_their_names_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delitem(sys.modules, f"armnn.{name}", raising=False)
+    with installed(tmp_path, alone=True), pytest.raises(NotInstalledError) as caught:
+        import_module(f"armnn.{name}")
+    assert str(caught.value) == (
+        f"armnn.{name} needs armnn-tools, which is not installed: {install_command('armnn-tools')}."
+    )
