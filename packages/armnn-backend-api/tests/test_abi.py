@@ -78,6 +78,7 @@ def test_the_header_documents_the_extensions_that_have_names() -> None:
     assert sorted(documented) == [
         names.ASYNC_EXECUTION,
         names.DEVICE_MEMORY,
+        names.PLACED_DEVICE_MEMORY,
         names.HOST_PYTHON,
         names.MAPPED_PROGRAMS,
         names.SHARED_MEMORY,

@@ -56,10 +56,14 @@ def probed(path: Path) -> Outcome:
     return try_out([str(path)], 30.0)[str(path)]
 
 
-@pytest.mark.parametrize("switches", [(), ("-DTAKES_HOST_MEMORY=1",)])
-def test_a_file_of_a_device_passes(device: Callable[..., Path], switches: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("minor", "switches"), [(2, ()), (2, ("-DTAKES_HOST_MEMORY=1",)), (3, ("-DPLACED",))]
+)
+def test_a_file_of_a_device_passes(
+    device: Callable[..., Path], minor: int, switches: tuple[str, ...]
+) -> None:
     assert probed(device(*switches)) == Outcome(
-        id="AcmeDevice", api_version=BackendVersion(1, 2), version="1.0"
+        id="AcmeDevice", api_version=BackendVersion(1, minor), version="1.0"
     )
 
 

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* A backend that adds float32 tensors in the memory of a device: its bytes are stored inverted and
  * its addresses are handles, so that a host that reads or writes them by itself is found out.
+ * With PLACED it has armnn.device/2, whose tensors are at offsets; with QUEUE_MS each execution ends so
+ * many milliseconds after the one before it, and copies wait for that.
  * It deletes activations that change nothing, leaves nodes called "alone" untouched, and counts runs.
  */
 #ifndef ARMNN_BACKEND_TARGET_MINOR
+#ifdef PLACED
+#define ARMNN_BACKEND_TARGET_MINOR 3
+#else
 #define ARMNN_BACKEND_TARGET_MINOR 2
 #endif
+#endif
+#define _POSIX_C_SOURCE 200809L
 #include <armnn/backend.h>
 #include <armnn/layers.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if ARMNN_BACKEND_TARGET_MINOR < 2 /* What the header hides, to see that the host does not ask. */
 enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTER_ENQUEUE = 5 };
@@ -20,6 +28,9 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 #endif
 #ifndef DEVICE_TYPE
 #define DEVICE_TYPE 12 /* kDLExtDev */
+#endif
+#ifndef ALIGNMENT
+#define ALIGNMENT 128
 #endif
 #ifndef COPY_IN
 #define COPY_IN copy_in
@@ -33,7 +44,8 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 
 /* What the tests read through get_extension("test.device/1"). */
 static struct {
-  atomic_llong buffers, copied_in, copied_out, imported, programs, runs, on_host, on_device;
+  atomic_llong buffers, copied_in, copied_out, imported, programs, runs, on_host, on_device,
+    allocated;
 } counts;
 
 struct armnn_backend { const armnn_host *host; };
@@ -46,7 +58,12 @@ struct armnn_program {
   float **constants; /* Of each value, NULL if it is computed or fed. */
 };
 struct armnn_context { const armnn_program *program; };
-struct armnn_device_buffer { unsigned char *bytes; int is_imported; uint64_t size; };
+struct armnn_device_buffer {
+  unsigned char *bytes;
+  int is_imported;
+  uint64_t size;
+  const armnn_host *host;
+};
 
 static armnn_code fail(armnn_error *error, armnn_code code, const char *text) {
   error->code = code;
@@ -192,6 +209,13 @@ static void move_all(const armnn_tensor *tensor, float *values, uint64_t element
   part.bytes += tensor->byte_offset;
   move(&part, (unsigned char *)values, size, to_host);
 }
+static long long now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+static atomic_llong busy_until_ms;
+
 static armnn_code execute(armnn_context *context, const armnn_execute_args *args,
                           armnn_error *error) {
   const armnn_program *program = context->program;
@@ -222,6 +246,10 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
   for (uint64_t n = 0; n < program->num_values; ++n) free(values[n]);
   free(values);
   BEHIND_EXECUTE;
+#ifdef QUEUE_MS
+  long long begin = now_ms();
+  busy_until_ms = (busy_until_ms > begin ? busy_until_ms : begin) + QUEUE_MS;
+#endif
   if (stops) return fail(error, ARMNN_CANCELLED, "the host said so");
   return ARMNN_OK;
 }
@@ -232,18 +260,18 @@ static armnn_code network_event(armnn_backend *backend, int32_t event, uint64_t 
   return ARMNN_OK;
 }
 
-static armnn_code make(unsigned char *bytes, int is_imported, uint64_t size,
+static armnn_code make(armnn_backend *backend, unsigned char *bytes, int is_imported, uint64_t size,
                        armnn_device_buffer **buffer) {
   *buffer = malloc(sizeof **buffer);
-  **buffer = (armnn_device_buffer){bytes, is_imported, size};
+  **buffer = (armnn_device_buffer){bytes, is_imported, size, backend->host};
   ++counts.buffers;
   return ARMNN_OK;
 }
 static armnn_code allocate(armnn_backend *backend, uint64_t size, armnn_device_buffer **buffer,
                            armnn_error *error) {
-  (void)backend;
+  counts.allocated += (long long)size;
   if (size > 1 << 20) return fail(error, ARMNN_RESOURCE_EXHAUSTED, "the device has 1 MiB");
-  return make(malloc(size), 0, size, buffer);
+  return make(backend, malloc(size), 0, size, buffer);
 }
 static void *data(armnn_device_buffer *buffer) {
 #ifdef NO_DATA
@@ -251,27 +279,41 @@ static void *data(armnn_device_buffer *buffer) {
 #endif
   return buffer;
 }
+/* Waits for what is in the queue; asks the host whether that has become pointless. */
+static armnn_code finish(const armnn_host *host, uint64_t call_id, armnn_error *error) {
+  while (now_ms() < busy_until_ms) {
+    if (armnn_host_has_cancelled(host) && host->cancelled(host->ctx, call_id))
+      return fail(error, ARMNN_CANCELLED, "the host said so while a copy waited");
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+  }
+  return ARMNN_OK;
+}
+static armnn_code copy(armnn_device_buffer *buffer, uint64_t offset, unsigned char *host,
+                       uint64_t size, uint64_t call_id, int to_host, armnn_error *error) {
+  if (offset % ALIGNMENT || offset + size > buffer->size)
+    return fail(error, ARMNN_INVALID_ARGUMENT, "too many bytes");
+  armnn_code code = finish(buffer->host, call_id, error);
+  if (code) return code;
+  ++*(to_host ? &counts.copied_out : &counts.copied_in);
+  armnn_device_buffer part = *buffer;
+  part.bytes += offset;
+  move(&part, host, size, to_host);
+  return ARMNN_OK;
+}
 static armnn_code copy_in(armnn_device_buffer *buffer, const void *from, uint64_t size,
                           armnn_error *error) {
-  if (size > buffer->size) return fail(error, ARMNN_INVALID_ARGUMENT, "too many bytes");
-  ++counts.copied_in;
-  move(buffer, (unsigned char *)from, size, 0);
-  return ARMNN_OK;
+  return copy(buffer, 0, (unsigned char *)from, size, 0, 0, error);
 }
 static armnn_code copy_out(armnn_device_buffer *buffer, void *to, uint64_t size,
                            armnn_error *error) {
-  if (size > buffer->size) return fail(error, ARMNN_INVALID_ARGUMENT, "too many bytes");
-  ++counts.copied_out;
-  move(buffer, to, size, 1);
-  return ARMNN_OK;
+  return copy(buffer, 0, to, size, 0, 1, error);
 }
 #ifdef IMPORTS
 static armnn_code import_memory(armnn_backend *backend, void *memory, uint64_t size,
                               armnn_device_buffer **buffer, armnn_error *error) {
-  (void)backend;
   if (size == 12) return fail(error, ARMNN_UNIMPLEMENTED, "not three floats");
   ++counts.imported;
-  return make(memory, 1, size, buffer);
+  return make(backend, memory, 1, size, buffer);
 }
 #define IMPORT import_memory
 #else
@@ -288,7 +330,26 @@ static const armnn_device_memory memory = {
   .copy_in = COPY_IN, .copy_out = copy_out, .import_host = IMPORT,
   .buffer_destroy = buffer_destroy,
 };
+#ifdef PLACED
+static armnn_code copy_in_at(armnn_device_buffer *buffer, uint64_t offset, const void *from,
+                             uint64_t size, uint64_t call_id, armnn_error *error) {
+  return copy(buffer, offset, (unsigned char *)from, size, call_id, 0, error);
+}
+static armnn_code copy_out_at(armnn_device_buffer *buffer, uint64_t offset, void *to,
+                              uint64_t size, uint64_t call_id, armnn_error *error) {
+  return copy(buffer, offset, to, size, call_id, 1, error);
+}
+static const armnn_device_memory_2 placed_memory = {
+  .header = ARMNN_HEADER(ARMNN_DEVICE_MEMORY_2), .device_type = DEVICE_TYPE,
+  .takes_host_memory = TAKES_HOST_MEMORY, .alignment = ALIGNMENT, .allocate = allocate,
+  .data = data, .copy_in = copy_in_at, .copy_out = copy_out_at, .import_host = IMPORT,
+  .buffer_destroy = buffer_destroy,
+};
+#endif
 static const void *get_extension(const char *name) {
+#ifdef PLACED
+  if (strcmp(name, "armnn.device/2") == 0) return &placed_memory;
+#endif
   if (strcmp(name, "armnn.device/1") == 0) return &memory;
   return strcmp(name, "test.device/1") == 0 ? &counts : NULL;
 }

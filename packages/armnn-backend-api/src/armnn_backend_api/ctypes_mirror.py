@@ -391,6 +391,22 @@ class DeviceMemory(ctypes.Structure):
     buffer_destroy: Callable[..., Any]
 
 
+class DeviceMemory2(ctypes.Structure):
+    """``armnn_device_memory_2``."""
+
+    header: Header
+    device_type: int
+    device_id: int
+    takes_host_memory: int
+    alignment: int
+    allocate: Callable[..., Any]
+    data: Callable[..., Any]
+    copy_in: Callable[..., Any]
+    copy_out: Callable[..., Any]
+    import_host: Callable[..., Any]
+    buffer_destroy: Callable[..., Any]
+
+
 class Mapped(ctypes.Structure):
     """``armnn_mapped``."""
 
@@ -962,6 +978,61 @@ DeviceMemory._fields_ = [
     ("buffer_destroy", DeviceMemoryBufferDestroy),
 ]
 
+DeviceMemory2Allocate = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemory2Data = ctypes.CFUNCTYPE(
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+DeviceMemory2CopyIn = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(Error),
+)
+DeviceMemory2CopyOut = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(Error),
+)
+DeviceMemory2ImportHost = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemory2BufferDestroy = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+DeviceMemory2._fields_ = [
+    ("header", Header),
+    ("device_type", ctypes.c_int32),
+    ("device_id", ctypes.c_int32),
+    ("takes_host_memory", ctypes.c_int32),
+    ("alignment", ctypes.c_uint32),
+    ("allocate", DeviceMemory2Allocate),
+    ("data", DeviceMemory2Data),
+    ("copy_in", DeviceMemory2CopyIn),
+    ("copy_out", DeviceMemory2CopyOut),
+    ("import_host", DeviceMemory2ImportHost),
+    ("buffer_destroy", DeviceMemory2BufferDestroy),
+]
+
 MappedDeserialize = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -1009,6 +1080,7 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Async: int.from_bytes(b"AASY", "little"),
     Memory: int.from_bytes(b"AMEM", "little"),
     DeviceMemory: int.from_bytes(b"ADVM", "little"),
+    DeviceMemory2: int.from_bytes(b"ADM2", "little"),
     Mapped: int.from_bytes(b"AMAP", "little"),
     Replan: int.from_bytes(b"ARPL", "little"),
 }
@@ -1035,7 +1107,9 @@ __all__ = [
     "BackendApiGetExtension", "BackendApiIoRequirement", "BackendApiNetworkEvent",
     "BackendApiOptimize", "BackendApiProgramDestroy", "BackendApiQuery", "BackendApiSerialize",
     "BackendApiShutdown", "BackendApiUseAllocator", "CompileArgs", "ConstantFn", "Device",
-    "DeviceMemory", "DeviceMemoryAllocate", "DeviceMemoryBufferDestroy", "DeviceMemoryCopyIn",
+    "DeviceMemory", "DeviceMemory2", "DeviceMemory2Allocate", "DeviceMemory2BufferDestroy",
+    "DeviceMemory2CopyIn", "DeviceMemory2CopyOut", "DeviceMemory2Data", "DeviceMemory2ImportHost",
+    "DeviceMemoryAllocate", "DeviceMemoryBufferDestroy", "DeviceMemoryCopyIn",
     "DeviceMemoryCopyOut", "DeviceMemoryData", "DeviceMemoryImportHost", "Error", "ErrorRelease",
     "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc", "HostCancelled", "HostEvent",
     "HostFree", "HostGetExtension", "HostLog", "HostLogLevel", "HostNumThreads", "HostParallelFor",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tensors in the memory of a backend's device (``armnn.device/1``), for callers of its C table.
+"""Tensors in the memory of a backend's device, for callers of its C table.
 
-The probe and the conformance kit hand such tensors to ``execute`` where it takes no others.
+They are in buffers of ``armnn.device/1``, or at an offset in those of ``armnn.device/2``. The probe
+and the conformance kit hand such tensors to ``execute`` where it takes no others.
 """
 
 from __future__ import annotations
@@ -12,14 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import UnmappedError, read_memory
-from armnn_backend_api.names import DEVICE_MEMORY
+from armnn_backend_api.names import DEVICE_MEMORY, PLACED_DEVICE_MEMORY
 
 if TYPE_CHECKING:
     from typing import Self
 
 __all__ = ["DeviceMemory", "DeviceTableError"]
 
-_SINCE_MINOR: Final = 2
+_VERSIONS: Final[tuple[tuple[str, type[Any], int], ...]] = (
+    (PLACED_DEVICE_MEMORY, abi.DeviceMemory2, 3),
+    (DEVICE_MEMORY, abi.DeviceMemory, 2),
+)
+"""The versions of the extension, the newest first, and the minor since when each is."""
+
+_NOBODY: Final = 0
+"""The call_id of a copy that nobody stops."""
+
 _NEEDED: Final = ("allocate", "data", "copy_in", "copy_out", "buffer_destroy")
 
 Caller: TypeAlias = Callable[..., None]
@@ -38,7 +47,7 @@ class DeviceMemory:
         device_id: As above.
     """
 
-    def __init__(self, memory: abi.DeviceMemory, backend: ctypes.c_void_p, call: Caller) -> None:
+    def __init__(self, memory: Any, backend: ctypes.c_void_p, call: Caller) -> None:
         self.device_type, self.device_id = memory.device_type, memory.device_id
         self._memory, self._backend, self._call = memory, backend, call
 
@@ -49,38 +58,21 @@ class DeviceMemory:
         """Return the device whose tensors ``execute`` needs, None if it takes host memory.
 
         Args:
-            table: Of the backend; one that declares less than Backend API 1.2 is not asked.
+            table: Of the backend, which is asked for what its own Backend API has.
             backend: What ``create`` made.
             call: How functions of the extension are called.
 
         Raises:
             DeviceTableError: The extension is not what the header describes.
         """
-        if table.api_minor < _SINCE_MINOR or not bool(table.get_extension):
+        if not bool(table.get_extension):
             return None
-        address = table.get_extension(DEVICE_MEMORY.encode())
-        if not address:
-            return None
-        try:
-            memory = abi.DeviceMemory.from_buffer_copy(
-                read_memory(address, ctypes.sizeof(abi.DeviceMemory))
-            )
-        except UnmappedError as error:
-            why = f"answers {DEVICE_MEMORY!r} with a stale table: {error}"
-            raise DeviceTableError(why) from None
-        if memory.takes_host_memory:
-            return None
-        missing = [name for name in _NEEDED if not bool(getattr(memory, name))]
-        if missing:
-            raise DeviceTableError(
-                f"answers {DEVICE_MEMORY!r} with NULL for {', '.join(missing)}, expected a function"
-            )
-        if memory.device_type == abi.DEVICE_CPU:
-            raise DeviceTableError(
-                f"answers {DEVICE_MEMORY!r} with the device type {abi.DEVICE_CPU} of host memory, "
-                "expected that of a device"
-            )
-        return cls(memory, backend, call)
+        for name, kind, since in _VERSIONS:
+            address = table.get_extension(name.encode()) if table.api_minor >= since else None
+            if address:
+                memory = _checked(name, kind, address)
+                return None if memory.takes_host_memory else cls(memory, backend, call)
+        return None
 
     def move(self, tensor: abi.Tensor, size: int) -> DeviceTensor:
         """Make a tensor in host memory one of the device.
@@ -90,15 +82,41 @@ class DeviceMemory:
                 :meth:`DeviceTensor.send`.
             size: In bytes.
         """
-        made = DeviceTensor(self._memory, self._call, size, (tensor.data or 0) + tensor.byte_offset)
-        self._call(self._memory.allocate, self._backend, max(size, 1), ctypes.byref(made.buffer))
+        offset = self._memory.alignment if isinstance(self._memory, abi.DeviceMemory2) else None
+        address = (tensor.data or 0) + tensor.byte_offset
+        made = DeviceTensor(self._memory, self._call, size, address, offset)
+        whole = max(size, 1) + (offset or 0)
+        self._call(self._memory.allocate, self._backend, whole, ctypes.byref(made.buffer))
         if not made.buffer.value:
             raise DeviceTableError("answers ARMNN_OK from allocate, but makes no buffer")
-        tensor.data, tensor.byte_offset = self._memory.data(made.buffer), 0
+        tensor.data, tensor.byte_offset = self._memory.data(made.buffer), offset or 0
         if not tensor.data:
-            raise DeviceTableError(f"answers NULL as the data of a device buffer of {size} bytes")
+            raise DeviceTableError(f"answers NULL as the data of a device buffer of {whole} bytes")
         tensor.device_type, tensor.device_id = self.device_type, self.device_id
         return made
+
+
+def _checked(name: str, kind: type[Any], address: int) -> Any:
+    """Return the table of the extension.
+
+    Raises:
+        DeviceTableError: It is not what the header describes.
+    """
+    try:
+        memory = kind.from_buffer_copy(read_memory(address, ctypes.sizeof(kind)))
+    except UnmappedError as error:
+        raise DeviceTableError(f"answers {name!r} with a stale table: {error}") from None
+    missing = [each for each in _NEEDED if not bool(getattr(memory, each))]
+    if missing:
+        raise DeviceTableError(
+            f"answers {name!r} with NULL for {', '.join(missing)}, expected a function"
+        )
+    if memory.device_type == abi.DEVICE_CPU:
+        raise DeviceTableError(
+            f"answers {name!r} with the device type {abi.DEVICE_CPU} of host memory, expected that "
+            "of a device"
+        )
+    return memory
 
 
 class DeviceTensor:
@@ -108,26 +126,40 @@ class DeviceTensor:
         buffer: The ``armnn_device_buffer``.
     """
 
-    def __init__(self, memory: Any, call: Caller, size: int, address: int) -> None:
+    def __init__(
+        self, memory: Any, call: Caller, size: int, address: int, offset: int | None
+    ) -> None:
+        """Note where it is.
+
+        Args:
+            memory: The table of the extension.
+            call: How its functions are called.
+            size: In bytes.
+            address: In host memory.
+            offset: In the buffer; None if that holds one tensor.
+        """
         self.buffer = ctypes.c_void_p()
         self._memory, self._call, self._size, self._address = memory, call, size, address
+        self._before: tuple[int, ...] = () if offset is None else (offset,)
+        self._behind: tuple[int, ...] = () if offset is None else (_NOBODY,)
 
     def send(self) -> None:
         """Copy the elements from host memory to the device."""
-        if self._size:
-            self._call(self._memory.copy_in, self.buffer, self._address, self._size)
+        self._copy(self._memory.copy_in, self._address)
 
     def fetch(self) -> None:
         """Copy the elements from the device to host memory."""
-        if self._size:
-            self._call(self._memory.copy_out, self.buffer, self._address, self._size)
+        self._copy(self._memory.copy_out, self._address)
 
     def read(self) -> bytes:
         """Return the elements on the device, and leave those in host memory as they are."""
         content = ctypes.create_string_buffer(max(self._size, 1))
-        if self._size:
-            self._call(self._memory.copy_out, self.buffer, content, self._size)
+        self._copy(self._memory.copy_out, content)
         return content.raw[: self._size]
+
+    def _copy(self, function: Callable[..., int], host: object) -> None:
+        if self._size:
+            self._call(function, self.buffer, *self._before, host, self._size, *self._behind)
 
     def close(self) -> None:
         """Destroy the buffer."""

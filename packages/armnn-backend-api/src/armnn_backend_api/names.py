@@ -12,6 +12,7 @@ __all__ = [
     "EXPORTS",
     "HOST_PYTHON",
     "MAPPED_PROGRAMS",
+    "PLACED_DEVICE_MEMORY",
     "SHARED_MEMORY",
     "UNDEFINED_ID",
     "VALID_ID",
@@ -35,6 +36,9 @@ SHARED_MEMORY: Final = "armnn.memory/1"
 
 DEVICE_MEMORY: Final = "armnn.device/1"
 """The extension of a backend by which tensors stay in memory that the host cannot reach."""
+
+PLACED_DEVICE_MEMORY: Final = "armnn.device/2"
+"""The same, where several tensors are in one buffer and copies can be stopped."""
 
 MAPPED_PROGRAMS: Final = "armnn.mapped/1"
 """The extension of a backend by which programs read constants where a file is mapped."""

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
 """The version of armnn-core; hatchling reads it from here."""
 
-__version__ = "1.2.1"
+__version__ = "1.3.0"

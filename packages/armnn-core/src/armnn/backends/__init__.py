@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Substitution,
         Support,
         Workload,
+        raise_if_stopped,
     )
     from armnn.backends.discovery import refresh
     from armnn.backends.extensions import AsyncExecution, SharedBuffer, SharedMemory, Task
@@ -48,7 +49,7 @@ else:
         {
             "contract": "SUPPORTED Backend BackendContext Capability ModelContext "
             "OptimizationViews ProfilingContext ProfilingSink Step SubgraphView Substitution "
-            "Support Workload",
+            "Support Workload raise_if_stopped",
             "discovery": "refresh",
             "extensions": "AsyncExecution SharedBuffer SharedMemory Task",
             "loading": "BackendEntry BackendState",
@@ -99,5 +100,6 @@ __all__ = [
     "TensorHandleFactory",
     "Workload",
     "is_compatible",
+    "raise_if_stopped",
     "refresh",
 ]

@@ -10,6 +10,7 @@ working.
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,14 @@ from armnn.backends.memory import (
     TensorHandleFactories,
 )
 from armnn.backends.options import CreationOptions, OptionValue
-from armnn.errors import GraphError, InvalidArgumentError, UnknownNameError
+from armnn.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    ExecutionError,
+    GraphError,
+    InvalidArgumentError,
+    UnknownNameError,
+)
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, QuantizedArithmetic
 from armnn_backend_api import BackendVersion
@@ -200,6 +208,14 @@ class RunControl:
     cancel: CancelToken | None = None
     profiler: ProfilingSink | None = None
 
+    def reason_to_stop(self) -> ExecutionError | None:
+        """Return the error of a run that must end, None if it may go on."""
+        if self.cancel is not None and self.cancel.is_set():
+            return CancelledError("the run was cancelled")
+        if self.deadline_ns is not None and time.perf_counter_ns() > self.deadline_ns:
+            return DeadlineExceededError("the time was up")
+        return None
+
 
 current_control: Final[ContextVar[RunControl | None]] = ContextVar("armnn_run", default=None)
 """The control of the run that this thread is in; a step that takes long asks it now and then."""
@@ -222,6 +238,23 @@ def controlled(control: RunControl) -> Iterator[None]:
     finally:
         current_control.reset(token)
         controlled_runs.pop()  # any one: only whether there are some is asked
+
+
+def raise_if_stopped() -> None:
+    """Raise if the run that this thread is in must end: it was cancelled, or its time is up.
+
+    A step, or a method of a tensor handle, that waits for a device calls it every few milliseconds
+    and lets what it raises pass. What the device still does may go on; the next use of the same
+    tensors comes after it. Counterpart of C's ``armnn_host.cancelled``. Since Backend API 1.3.
+
+    Raises:
+        CancelledError: The caller cancelled the run.
+        DeadlineExceededError: The time of the run is up.
+    """
+    control = current_control.get() if controlled_runs else None
+    reason = None if control is None else control.reason_to_stop()
+    if reason is not None:
+        raise reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -267,12 +267,16 @@ class TensorHandleFactory(ABC):
         export_sources: Kinds of memory that its handles offer to others.
         import_devices: The devices, as DLPack numbers them, whose memory its handles can stand on;
             since Backend API 1.3.
+        block_alignment: What the offsets of tensors in a block are multiples of, in bytes, a power
+            of two. 0: each tensor has memory of its own, and there are no blocks. Since Backend
+            API 1.3.
     """
 
     id: str
     import_sources: frozenset[MemorySource] = frozenset()
     export_sources: frozenset[MemorySource] = frozenset()
     import_devices: frozenset[tuple[int, int]] = frozenset()
+    block_alignment: int = 0
 
     @abstractmethod
     def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:
@@ -283,6 +287,31 @@ class TensorHandleFactory(ABC):
             memory: The memory manager of the backend for this execution context, if it has one.
                 None for a constant: it belongs to all contexts and must always be valid.
         """
+
+    def create_block(self, size: int, memory: MemoryManager | None) -> object:
+        """Return memory that the tensors of one execution context are placed in.
+
+        It is asked for once per context, where :attr:`block_alignment` is not 0: tensors that do
+        not live at the same time share bytes of it. It lives as long as a tensor in it. Since
+        Backend API 1.3.
+
+        Args:
+            size: In bytes, at least 1.
+            memory: As for :meth:`create`.
+        """
+        raise BackendError(f"the factory {self.id!r} makes no blocks: its block_alignment is 0")
+
+    def create_in(self, info: TensorInfo, block: object, offset: int) -> TensorHandle:
+        """Return the handle of a tensor in a block.
+
+        Since Backend API 1.3.
+
+        Args:
+            info: As for :meth:`create`.
+            block: What :meth:`create_block` returned.
+            offset: Where in the block it begins, in bytes, a multiple of :attr:`block_alignment`.
+        """
+        raise BackendError(f"the factory {self.id!r} makes no blocks: its block_alignment is 0")
 
     def import_memory(self, info: TensorInfo, handle: TensorHandle) -> TensorHandle | None:
         """Return a handle on another factory's memory, or None.

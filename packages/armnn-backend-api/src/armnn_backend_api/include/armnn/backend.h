@@ -238,6 +238,7 @@ typedef struct armnn_host_python armnn_host_python;
 typedef struct armnn_async armnn_async;
 typedef struct armnn_memory armnn_memory;
 typedef struct armnn_device_memory armnn_device_memory;
+typedef struct armnn_device_memory_2 armnn_device_memory_2;
 typedef struct armnn_mapped armnn_mapped;
 typedef struct armnn_replan armnn_replan;
 
@@ -744,8 +745,9 @@ struct armnn_backend_api {
   armnn_code (*context_create)(armnn_program *program, armnn_context **context, armnn_error *error);
   /* Ends a context. Thread: any, once, not during its execute. */
   void (*context_destroy)(armnn_context *context);
-  /* Computes the outputs. Returns when they are written. Owner: args: for the call. Thread: one at a
-   * time per context.
+  /* Computes the outputs. Returns when they are written; where all of them are in buffers of a
+   * device, it may return once the work is in the device's queue, and what reads them waits. Owner:
+   * args: for the call. Thread: one at a time per context.
    */
   armnn_code (*execute)(armnn_context *context, const armnn_execute_args *args, armnn_error *error);
   /* A further table by name and version, such as armnn.async/1; NULL: there is none. Owner: static.
@@ -927,6 +929,56 @@ struct armnn_device_memory {
 #define armnn_device_memory_has_import_host(p) ARMNN_HAS_FN(p, armnn_device_memory, import_host)
 #define armnn_device_memory_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_device_memory, buffer_destroy)
 
+/* The extension armnn.device/2 of a backend, since 1.3, which takes the place of armnn.device/1
+ * where a backend has both: several tensors are in one buffer, and copies can be stopped. The host
+ * makes one buffer per execution context and places the tensors in it by their lifetimes;
+ * armnn_tensor.byte_offset says where. Growable.
+ */
+struct armnn_device_memory_2 {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Of the buffers, as in armnn_tensor; not ARMNN_DEVICE_CPU. */
+  int32_t device_type;
+  /* As in armnn_tensor. */
+  int32_t device_id;
+  /* As in armnn_device_memory. */
+  int32_t takes_host_memory;
+  /* What byte_offset of a tensor is a multiple of; a power of two. */
+  uint32_t alignment;
+  /* Makes a buffer; size is in bytes, at least 1. Written: buffer. Owner: buffer: the host's, until
+   * buffer_destroy. Thread: any.
+   */
+  armnn_code (*allocate)(armnn_backend *backend, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* What armnn_tensor.data is for tensors in the buffer; not NULL, and the same at each call. Owner:
+   * the backend, until buffer_destroy. Thread: any.
+   */
+  void *(*data)(armnn_device_buffer *buffer);
+  /* Copies size bytes of host memory into a buffer, after what was executed before has read what is
+   * there. Where it waits it asks the host's cancelled about call_id, as execute does, and answers
+   * ARMNN_CANCELLED or ARMNN_DEADLINE_EXCEEDED; 0: nobody is waiting. Owner: from: for the call.
+   * Thread: one at a time per buffer.
+   */
+  armnn_code (*copy_in)(armnn_device_buffer *buffer, uint64_t offset, const void *from, uint64_t size, uint64_t call_id, armnn_error *error);
+  /* Copies size bytes of a buffer to host memory, after what was executed before has written them;
+   * call_id as in copy_in. Written: to. Owner: to: for the call. Thread: one at a time per buffer.
+   */
+  armnn_code (*copy_out)(armnn_device_buffer *buffer, uint64_t offset, void *to, uint64_t size, uint64_t call_id, armnn_error *error);
+  /* As in armnn_device_memory. Written: buffer. Owner: memory: the host's, until buffer_destroy;
+   * buffer: the host's, until buffer_destroy. Thread: any.
+   */
+  armnn_code (*import_host)(armnn_backend *backend, void *memory, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* Ends a buffer. Thread: any, once, not while a call works on it. */
+  void (*buffer_destroy)(armnn_device_buffer *buffer);
+};
+#define ARMNN_DEVICE_MEMORY_2_ID ARMNN_ID('A', 'D', 'M', '2')
+#define ARMNN_DEVICE_MEMORY_2_SIZE ARMNN_END(armnn_device_memory_2, buffer_destroy)
+#define armnn_device_memory_2_has_allocate(p) ARMNN_HAS_FN(p, armnn_device_memory_2, allocate)
+#define armnn_device_memory_2_has_data(p) ARMNN_HAS_FN(p, armnn_device_memory_2, data)
+#define armnn_device_memory_2_has_copy_in(p) ARMNN_HAS_FN(p, armnn_device_memory_2, copy_in)
+#define armnn_device_memory_2_has_copy_out(p) ARMNN_HAS_FN(p, armnn_device_memory_2, copy_out)
+#define armnn_device_memory_2_has_import_host(p) ARMNN_HAS_FN(p, armnn_device_memory_2, import_host)
+#define armnn_device_memory_2_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_device_memory_2, buffer_destroy)
+
 /* The extension armnn.mapped/1 of a backend, since 1.2: programs that read their constants where a
  * file is mapped, so that processes share them and none is copied. Growable.
  */
@@ -1004,6 +1056,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_memory, buffer_destroy) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory) == 80, "armnn_device_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory, buffer_destroy) == 80, "armnn_device_memory");
+ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory_2) == 80, "armnn_device_memory_2");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory_2, buffer_destroy) == 80, "armnn_device_memory_2");
 ARMNN_STATIC_ASSERT(sizeof(armnn_mapped) == 24, "armnn_mapped");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_mapped, deserialize) == 24, "armnn_mapped");
 ARMNN_STATIC_ASSERT(sizeof(armnn_replan) == 24, "armnn_replan");

@@ -43,6 +43,7 @@ from armnn_backend_api.names import (
     ASYNC_EXECUTION,
     DEVICE_MEMORY,
     MAPPED_PROGRAMS,
+    PLACED_DEVICE_MEMORY,
     REPLANNED_PROGRAMS,
 )
 from armnn_backend_api.table import functions_of, read_text
@@ -50,7 +51,11 @@ from armnn_backend_api.table import functions_of, read_text
 _Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
 """Without the types of the arguments: to convert them takes longer than a call."""
 
-_DEVICE_MEMORY_SINCE: Final = (1, 2)
+_DEVICE_MEMORIES: Final[tuple[tuple[str, type[Any], tuple[int, int]], ...]] = (
+    (PLACED_DEVICE_MEMORY, abi.DeviceMemory2, (1, 3)),
+    (DEVICE_MEMORY, abi.DeviceMemory, (1, 2)),
+)
+"""The versions of the extension for device memory, the newest first, and since when they are."""
 _OPTIONAL_OF_DEVICE_MEMORY: Final = ("device_id", "takes_host_memory", "reserved", "import_host")
 
 
@@ -125,25 +130,30 @@ class Library:
         return table
 
     @functools.cached_property
-    def device_memory(self) -> abi.DeviceMemory | None:
-        """The extension for tensors of a device, if any.
+    def device_memory(self) -> abi.DeviceMemory | abi.DeviceMemory2 | None:
+        """The extension for tensors of a device, if any: the newest one that the backend has.
 
-        A backend that declares less than Backend API 1.2 is not asked.
+        A backend that declares less than Backend API 1.2 is not asked, nor one that declares less
+        than 1.3 for the second version.
 
         Raises:
             BackendError: Its table is not what the header describes.
         """
-        if (self.api_version.major, self.api_version.minor) < _DEVICE_MEMORY_SINCE:
-            return None
-        table: abi.DeviceMemory | None = extension_table(
-            self, DEVICE_MEMORY, abi.DeviceMemory, optional=_OPTIONAL_OF_DEVICE_MEMORY
-        )
-        if table is not None and table.device_type == abi.DEVICE_CPU:
-            raise BackendError(
-                f"backend {self.id!r} ({self.path}) answers {DEVICE_MEMORY!r} with the device type "
-                f"{abi.DEVICE_CPU} of host memory, expected that of a device"
+        version = self.api_version.major, self.api_version.minor
+        for name, kind, since in _DEVICE_MEMORIES:
+            table: abi.DeviceMemory | abi.DeviceMemory2 | None = (
+                extension_table(self, name, kind, optional=_OPTIONAL_OF_DEVICE_MEMORY)
+                if version >= since
+                else None
             )
-        return table
+            if table is not None and table.device_type == abi.DEVICE_CPU:
+                raise BackendError(
+                    f"backend {self.id!r} ({self.path}) answers {name!r} with the device type "
+                    f"{abi.DEVICE_CPU} of host memory, expected that of a device"
+                )
+            if table is not None:
+                return table
+        return None
 
     @functools.cached_property
     def takes_any_host_memory(self) -> bool:

@@ -12,7 +12,14 @@ from typing import Any, Final, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.capi.calls import NOBODY, Library, attempt, exception_of, raise_stored
+from armnn.backends.capi.calls import (
+    NOBODY,
+    Library,
+    attempt,
+    exception_of,
+    raise_stored,
+    watched_call,
+)
 from armnn.backends.capi.library import NativeObject
 from armnn.backends.capi.programs import check_open
 from armnn.backends.capi.values import tensor_of
@@ -26,6 +33,8 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.guarded import Failure
 from armnn_backend_api.structs import Arena, new_error
 
+_LARGEST_ALIGNMENT: Final = 1 << 20
+
 
 def factory_id(backend_id: str) -> str:
     """Return the id of a backend's tensor-handle factory."""
@@ -35,13 +44,14 @@ def factory_id(backend_id: str) -> str:
 class NativeHandleFactory(TensorHandleFactory):
     """Makes tensors in the memory of a C backend's device."""
 
-    def __init__(self, backend: NativeObject, table: abi.DeviceMemory) -> None:
+    def __init__(self, backend: NativeObject, table: abi.DeviceMemory | abi.DeviceMemory2) -> None:
         self.id = factory_id(backend.library.id)
         self._backend = backend
         self._table = table
         self._import_host = table.import_host
         if self._import_host is not None:
             self.import_sources = frozenset({MemorySource.MALLOC})
+        self.block_alignment = _alignment_of(backend.library, table)
 
     def create(self, info: TensorInfo, memory: MemoryManager | None = None) -> NativeHandle:  # noqa: ARG002  # C manages its own
         """Return a tensor in a buffer of its own.
@@ -50,11 +60,25 @@ class NativeHandleFactory(TensorHandleFactory):
             ResourceExhaustedError: The device has no memory left.
             ArmnnError: The backend failed otherwise.
         """
-        action = f"allocate {info.size_bytes} bytes of device memory"
-        made = self._made(action, self._table.allocate, max(1, info.size_bytes))
+        return self.create_in(info, self.create_block(max(1, info.size_bytes)), 0)
+
+    def create_block(self, size: int, memory: MemoryManager | None = None) -> NativeObject:  # noqa: ARG002  # as above
+        """Return a buffer of the device.
+
+        Raises:
+            ResourceExhaustedError: The device has no memory left.
+            ArmnnError: The backend failed otherwise.
+        """
+        action = f"allocate {size} bytes of device memory"
+        made = self._made(action, self._table.allocate, size)
         if isinstance(made, Failure):
             raise exception_of(made, self._backend.library, action)
-        return NativeHandle(info, made, self._backend, self._table)
+        return made
+
+    def create_in(self, info: TensorInfo, block: object, offset: int) -> NativeHandle:
+        """Return a tensor in a buffer of :meth:`create_block`."""
+        buffer = cast("NativeObject", block)
+        return NativeHandle(info, buffer, self._backend, self._table, offset)
 
     def import_memory(self, info: TensorInfo, handle: TensorHandle) -> NativeHandle | None:
         """Return a tensor on host memory, None if unreachable."""
@@ -68,7 +92,7 @@ class NativeHandleFactory(TensorHandleFactory):
         if isinstance(made, Failure):
             return None
         made.hold(array)
-        return NativeHandle(info, made, self._backend, self._table, array)
+        return NativeHandle(info, made, self._backend, self._table, imported=array)
 
     def _made(self, action: str, make: Any, *args: object) -> NativeObject | Failure:
         backend, pointer = self._backend, ctypes.c_void_p()
@@ -84,6 +108,23 @@ class NativeHandleFactory(TensorHandleFactory):
         return NativeObject(backend.library, pointer.value, destroy, backend)
 
 
+def _alignment_of(library: Library, table: abi.DeviceMemory | abi.DeviceMemory2) -> int:
+    """Return what offsets in a buffer are multiples of; 0 where it holds one tensor.
+
+    Raises:
+        BackendError: The backend says no power of two.
+    """
+    if table.header.struct_id != abi.STRUCT_IDS[abi.DeviceMemory2]:
+        return 0
+    alignment = int(cast("abi.DeviceMemory2", table).alignment)
+    if not 0 < alignment <= _LARGEST_ALIGNMENT or alignment & (alignment - 1):
+        raise BackendError(
+            f"backend {library.id!r} ({library.path}) aligns tensors of its device to {alignment} "
+            f"bytes: expected a power of two up to {_LARGEST_ALIGNMENT}"
+        )
+    return alignment
+
+
 class NativeHandle(TensorHandle):
     """A tensor in the memory of a C backend's device.
 
@@ -91,20 +132,22 @@ class NativeHandle(TensorHandle):
         backend: The C backend whose device it is.
     """
 
-    __slots__ = ("_buffer", "_host", "_imported", "_table", "backend", "info")
+    __slots__ = ("_buffer", "_host", "_imported", "_offset", "_table", "backend", "info")
 
     def __init__(
         self,
         info: TensorInfo,
         buffer: NativeObject,
         backend: NativeObject,
-        table: abi.DeviceMemory,
+        table: abi.DeviceMemory | abi.DeviceMemory2,
+        offset: int = 0,
         imported: NDArray[Any] | None = None,
     ) -> None:
         self.info = info
         self.backend = backend
         self._buffer = buffer
         self._table = table
+        self._offset = offset
         self._imported = imported
         self._host: NDArray[Any] | None = None
 
@@ -161,18 +204,29 @@ class NativeHandle(TensorHandle):
             )
         like = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
         tensor = tensor_of(like, arena)
-        tensor.data = address
+        tensor.data, tensor.byte_offset = address, self._offset
         tensor.device_type, tensor.device_id = self._table.device_type, self._table.device_id
         arena.hold(self)
         return tensor
 
     def _copy(self, direction: str, function: Any, array: NDArray[Any]) -> None:
-        if array.nbytes:
-            where = ctypes.c_void_p(array.ctypes.data)
-            failure = attempt(function, self._buffer.pointer, where, array.nbytes)
-            if failure is not None:
-                action = f"copy {array.nbytes} bytes {direction} its device"
-                raise exception_of(failure, self.backend.library, action)
+        if not array.nbytes:
+            return
+        buffer, where = self._buffer.pointer, ctypes.c_void_p(array.ctypes.data)
+        if self._is_placed:
+            with watched_call() as (call_id, _):
+                failure = attempt(function, buffer, self._offset, where, array.nbytes, call_id)
+            raise_stored()
+        else:
+            failure = attempt(function, buffer, where, array.nbytes)
+        if failure is not None:
+            action = f"copy {array.nbytes} bytes {direction} its device"
+            raise exception_of(failure, self.backend.library, action)
+
+    @property
+    def _is_placed(self) -> bool:
+        """Whether its functions are those of armnn.device/2."""
+        return self._table.header.struct_id == abi.STRUCT_IDS[abi.DeviceMemory2]
 
 
 class NativeSharedMemory(SharedMemory):

@@ -27,7 +27,7 @@ from armnn.backends.worker.memory import Block, SharedBytes, SharedHandle, place
 from armnn.backends.worker.protocol import BLOBS_LIMIT, ProtocolError, encoded_error
 from armnn.backends.worker.remote import RemoteWorkload
 from armnn.backends.worker.supervisor import Supervisor
-from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
+from armnn.errors import ExecutionError
 
 _COMMAND_BYTES: Final = 64
 """Of the host: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
@@ -248,7 +248,7 @@ class Lane:
             elif ready:
                 raise link.lose("", self.title, self._calls)
             if control is not None and given_up is None:
-                given_up = _reason_to_stop(control)
+                given_up = control.reason_to_stop()
                 if given_up is not None:
                     self._command[_STOP] = 1
                     until = min(until, time.monotonic() + _GRACE_SECONDS)
@@ -382,14 +382,6 @@ class FramedStep:
                 handle.copy_from(array)
             else:
                 handle.assign(array)
-
-
-def _reason_to_stop(control: RunControl) -> ExecutionError | None:
-    if control.cancel is not None and control.cancel.is_set():
-        return CancelledError("the run was cancelled")
-    if control.deadline_ns is not None and time.perf_counter_ns() > control.deadline_ns:
-        return DeadlineExceededError("the time was up")
-    return None
 
 
 def _tell(event: Callable[..., None], rows: object) -> None:

@@ -38,6 +38,7 @@ class Counts(NamedTuple):
     runs: int
     on_host: int
     on_device: int
+    allocated: int
 
 
 @pytest.fixture
