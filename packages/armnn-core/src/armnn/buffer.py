@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -583,6 +583,15 @@ def device_of(value: object) -> Device | None:
     return HOST if ask is None else _checked_device(ask())
 
 
+def unreachable(what: str, device: Device, backends: Iterable[str]) -> str:
+    """Return the message about memory that none of some backends reaches."""
+    by = " and ".join(filter(None, backends)) or "the host"
+    return (
+        f"{what} is on {device}, which is not reachable from {by}: copy it to the host with the "
+        "library that made it, such as by tensor.cpu()"
+    )
+
+
 def _capsule_of(producer: Any, copy: bool | None) -> object:
     """Return a capsule of the newest version that an object knows."""
     wanted = {} if copy is None else {"copy": copy}
@@ -658,4 +667,4 @@ def _listed() -> str:
     return ", ".join(_CODES)
 
 
-__all__ = ["HOST", "Buffer", "Device", "SupportsDLPack", "device_of"]
+__all__ = ["HOST", "Buffer", "Device", "SupportsDLPack", "device_of", "unreachable"]

@@ -19,6 +19,7 @@ from armnn.layers.plumbing import PreCompiledDescriptor
 from armnn.optimizer import OptimizerOptions, Participants, Plan, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.plan import plan_of
+from armnn.runtime.calls.binding import handles_on
 from armnn.runtime.context import Binding
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.planner import MemoryStrategies
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 A = np.array([[5, 7, 9]], np.float32)
 B = np.array([[1, 1, 2]], np.float32)
+INFOS = dict.fromkeys(("a", "b", "twice", "difference"), TensorInfo((1, 3)))
 EXPECTED = {"twice": [[2, 2, 4]], "difference": [[-4, -6, -7]]}
 
 
@@ -196,10 +198,12 @@ def test_several_programs_run_through_the_same_engine(maker, parties) -> None:
 def test_arrays_of_a_caller_are_bound_by_the_graph(parties) -> None:
     plan = planned(parties())
     outputs = {name: np.zeros((1, 3), np.float32) for name in ("twice", "difference")}
-    context, copied = plan.bound(Binding({"a": A, "b": B}, outputs))
+    context, copied = plan.bound(
+        Binding(handles_on({"a": A, "b": B}, INFOS), handles_on(outputs, INFOS))
+    )
     context.bound_run()
     assert {name: array.tolist() for name, array in outputs.items()} == EXPECTED
-    assert copied == ()
+    assert copied == {}
     assert ran(plan) == EXPECTED
 
 

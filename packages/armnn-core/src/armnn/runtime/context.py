@@ -42,31 +42,23 @@ from armnn.runtime.steps import (
     running,
 )
 from armnn.tensor import format_shape
-from armnn.types import MemorySource
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """A network's arrays for one execution context.
+    """A caller's tensors for one execution context.
 
     Attributes:
-        inputs: One array per input.
-        outputs: One array per output.
-        sources: Where the memory of an array comes from, if it is not plain memory, by the name of
-            the input or output.
+        inputs: The memory that each input is read from.
+        outputs: The memory that each output is written to.
         free: The inputs and outputs that may have other arrays instead.
         chosen: The arrays that these have, if they are other ones, once the context is made.
     """
 
-    inputs: Mapping[str, NDArray[Any]]
-    outputs: Mapping[str, NDArray[Any]]
-    sources: Mapping[str, MemorySource] = field(default_factory=dict)
+    inputs: Mapping[str, TensorHandle]
+    outputs: Mapping[str, TensorHandle]
     free: frozenset[str] = frozenset()
     chosen: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-    def source(self, name: str) -> MemorySource:
-        """Return the memory source of an input or output."""
-        return self.sources.get(name, MemorySource.MALLOC)
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)

@@ -41,7 +41,8 @@ from armnn.backends.memory import (
     allocated,
     handle_at,
 )
-from armnn.errors import BackendError, ExecutionError
+from armnn.buffer import HOST, Device, unreachable
+from armnn.errors import BackendError, ExecutionError, MemoryImportError
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, PlannedLayer, PlannedTensor
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import Binding, Context
@@ -104,17 +105,19 @@ class _Arena:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Direct:
-    """The tensors of a context that stand on a caller's arrays.
+    """The tensors of a context that stand on a caller's memory.
 
     Attributes:
         handles: Their handles.
         inputs: The names of the inputs that need no copy.
         outputs: The names of the outputs that need no copy.
+        copied: Why each other one is copied, by its name.
     """
 
     handles: Handles = field(default_factory=dict)
     inputs: set[str] = field(default_factory=set)
     outputs: set[str] = field(default_factory=set)
+    copied: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -207,16 +210,15 @@ class LoadedPlan:
             self._pool.append(context)
             self._idle_memory.make_room(self)
 
-    def bound(self, binding: Binding) -> tuple[Context, tuple[str, ...]]:
-        """Return a context that stands on a caller's arrays.
+    def bound(self, binding: Binding) -> tuple[Context, dict[str, str]]:
+        """Return a context that stands on a caller's tensors, and why each other one is copied.
 
-        Its shapes are known in full. The names of what each run copies come with it.
+        Its shapes are known in full. The reasons are by the names of what each run copies.
         """
         direct = self._tensors_on(binding)
         context = self._context(binding, direct)
-        copied = [name for name in self.plan.inputs if name not in direct.inputs]
-        copied += [name for name in self.plan.outputs if name not in direct.outputs]
-        return context, tuple(n for n in dict.fromkeys(copied) if n not in binding.chosen)
+        chosen = binding.chosen
+        return context, {name: why for name, why in direct.copied.items() if name not in chosen}
 
     def imports(self, name: str, source: MemorySource) -> bool:
         """Return whether an input or output imports from a source.
@@ -360,6 +362,11 @@ class LoadedPlan:
             return False
         return source in factory.import_sources
 
+    def _imports_device(self, tensor: PlannedTensor, device: Device) -> bool:
+        """Return whether a tensor can stand on memory of a device."""
+        factory = self._participants.factories.import_factory(tensor.factory)
+        return factory is not None and device in factory.import_devices
+
     def _created(self, tensor: PlannedTensor, manager: MemoryManager | None) -> TensorHandle:
         factory = self._participants.factories[tensor.factory]
         about = f"tensor {tensor.name!r}"
@@ -379,43 +386,75 @@ class LoadedPlan:
         )
         return made
 
-    def _on_array(
-        self, tensor: PlannedTensor, array: NDArray[Any], source: MemorySource
-    ) -> TensorHandle | None:
-        """Return a tensor's handle on an array, None if its backend cannot use the array."""
-        given = ArrayHandle(tensor.info, array, source)
+    def _on(self, tensor: PlannedTensor, given: TensorHandle) -> TensorHandle | str:
+        """Return a tensor's handle on a caller's memory, or why its backend cannot use that."""
+        owner = tensor.owner or "the host"
+        device = HOST if isinstance(given, ArrayHandle) else _device_of(given)
         if _is_in_arena(tensor):
-            return given if source in HOST_SOURCES else None
-        return self._imported(tensor, given) if self._imports(tensor, source) else None
+            if device == HOST and given.memory_source in HOST_SOURCES:
+                return given
+            return f"{owner} reads memory of the host"
+        if device == HOST:
+            if not self._imports(tensor, given.memory_source):
+                return f"{owner} has memory of its own"
+        elif not self._imports_device(tensor, device):
+            return f"{owner} does not reach {device}"
+        return self._imported(tensor, given) or f"{owner} did not take this memory"
 
     def _tensors_on(self, binding: Binding) -> _Direct:
-        """Return the tensors that stand on a caller's arrays.
+        """Return the tensors that stand on a caller's memory.
 
-        An output whose array is also the array of an input, as a state is, may be written in place
-        if the last step that reads the input is before the step that writes the output.
+        An output whose memory is also that of an input, as a state's is, may be written in place if
+        the last step that reads the input is before the step that writes the output.
         """
         direct = _Direct()
-        read: dict[PlannedTensor, NDArray[Any]] = {}
+        read: dict[PlannedTensor, TensorHandle] = {}
+        passed_on: dict[PlannedTensor, str] = {}
         for name, tensor in self.plan.inputs.items():
-            array = binding.inputs[name]
-            handle = self._on_array(tensor, array, binding.source(name))
-            if handle is not None:
-                direct.handles[tensor], read[tensor] = handle, array
+            passed_on[tensor] = f"it is the input {name!r}"
+            given = binding.inputs[name]
+            handle = self._on(tensor, given)
+            if isinstance(handle, str):
+                direct.copied[name] = _copied(f"the input {name!r}", given, tensor, handle)
+            else:
+                direct.handles[tensor], read[tensor] = handle, given
                 direct.inputs.add(name)
-        passed_on = {*self.plan.inputs.values()}
         for name, made in self.plan.outputs.items():
-            if made is None or made.constant is not None or made in passed_on:
-                continue
-            if made in direct.handles:
-                continue  # it stands on the array of another output
-            array = binding.outputs[name]
-            ends = [self._lifetimes[t][1] for t, a in read.items() if np.may_share_memory(a, array)]
-            if all(end < self._lifetimes[made][0] for end in ends):
-                handle = self._on_array(made, array, binding.source(name))
-                if handle is not None:
-                    direct.handles[made] = handle
-                    direct.outputs.add(name)
+            given = binding.outputs[name]
+            handle = self._output_on(made, given, read, passed_on)
+            if isinstance(handle, str):
+                direct.copied[name] = _copied(f"the output {name!r}", given, made, handle)
+            elif made is not None:
+                direct.handles[made] = handle
+                direct.outputs.add(name)
+                passed_on[made] = f"it is the output {name!r}"
         return direct
+
+    def _output_on(
+        self,
+        made: PlannedTensor | None,
+        given: TensorHandle,
+        read: Mapping[PlannedTensor, TensorHandle],
+        passed_on: Mapping[PlannedTensor, str],
+    ) -> TensorHandle | str:
+        """Return an output's handle on a caller's memory, or why that cannot be used.
+
+        Args:
+            made: The output's tensor.
+            given: The caller's memory.
+            read: What inputs are read from.
+            passed_on: Whose memory tensors are in, in words.
+        """
+        if made is None:
+            return "it is not known before it runs"
+        if made.constant is not None:
+            return "it is a constant"
+        if made in passed_on:
+            return passed_on[made]
+        ends = [self._lifetimes[t][1] for t, each in read.items() if _share(each, given)]
+        if any(end >= self._lifetimes[made][0] for end in ends):
+            return "the layer that writes it reads an input in its memory"
+        return self._on(made, given)
 
     # -- contexts -------------------------------------------------------------------------------
 
@@ -527,7 +566,8 @@ class LoadedPlan:
             for tensor in self._ports(name)[-1:]:
                 handle = handles[tensor]
                 is_own = tensor.constant is None and not _is_in_arena(tensor)
-                if is_own and isinstance(handle, ArrayHandle) and handle.map() is not arrays[name]:
+                given = arrays[name]
+                if is_own and isinstance(handle, ArrayHandle) and handle.map() is not given.map():
                     binding.chosen[name] = handle.map()
 
     def _with_copies(
@@ -542,17 +582,47 @@ class LoadedPlan:
         for name, tensor in self.plan.inputs.items():
             if name not in direct.inputs and name not in binding.chosen:
                 layer = PlannedLayer(name, "Input", "", (), (tensor,))
-                before.append((layer, partial(handles[tensor].copy_from, binding.inputs[name])))
+                array = binding.inputs[name].map()
+                before.append((layer, partial(handles[tensor].copy_from, array)))
         after: list[tuple[PlannedLayer, Step]] = []
         for name, made in self.plan.outputs.items():
             if made is None or name in binding.chosen:
                 continue
             layer = PlannedLayer(name, "Output", "", (made,), ())
             if name not in direct.outputs:
-                after.append((layer, partial(handles[made].copy_to, binding.outputs[name])))
+                array = binding.outputs[name].map()
+                after.append((layer, partial(handles[made].copy_to, array)))
             elif not isinstance(handles[made], ArrayHandle):
                 after.append((layer, partial(_synchronise, handles[made])))
         return [*before, *steps, *after]
+
+
+def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: str) -> str:
+    """Return why a caller's tensor is copied, if the host can do that.
+
+    Raises:
+        MemoryImportError: It cannot.
+    """
+    device = _device_of(given)
+    if device == HOST:
+        return why
+    raise MemoryImportError(unreachable(what, device, [tensor.owner] if tensor else []))
+
+
+def _device_of(handle: TensorHandle) -> Device:
+    """Return where a tensor is; what has no buffer is mapped by the host."""
+    buffer = handle.as_buffer()
+    return HOST if buffer is None or buffer.device.is_host else buffer.device
+
+
+def _share(one: TensorHandle, other: TensorHandle) -> bool:
+    """Return whether two tensors of a caller may have common memory."""
+    if isinstance(one, ArrayHandle) and isinstance(other, ArrayHandle):
+        return np.may_share_memory(one.map(), other.map())
+    a, b = one.as_buffer(), other.as_buffer()
+    if a is None or b is None or (a.device, a.data) != (b.device, b.data):
+        return False
+    return a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes
 
 
 def _is_in_arena(tensor: PlannedTensor) -> bool:

@@ -565,8 +565,9 @@ class LoadedNetwork(NetworkFacts):
             ClosedError: The network was unloaded, or its runtime closed.
         """
         self._expected.check_mapping(inputs)
-        inputs = self._ports.arrays("input", first_names(inputs, self._aliases.inputs))
-        targets = {} if outputs is None else self._ports.targets(outputs)
+        named = first_names(inputs, self._aliases.inputs)
+        inputs = self._ports.arrays("input", named, takes_devices=True)
+        targets = {} if outputs is None else self._ports.targets(outputs, takes_devices=True)
         if states is not None:
             states = self._ports.states(states)
         call = self._bind(inputs, targets, states, {})

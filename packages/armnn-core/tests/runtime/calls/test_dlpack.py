@@ -13,9 +13,10 @@ import pytest
 from dlpack_producer import BFLOAT16, FLOAT32, FLOAT64, OldProducer, Producer
 
 import armnn
+from armnn.backends import ArrayHandle
 from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn_backend_ref.backend import RefBackend
-from fakes.backends import DeviceBackend
+from fakes.backends import DeviceBackend, DeviceFactory
 
 
 class Device(DeviceBackend):
@@ -182,7 +183,9 @@ def test_a_device_is_refused_by_name(load, side: str) -> None:
     far_import = model.import_inputs if side == "input" else model.import_outputs
     with pytest.raises(MemoryImportError, match=message):
         far_import(inputs if side == "input" else outputs, source="Malloc")
-    assert far.asked == []  # nothing was moved for it
+    assert far.asked in ([{"max_version": (1, 1)}], [{"max_version": (1, 1), "copy": False}])
+    gc.collect()
+    assert far.deleted == 1  # bind looked at it; nothing was moved
     assert model.run({"x": X})["y"].tolist() == (2 * X).tolist()
 
 
@@ -239,5 +242,125 @@ def test_a_backend_with_memory_of_its_own_copies(load) -> None:
     x, y = tensor(), tensor(0 * X)
     call = load(backend=Device).bind({"x": x}, {"y": y})
     assert call.copied == ("x", "y")
+    assert call.copies == dict.fromkeys("xy", "Device has memory of its own")
     call()
     assert floats(y) == (2 * X).ravel().tolist()
+
+
+OPENCL = (4, 0)
+_memory: dict[int, np.ndarray] = {}
+"""The memory of a device without addresses, by handle."""
+
+
+def on_device(array: Any) -> armnn.Buffer:
+    """Return an array in the middle of new memory of the device."""
+    handle = 0x1000 + len(_memory)
+    _memory[handle] = np.full(array.nbytes + 128, 0xEE, np.uint8)
+    _memory[handle][64 : 64 + array.nbytes] = array.view(np.uint8).ravel()
+    whole = armnn.Buffer(OPENCL, array.nbytes + 128, None, data=handle)
+    return whole.tensor(armnn.tensor.info_of(array), 64)
+
+
+def read(buffer: armnn.Buffer) -> list[Any]:
+    raw = _memory[buffer.data][buffer.offset : buffer.offset + buffer.nbytes]
+    return raw.view(buffer.dtype).reshape(buffer.shape).tolist()
+
+
+class OnDevice(ArrayHandle):
+    """A tensor in a caller's memory of the device, counted when the host maps it."""
+
+    copies = 0
+
+    def copy_from(self, array: Any) -> None:
+        OnDevice.copies += 1
+        super().copy_from(array)
+
+    def copy_to(self, array: Any) -> None:
+        OnDevice.copies += 1
+        super().copy_to(array)
+
+
+class OpenClFactory(DeviceFactory):
+    import_devices = frozenset({OPENCL})
+
+    def import_memory(self, info: Any, handle: Any) -> Any:
+        buffer = handle.as_buffer()
+        if buffer.data not in _memory:
+            return None
+        raw = _memory[buffer.data][buffer.offset : buffer.offset + buffer.nbytes]
+        return OnDevice(info, raw.view(buffer.dtype).reshape(buffer.shape))
+
+
+class OpenClBackend(Device):
+    id = "OpenCl"
+
+    def register_tensor_handle_factories(self, registry: Any) -> None:
+        registry.register(OpenClFactory("OpenCl.memory"))
+
+    @property
+    def handle_factory_preferences(self) -> Any:
+        return ("OpenCl.memory",)
+
+
+class Foreign:
+    """A tensor of a library on the device."""
+
+    def __init__(self, array: Any) -> None:
+        self.buffer = on_device(array)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.buffer.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.buffer.__dlpack_device__()
+
+
+def test_a_bound_call_stays_on_a_device(load) -> None:
+    x, y = Foreign(X), Foreign(0 * X)
+    model = load(backend=OpenClBackend)
+    call = model.bind({"x": x}, {"y": y})
+    assert (call.copied, OnDevice.copies) == ((), 0)
+    made = call()["y"]
+    assert read(y.buffer) == (2 * X).tolist()
+    assert made.__dlpack_device__() == OPENCL  # for the library's from_dlpack
+    _memory[x.buffer.data][64:88] = (3 * X).view(np.uint8).ravel()
+    call()
+    assert read(y.buffer) == (6 * X).tolist()
+    assert OnDevice.copies == 0
+    assert set(_memory[y.buffer.data][:64]) == {0xEE}
+    mixed = np.zeros_like(X)
+    half = model.bind({"x": x}, {"y": mixed})
+    assert half.copies == {"y": "OpenCl has memory of its own"}
+    half()
+    assert mixed.tolist() == (6 * X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (armnn.Buffer(OPENCL, 24, None, data=1), "the input 'x' is on opencl:0, .* from OpenCl: "),
+        (armnn.Buffer((4, 1), 24, None, data=1), "the input 'x' is on opencl:1, .* from OpenCl: "),
+    ],
+    ids=["unknown", "another"],
+)
+def test_memory_of_a_device_that_is_not_taken(load, x: armnn.Buffer, message: str) -> None:
+    model = load(backend=OpenClBackend)
+    with pytest.raises(MemoryImportError, match=message):
+        model.bind({"x": x.tensor(armnn.TensorInfo((2, 3)))})
+    with pytest.raises(InvalidArgumentError, match=r"the input 'x' is a Buffer, expected float32"):
+        model.bind({"x": x})
+    with pytest.raises(MemoryImportError, match=message):
+        model.run({"x": x.tensor(armnn.TensorInfo((2, 3)))})
+
+
+def test_bound_calls_that_copy_everything_refuse_devices(load) -> None:
+    info = armnn.TensorInfo((2, 3), "QAsymmU8", 0.5, 10)
+    network = armnn.Network("quantized")
+    x = network.add_input("x", info)
+    network.add_output("y", network.add_addition(x, x, output=info))
+    model = load(network, OpenClBackend, quantize=True)
+    far = on_device(np.zeros((2, 3), np.uint8))
+    with pytest.raises(MemoryImportError, match=r"'x' is on opencl:0.*; quantize=True converts"):
+        model.bind({"x": far})
+    copied = model.bind({"x": X}).copies
+    assert copied == dict.fromkeys("xy", "quantize=True converts")

@@ -9,14 +9,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from armnn.arguments import refused
 from armnn.backends import Task
-from armnn.backends.memory import ALIGNMENT, HostAllocator
-from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError, WorkerLostError
+from armnn.backends.memory import (
+    ALIGNMENT,
+    ArrayHandle,
+    ForeignHandle,
+    HostAllocator,
+    TensorHandle,
+)
+from armnn.buffer import Buffer, unreachable
+from armnn.errors import (
+    ClosedError,
+    ExecutionError,
+    InvalidArgumentError,
+    MemoryImportError,
+    WorkerLostError,
+)
 from armnn.graph.aliases import Aliased
 from armnn.quantization import dequantize
 from armnn.runtime.calls.control import deadline_of
@@ -58,7 +73,8 @@ class BoundCall(Closable):
         inputs: The arrays that each call reads, by input.
         outputs: The arrays that each call writes, by output.
         copied: The inputs and outputs that each call copies, as their backends cannot use the
-            arrays themselves.
+            memory itself.
+        copies: Why it copies each of them.
     """
 
     def __init__(
@@ -66,7 +82,7 @@ class BoundCall(Closable):
         title: str,
         inputs: Mapping[str, NDArray[Any]],
         outputs: dict[str, NDArray[Any]],
-        copied: tuple[str, ...],
+        copies: Mapping[str, str],
         turns: Sequence[Turn],
         initial: Mapping[str, NDArray[Any]],
         after: Callable[[], None] | None,
@@ -77,14 +93,15 @@ class BoundCall(Closable):
             title: What is called, for messages.
             inputs: See the attribute.
             outputs: See the attribute.
-            copied: See the attribute.
+            copies: See the attribute.
             turns: The turns, which follow each other round and round.
             initial: What the states begin with.
             after: Called after each run, if there is anything to call.
         """
         self.inputs = dict(inputs)
         self.outputs = outputs
-        self.copied = copied
+        self.copied = tuple(copies)
+        self.copies = dict(copies)
         self._title = title
         self._initial = initial
         self._after = after
@@ -368,27 +385,40 @@ class Binder:
         targets = dict(targets)
         pairs = self._pairs(arrays, targets, states)
         initial = {name: self._initial(name, arrays.pop(name, None)) for name in pairs}
+        read, written = _taken_out(arrays), _taken_out(targets)  # on devices
+        for name, buffer in read.items():
+            _check_buffer(buffer, f"the input {name!r}", self.plans.optimized.inputs[name])
+        for name, buffer in written.items():
+            _check_buffer(buffer, f"the output {name!r}", self.plans.optimized.outputs[name])
         for name, array in arrays.items():
             check_usable(self._checked(name, array), f"the input {name!r}")
         for name, array in targets.items():
             check_usable(array, f"the array for the output {name!r}")
         _check_overlaps(arrays, targets)
-        given = {**arrays, **initial}
+        given = {**arrays, **initial, **{name: _stand_in(each) for name, each in read.items()}}
         self.expected.check_names(given)
-        is_again = not (self.may_move and (pairs or _overlap(arrays, targets)))
-        is_alone = self.real is None and is_again
-        plan = self.plans.lone_plan(self.expected.checked(given)) if is_alone else None
+        plan, why = None, ""
+        if self.real is not None:
+            why = "quantize=True converts"
+        elif self.may_move and (pairs or _overlap(arrays, targets)):
+            why = "others may answer for an isolated backend, from what it has not overwritten"
+        else:
+            plan = self.plans.lone_plan(self.expected.checked(given))
         shapes = {} if plan is None else plan.output_shapes
         if plan is None or None in shapes.values():
-            return self._replayed(arrays, targets, pairs, initial)
+            why = why or "data decides how the network is run"
+            _refuse_devices(read, written, why)
+            return self._replayed(arrays, targets, pairs, initial, why)
         known = {name: shape for name, shape in shapes.items() if shape is not None}
-        check_shapes(targets, known)
+        memory: tuple[Any, Any] = {**arrays, **read}, {**targets, **written}
+        check_shapes(memory[1], known)
         try:
-            return self._made(plan, arrays, targets, pairs, initial, known, free)
-        except WorkerLostError:
+            return self._made(plan, *memory, pairs, initial, known, free)
+        except WorkerLostError as lost:
             if not self.may_move:
                 raise
-            return self._replayed(arrays, targets, pairs, initial)
+            _refuse_devices(read, written, str(lost))
+            return self._replayed(arrays, targets, pairs, initial, str(lost))
 
     def _made(
         self,
@@ -418,26 +448,28 @@ class Binder:
             for _ in range(2 if pairs else 1)
         ]
         turns = []
-        copied: dict[str, None] = {}
+        copies: dict[str, str] = {}
         own = {*free, *(name for name in made if name not in targets)} if not pairs else set()
         own -= {name for name in inputs if name in made}
         for read, written in zip(sides, sides[::-1], strict=True):
             after = {pairs[name]: array for name, array in written.items()}
             binding = Binding(
-                {**inputs, **read}, {**outputs, **after}, self.sources, frozenset(own)
+                handles_on({**inputs, **read}, self.plans.optimized.inputs, self.sources),
+                handles_on({**outputs, **after}, infos, self.sources),
+                frozenset(own),
             )
-            context, names = plan.bound(binding)
+            context, why = plan.bound(binding)
             inputs = {name: binding.chosen.get(name, array) for name, array in inputs.items()}
             outputs.update({name: a for name, a in binding.chosen.items() if name in made})
             turns.append(Turn(context.bound_run, read, context, context.submit))
-            copied.update(dict.fromkeys(names))
+            copies.update(why)
         title = f"the network {self.plans.optimized.name!r}"
         if not self.may_move:
-            return BoundCall(title, inputs, outputs, tuple(copied), turns, initial, self.after)
+            return BoundCall(title, inputs, outputs, copies, turns, initial, self.after)
         (turn,) = turns
         survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}, {}), self.after)
         turns = [replace(turn, run=survivor, submit=None)]
-        return BoundCall(title, inputs, outputs, tuple(copied), turns, initial, None)
+        return BoundCall(title, inputs, outputs, copies, turns, initial, None)
 
     def _replayed(
         self,
@@ -445,16 +477,17 @@ class Binder:
         targets: Targets,
         pairs: Mapping[str, str],
         initial: Mapping[str, NDArray[Any]],
+        why: str,
     ) -> BoundCall:
         """Return a call that runs the network and copies."""
         states = {name: array.copy() for name, array in initial.items()}
         optimized = self.plans.optimized
         outputs = Aliased(targets, optimized.aliases.outputs)
         replay = Replay(self.run, inputs, outputs, states, pairs)
-        copied = tuple(dict.fromkeys((*optimized.inputs, *optimized.outputs)))
+        copies = dict.fromkeys((*optimized.inputs, *optimized.outputs), why)
         turns = [Turn(replay, states, None)]
         title = f"the network {optimized.name!r}"
-        return BoundCall(title, inputs, outputs, copied, turns, initial, None)
+        return BoundCall(title, inputs, outputs, copies, turns, initial, None)
 
     def _arrays(self, inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
         """Return the inputs, and the names of those made here."""
@@ -539,6 +572,28 @@ class Binder:
                 )
 
 
+def handles_on(
+    given: Mapping[str, NDArray[Any] | Buffer],
+    infos: Mapping[str, TensorInfo],
+    sources: Mapping[str, MemorySource] = MappingProxyType({}),
+) -> dict[str, TensorHandle]:
+    """Return tensors on a caller's memory.
+
+    Args:
+        given: The memory by input or output.
+        infos: What these are; dimensions may be unknown.
+        sources: Where memory comes from, if it is not plain memory.
+    """
+    made: dict[str, TensorHandle] = {}
+    for name, each in given.items():
+        info = infos[name].with_shape(each.shape)
+        if isinstance(each, Buffer):
+            made[name] = ForeignHandle(info, each)
+        else:
+            made[name] = ArrayHandle(info, each, sources.get(name, MemorySource.MALLOC))
+    return made
+
+
 def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
     """Return zeros of a tensor, aligned as working memory is."""
     return zeros(info.data_type.numpy_dtype, shape)
@@ -567,6 +622,43 @@ def check_usable(array: NDArray[Any], what: str) -> None:
             f"{what} begins at an address that is no multiple of its elements' {array.itemsize} "
             "bytes: a copy() begins at one"
         )
+
+
+def _taken_out(given: dict[str, Any]) -> dict[str, Buffer]:
+    """Remove the buffers, which are memory of devices, from what a caller gave; return them."""
+    names = [name for name, each in given.items() if type(each) is Buffer]
+    return {name: given.pop(name) for name in names}
+
+
+def _check_buffer(buffer: Buffer, what: str, info: TensorInfo) -> None:
+    """Check that memory of a device has a tensor's type and shape.
+
+    Raises:
+        InvalidArgumentError: It does not, or is not contiguous.
+    """
+    dtype = info.data_type.numpy_dtype
+    if buffer.dtype != dtype or not info.accepts(buffer.shape):
+        raise refused(what, buffer, f"{dtype}{format_shape(info.shape)}")
+    if not buffer.is_contiguous:
+        raise InvalidArgumentError(f"{what}, {buffer}, is not contiguous in C order")
+
+
+def _stand_in(buffer: Buffer) -> NDArray[Any]:
+    """Return an array of a buffer's type and shape, which the choice of a plan looks at."""
+    return np.broadcast_to(np.zeros((), buffer.dtype), buffer.shape)
+
+
+def _refuse_devices(read: Mapping[str, Buffer], written: Mapping[str, Buffer], why: str) -> None:
+    """Refuse memory of devices in a call that copies all inputs and outputs.
+
+    Raises:
+        MemoryImportError: There is some.
+    """
+    for side, given in (("input", read), ("output", written)):
+        for name, each in given.items():
+            raise MemoryImportError(
+                f"{unreachable(f'the {side} {name!r}', each.device, ())}; {why}"
+            )
 
 
 def _overlap(inputs: Mapping[str, NDArray[Any]], outputs: Mapping[str, NDArray[Any]]) -> bool:

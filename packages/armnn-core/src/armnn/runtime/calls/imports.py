@@ -18,7 +18,7 @@ from armnn.backends import SharedMemory
 from armnn.backends.contract import RunControl
 from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
-from armnn.runtime.calls.binding import BoundCall, aligned, check_usable
+from armnn.runtime.calls.binding import BoundCall, aligned, check_usable, handles_on
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import Side, checked_shape
 from armnn.runtime.closing import Closing
@@ -407,7 +407,8 @@ class ImportingRuns:
             name: exported[name] if name in exported else aligned(made[name], shape)
             for name, shape in shapes.items()
         }
-        context, copied = plan.bound(Binding(inputs, outputs))
+        binding = Binding(handles_on(inputs, infos), handles_on(outputs, made))
+        context, copied = plan.bound(binding)
         for name in copied:
             is_used = name in imported or name in exported
             if is_used and plan.imports(name, MemorySource.MALLOC):

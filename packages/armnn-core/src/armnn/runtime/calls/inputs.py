@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn.arguments import array as array_of
 from armnn.arguments import items, mapping, refused, shown, text
-from armnn.buffer import Buffer, device_of
+from armnn.buffer import Buffer, device_of, unreachable
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
 from armnn.quantization import dequantize, quantize
@@ -24,6 +24,8 @@ from armnn.tensor import Shape, TensorInfo, format_shape
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.optimizer import OptimizedNetwork
 
+
+_T = TypeVar("_T")
 
 Side: TypeAlias = Literal["input", "output"]
 
@@ -226,6 +228,22 @@ def _with_scales(infos: Mapping[str, TensorInfo]) -> dict[str, TensorInfo]:
     return {name: info for name, info in infos.items() if info.is_quantized and info.scales}
 
 
+def _buffer_of(given: Any, copy: bool | None) -> Buffer:
+    return given if type(given) is Buffer else Buffer.from_dlpack(given, copy=copy)
+
+
+def _told(ask: Callable[[Any], _T], given: object, what: str) -> _T:
+    """Return what an object answers, whose errors name the input or output."""
+    try:
+        return ask(given)
+    except ArmnnError as error:
+        raise type(error)(f"{what}: {error}") from error
+    except Exception as error:  # whatever an object says against it
+        raise InvalidArgumentError(
+            f"{what} is {shown(given)} that does not give its memory: {error}"
+        ) from error
+
+
 class Ports:
     """The inputs and outputs of one network, by name.
 
@@ -264,11 +282,18 @@ class Ports:
         names = () if self.real is None else self.real.output_names
         return ExpectedOutputs(self._optimized.name, self._optimized.outputs, names)
 
-    def arrays(self, side: Side, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def arrays(
+        self, side: Side, given: Mapping[str, Any], *, takes_devices: bool = False
+    ) -> Mapping[str, Any]:
         """Return arrays on the memory of objects with ``__dlpack__``, and all else as it is.
 
+        Args:
+            side: What is given.
+            given: By first name.
+            takes_devices: Whether memory that the host does not reach comes as a buffer.
+
         Raises:
-            MemoryImportError: An object is on a device that the host does not reach.
+            MemoryImportError: The host does not reach an object's device.
             InvalidArgumentError: It does not give its memory.
         """
         foreign = [
@@ -278,40 +303,35 @@ class Ports:
         ]
         if not foreign:  # as nearly always
             return given
-        return {**given, **{name: self._array(side, name, given[name]) for name in foreign}}
+        taken = dict(given)
+        for name in foreign:
+            what = f"the {side} {name!r}"
+            device = _told(device_of, given[name], what)
+            if device is not None and not device.is_host and not takes_devices:
+                raise MemoryImportError(unreachable(what, device, self._beside(name)))
+            copy = False if side == "output" else None
+            buffer = _told(partial(_buffer_of, copy=copy), given[name], what)
+            if side == "output" and buffer.is_copy:
+                raise InvalidArgumentError(f"{what}: its memory is a copy, which nobody would read")
+            taken[name] = buffer.numpy() if buffer.device.is_host else buffer
+        return taken
 
-    def _array(self, side: Side, name: str, given: Any) -> NDArray[Any]:
-        what = f"the {side} {name!r}"
-        try:
-            device = device_of(given)
-            if device is None or device.is_host:
-                copy = False if side == "output" else None
-                memory = given if type(given) is Buffer else Buffer.from_dlpack(given, copy=copy)
-                if side == "output" and memory.is_copy:
-                    raise InvalidArgumentError("its memory is a copy, which nobody would read")
-                return memory.numpy()
-        except ArmnnError as error:
-            raise type(error)(f"{what}: {error}") from error
-        except Exception as error:  # whatever an object says against it
-            raise InvalidArgumentError(
-                f"{what} is {shown(given)} that does not give its memory: {error}"
-            ) from error
-        beside = " and ".join(self._beside(name)) or "any backend"
-        raise MemoryImportError(
-            f"{what} is on {device}, which is not reachable from {beside}: copy it to the host "
-            "with the library that made it, such as by tensor.cpu()"
-        )
-
-    def targets(self, outputs: Targets) -> Targets:
+    def targets(self, outputs: Targets, *, takes_devices: bool = False) -> Targets:
         """Return arrays that outputs are written into, by first names.
+
+        Args:
+            outputs: By any of their names.
+            takes_devices: See :meth:`arrays`; buffers are not checked.
 
         Raises:
             InvalidArgumentError: One is not known, or does not fit.
             MemoryImportError: One is on a device that the host does not reach.
         """
         self.outputs.check_mapping(outputs)
-        given = self.arrays("output", first_names(outputs, self.aliases.outputs))
-        self.outputs.check(given)
+        named = first_names(outputs, self.aliases.outputs)
+        given = self.arrays("output", named, takes_devices=takes_devices)
+        self.outputs.check({n: each for n, each in given.items() if type(each) is not Buffer})
+        self.outputs.check_known(given)
         return given
 
     def imported_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
