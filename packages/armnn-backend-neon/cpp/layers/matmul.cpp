@@ -332,6 +332,32 @@ void lower_mat_mul_integer(Lowering &l) {
                      matrix_layout(right[0], right[1], false));
 }
 
+void lower_mat_mul_n_bits(Lowering &l) {
+  const Value &x = l.input(0);
+  const Value &weights = l.input(1);
+  require(x.type == ARMNN_FLOAT32 && l.output().type == ARMNN_FLOAT32, "input and output must be Float32", 0);
+  require(!x.shape.empty() && weights.type == ARMNN_UNSIGNED8 && weights.shape.size() == 2,
+          "the weights must be a matrix of Unsigned8", 1);
+  FewBits form{static_cast<int32_t>(l.integer(ARMNN_PARAMETER(ARMNN_MAT_MUL_N_BITS_BITS))),
+               l.integer(ARMNN_PARAMETER(ARMNN_MAT_MUL_N_BITS_BLOCK_SIZE)), x.shape.back()};
+  require_few_bits(l, form, 1, {weights.shape[0]});
+  for (const size_t i : {size_t{1}, size_t{2}, size_t{3}}) {
+    if (l.has_input(i)) l.require_constant(i, "the weights");
+  }
+  require(form.block_size % kFewBitsMultiple == 0, "blocks are not a multiple of 16");
+  require(form.block_size <= kFewBitsLargestBlock, "blocks are larger than 4096");
+  if (l.has_input(4)) {
+    require(l.input(4).type == ARMNN_FLOAT32 && l.input(4).shape == Shape{weights.shape[0]}, "the bias does not fit", 4);
+  }
+  Shape expected = x.shape;
+  expected.back() = weights.shape[0];
+  require(l.output().shape == expected, "the output's shape does not fit");
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2)};
+  for (const size_t i : {size_t{3}, size_t{4}}) inputs.push_back(l.has_input(i) ? l.in(i) : kNone);
+  const bool is_rounded = l.integer(ARMNN_PARAMETER(ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL)) == 4;
+  l.add(few_bits_gemm(std::move(inputs), l.out(), form, weights.shape[0], is_rounded));
+}
+
 }  // namespace
 
 std::vector<LayerType> matmul_layers() {
@@ -340,6 +366,7 @@ std::vector<LayerType> matmul_layers() {
       {ARMNN_LAYER_EINSUM, lower_einsum},
       {ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected, lower_int8_fully_connected, weighted_bias_steps},
       {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul_integer},
+      {ARMNN_LAYER_MAT_MUL_N_BITS, lower_mat_mul_n_bits},
   };
 }
 

@@ -92,6 +92,22 @@ void lower_dynamic_quantise(Lowering &l) {
   l.add(dynamic_quantise(from, steps, scale, l.out(2)));
 }
 
+void lower_dequantize_blocks(Lowering &l) {
+  const Shape &shape = l.input(0).shape;
+  require(l.input(0).type == ARMNN_UNSIGNED8 && !shape.empty(), "the input must be rows of Unsigned8", 0);
+  require(l.output().type == ARMNN_FLOAT32, "the output must be Float32");
+  FewBits form{static_cast<int32_t>(l.integer(ARMNN_PARAMETER(ARMNN_DEQUANTIZE_BLOCKS_BITS))),
+               l.integer(ARMNN_PARAMETER(ARMNN_DEQUANTIZE_BLOCKS_BLOCK_SIZE)),
+               l.integer(ARMNN_PARAMETER(ARMNN_DEQUANTIZE_BLOCKS_SIZE))};
+  const Shape rows(shape.begin(), shape.end() - 1);
+  require_few_bits(l, form, 0, rows);
+  Shape expected = rows;
+  expected.push_back(form.size);
+  require(l.output().shape == expected, "the output's shape does not fit");
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.has_input(2) ? l.in(2) : kNone};
+  l.add(dequantize_few_bits(std::move(inputs), l.out(), form, elements(rows)));
+}
+
 }  // namespace
 
 std::vector<LayerType> quantizing_layers() {
@@ -100,6 +116,7 @@ std::vector<LayerType> quantizing_layers() {
       {ARMNN_LAYER_CONVERT_FP16_TO_FP32, lower_conversion<ARMNN_FLOAT16, ARMNN_FLOAT32>},
       {ARMNN_LAYER_CONVERT_FP32_TO_FP16, lower_conversion<ARMNN_FLOAT32, ARMNN_FLOAT16>},
       {ARMNN_LAYER_DEQUANTIZE, lower_dequantize},
+      {ARMNN_LAYER_DEQUANTIZE_BLOCKS, lower_dequantize_blocks},
       {ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantise},
       {ARMNN_LAYER_QUANTIZE, lower_quantize, lower_int8_quantize},
   };

@@ -184,7 +184,9 @@ def blocks(
     count = -(-size // block_size)
     length = count * block_size if is_whole else size
     numbers = random.integers(0, 1 << bits, (*rows, length))
-    scales = tensor(data_type, random.uniform(0.01, 0.3, (*rows, count)), constant=constant)
+    scales = tensor(
+        data_type, random.uniform(0.2, 4, (*rows, count)) / (1 << bits), constant=constant
+    )
     zeros: NDArray[Any] = np.full((*rows, count), 1 << (bits - 1))
     given = None
     if points == "packed":

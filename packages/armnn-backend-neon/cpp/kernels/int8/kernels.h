@@ -207,6 +207,45 @@ struct Int8Prelu {
   Requantization requantization; /* without scales */
 };
 
+constexpr int64_t kFewBitsFactors = 3; /* of a block */
+
+/* A row of floats in rounded blocks: first[k] * factors[0] + second[k] * factors[1], of which factors[2] is the sum. Steps
+ * are where FewBitsPanel reads them.
+ */
+struct FewBitsRow {
+  const float *factors;
+  const int32_t *first;
+  const int32_t *second; /* nullptr: none */
+};
+
+struct FewBitsRounding {
+  const float *x;
+  int64_t size;
+  int64_t block_size; /* a multiple of 16 */
+  int32_t bits; /* of the weights that the row meets */
+  float most_steps; /* of the largest number of a block */
+  float *left; /* memory for a block of floats */
+  FewBitsRow to; /* is written */
+};
+
+/* Columns of weights of few bits: scale * (number - zero point). */
+struct FewBitsPanel {
+  const int32_t *weights; /* of each word of a row those of all columns */
+  const float *scales; /* of each block those of all columns, as the next ones */
+  const uint8_t *points; /* nullptr: none */
+  const float *real_points; /* instead of points; nullptr: none */
+  float zero; /* is added to each of them */
+  int32_t bits;
+  int64_t blocks;
+  int64_t block_words;
+  const FewBitsRow *rows;
+  int64_t count; /* of rows */
+  const float *bias; /* nullptr: none */
+  float *y;
+  int64_t y_step; /* from a row to the next one */
+  int64_t columns; /* that are there */
+};
+
 struct Int8Kernels {
   int32_t rows; /* of a tile of C */
   int32_t columns;
@@ -242,6 +281,12 @@ struct Int8Kernels {
                 uint8_t *z, int64_t n);
   /* y = table[x]; y may be x. The table has 256 bytes. */
   void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
+
+  int32_t few_bits_columns; /* of a panel */
+  int32_t few_bits_steps; /* of a row that are in a word of 32 bits: 4, or 2, which one term suffices for */
+  bool few_bits_turned; /* whether weights of 8 bits are read as signed bytes */
+  void (*few_bits_panel)(const FewBitsPanel &panel);
+  void (*round_few_bits)(const FewBitsRounding &rounding);
 
   /* Of the weight of one of four k and a column of a panel. Bytes: the four of a column side by side. Numbers of 16
    * bits: two and two k; the weights of a vector of columns are the low bytes of such numbers, those of the next

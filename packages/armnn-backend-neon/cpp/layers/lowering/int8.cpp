@@ -86,6 +86,26 @@ Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns
   return params;
 }
 
+void require_few_bits(const Lowering &l, FewBits &form, size_t first, const Shape &rows) {
+  require(form.bits == 2 || form.bits == 4 || form.bits == 8, "numbers must have 2, 4 or 8 bits");
+  require(form.block_size >= 1 && form.size >= 0, "the sizes of blocks and rows are out of range");
+  const auto fits = [&](size_t i, int64_t length) {
+    const Shape &shape = l.input(i).shape;
+    return shape.size() == rows.size() + 1 && std::equal(rows.begin(), rows.end(), shape.begin()) &&
+           shape.back() == length;
+  };
+  const auto place = static_cast<int32_t>(first);
+  form.row_bytes = l.input(first).shape.back();
+  require(form.row_bytes >= form.packed_bytes(form.size), "rows have too few bytes", place);
+  require(l.input(first + 1).type == ARMNN_FLOAT32 && fits(first + 1, form.blocks()),
+          "there must be a scale of each block, in Float32", place + 1);
+  if (!l.has_input(first + 2)) return;
+  const bool is_packed = l.input(first + 2).type == ARMNN_UNSIGNED8;
+  require(is_packed || l.input(first + 2).type == ARMNN_FLOAT32, "zero points must be Unsigned8 or Float32", place + 2);
+  require(fits(first + 2, is_packed ? form.packed_bytes(form.blocks()) : form.blocks()),
+          "there must be a zero point of each block", place + 2);
+}
+
 ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const RealFunction &function) {
   const Kernels &kernels = l.kernels();
   ByteTable bytes;

@@ -7,6 +7,7 @@
 
 #include "layers/lowering/lowering.h"
 #include "operations/gemm/gemm.h"
+#include "operations/quantised/few_bits.h"
 #include "operations/quantised/quantised.h"
 #include "operations/windows.h"
 
@@ -30,6 +31,12 @@ Int8Params int8_params_of(const Lowering &lowering, size_t column_axis, int64_t 
 
 /* Computes a function of 256 real values in their place. */
 using RealFunction = std::function<void(const Kernels &, float *)>;
+
+/* Refuses rows of few bits, their scales and zero points that do not fit; notes the bytes of a row.
+ *
+ * Args: first: which input has the rows, before scales and zero points; rows: their shape.
+ */
+void require_few_bits(const Lowering &lowering, FewBits &form, size_t first, const Shape &rows);
 
 /* All values of a function of bytes, from those of real numbers. */
 ByteTable tabulated(const Lowering &lowering, const Value &from, const Value &to, const RealFunction &function);

@@ -389,7 +389,7 @@ def _mat_mul_n_bits_products(
     ],
     outputs=[result("output", "[...,N].")],
     infer=_mat_mul_n_bits,
-    numerics=Numerics(sums=True),
+    numerics=Numerics(sums=True, overflows="weights may be scaled after they are multiplied"),
     multiply_adds=_mat_mul_n_bits_products,
 )
 class MatMulNBitsDescriptor(Descriptor):
