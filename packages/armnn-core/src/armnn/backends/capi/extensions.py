@@ -26,6 +26,7 @@ from armnn.backends.capi.values import tensor_of
 from armnn.backends.contract import Step
 from armnn.backends.extensions import AsyncExecution, SharedBuffer, SharedMemory, Task
 from armnn.backends.memory import ArrayHandle, MemoryManager, TensorHandle, TensorHandleFactory
+from armnn.buffer import Buffer, Device
 from armnn.errors import ArmnnError, BackendError, ClosedError, InvalidArgumentError
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
@@ -190,24 +191,42 @@ class NativeHandle(TensorHandle):
         else:
             np.copyto(array, self.map())
 
+    def as_buffer(self) -> Buffer:
+        """Return the tensor's memory, which keeps the device's buffer.
+
+        Raises:
+            BackendError: The backend gives no address.
+        """
+        if self._imported is not None:
+            return Buffer.from_numpy(self._imported)
+        table, end = self._table, self._offset + self.info.size_bytes
+        device = Device(table.device_type, table.device_id)
+        whole = Buffer(device, end, self._buffer, data=self._address())
+        return whole.tensor(self.info, self._offset)
+
     def describe(self, arena: Arena) -> abi.Tensor:
         """Return the tensor as ``execute`` takes it.
 
         Raises:
             BackendError: The backend gives no address.
         """
-        address = self._table.data(self._buffer.pointer)
-        if address is None:
-            raise BackendError(
-                f"backend {self.backend.library.id!r} ({self.backend.library.path}) gives NULL as "
-                f"the data of a device buffer of {self.info.size_bytes} bytes"
-            )
+        address = self._address()
         like = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
         tensor = tensor_of(like, arena)
         tensor.data, tensor.byte_offset = address, self._offset
         tensor.device_type, tensor.device_id = self._table.device_type, self._table.device_id
         arena.hold(self)
         return tensor
+
+    def _address(self) -> int:
+        """Return the address of the device's buffer, or its handle there."""
+        address: int | None = self._table.data(self._buffer.pointer)
+        if address is None:
+            raise BackendError(
+                f"backend {self.backend.library.id!r} ({self.backend.library.path}) gives NULL as "
+                f"the data of a device buffer of {self.info.size_bytes} bytes"
+            )
+        return address
 
     def _copy(self, direction: str, function: Any, array: NDArray[Any]) -> None:
         if not array.nbytes:

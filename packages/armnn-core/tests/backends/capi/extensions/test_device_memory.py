@@ -14,7 +14,9 @@ import pytest
 from armnn import Network, TensorInfo
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, ModelContext, TensorHandleFactories
 from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.buffer import Buffer
 from armnn.errors import BackendError, ResourceExhaustedError
+from armnn_backend_api.structs import Arena
 from fakes import DEVICE_SOURCE
 
 if TYPE_CHECKING:
@@ -187,6 +189,29 @@ def test_a_tensor_of_the_device_is_read_and_written_by_copies(device: Make) -> N
     empty = factories["AcmeDevice.device"].create(TensorInfo((0, 3)), None)
     assert empty.map().shape == (0, 3)
     empty.unmap()
+
+
+def test_a_tensor_of_the_device_is_handed_over_by_dlpack(device: Make) -> None:
+    library = device()
+    factories = TensorHandleFactories()
+    NativeBackend(library).register_tensor_handle_factories(factories)
+    (factory,) = factories.values()
+    info = TensorInfo((2, 3), "Float16")
+    block = factory.create_block(256, None)
+    handle = factory.create_in(info, block, 64)
+    executed = handle.describe(Arena())
+    buffer = handle.as_buffer()
+    assert buffer is not None
+    assert (buffer.shape, buffer.dtype, buffer.offset, buffer.nbytes) == ((2, 3), "float16", 64, 12)
+    assert (buffer.data, buffer.offset) == (executed.data, executed.byte_offset)
+    assert buffer.device == (executed.device_type, executed.device_id) == (12, 0)
+    taken = Buffer.from_dlpack(buffer)
+    assert (taken.data, taken.offset) == (buffer.data, 64)
+    del handle, buffer, block, executed
+    gc.collect()
+    assert counts(library).buffers == 1
+    del taken
+    assert counts(library).buffers == 0
 
 
 def test_a_full_device_is_named(device: Make) -> None:
