@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import sys
 import tempfile
 import threading
@@ -62,10 +63,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         for name in _ID.findall(" ".join(cells)) if column in _BACKEND_COLUMNS else ():
             _tone_of.setdefault(name, next(_TONES))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", border_style="dim")
-    console = Console(width=None if is_terminal else _UNLIMITED, highlight=False)
+    width, height = shutil.get_terminal_size()
+    width = width if is_terminal else _UNLIMITED
+    # rich takes 80 columns for what it calls a dumb terminal, unless it is told both.
+    console = Console(width=width, height=height, highlight=False)
     for column, *cells in zip(columns, *shown, strict=True):
         # The first is the name of the row, which is whole where that leaves the others room.
-        is_name = column is columns[0] and max(map(len, cells), default=0) <= console.width // 3
+        is_name = column is columns[0] and max(map(len, cells), default=0) <= width // 3
         table.add_column(Text(column), overflow="fold", no_wrap=is_name)
     for row in shown:
         # In a str, rich would look for markup such as [1, 3].
