@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Import paths that released distributions use and nothing else does; core 2.0 drops them.
 
-Importing one of these modules imports nothing: the probe of armnn-dynamic-loader 1.0 does it where
-the core is not to be. A name is looked up in its new place when it is first asked for.
+Importing one of these modules imports nothing. A name is looked up in its new place when it is
+first asked for. Two more are files in ``backends/native``, which a probe reads without the core.
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ MOVED: Final[dict[str, tuple[str, str]]] = {
         "Downfall downfalls forget_downfall noted_load",
     ),
     "armnn.backends.native.attributes": ("armnn.backends.capi.values", "attributes_of"),
-    "armnn.backends.native.memory": ("armnn_backend_api.structs", "Arena struct"),
     "armnn.backends.native.python_host": ("armnn.backends.capi.python", "extension_address"),
-    "armnn.backends.native.table": (
-        "armnn_backend_api.table",
-        "TableError read_table read_text read_zero_terminated",
-    ),
     "armnn.backends.trust": ("armnn_backend_api.files", "who_else_may_write"),
     "armnn.processes": (
         "armnn_backend_api.processes",
