@@ -131,6 +131,9 @@ static armnn_code optimize(armnn_backend *backend, const armnn_device *device,
       return fail(error, ARMNN_INTERNAL, "the dispositions are not ARMNN_NODE_COMPILED");
     if (is(node->name, "refused")) return fail(error, ARMNN_INTERNAL, "no plan for it");
     if (is(node->type, ARMNN_LAYER_ACTIVATION)) dispositions[i] = WORST_DISPOSITION;
+#ifdef ALL_ALONE
+    dispositions[i] = ARMNN_NODE_UNTOUCHED;
+#endif
     if (is(node->name, "alone")) dispositions[i] = ARMNN_NODE_UNTOUCHED;
   }
   return ARMNN_OK;

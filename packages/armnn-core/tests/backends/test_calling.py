@@ -208,13 +208,17 @@ WHERE: dict[str, tuple[type[Any], type[Backend], Journey, str]] = {
 }
 """Where each method is, on which way it is called, and what its errors are about."""
 
-DIRECTLY = {"bind", "cached_program", "has_capability", "import_fd", "program_workload", "submit"}
+DIRECTLY = {
+    *("bind", "cached_program", "create_in", "has_capability", "import_fd", "program_workload"),
+    "submit",
+}
 """The methods whose answers are judged without a way to them."""
 
 IGNORED = {
     *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "release", "unmap"),
     *("begin_run", "end_run", "register_tensor_handle_factories", "cache_file_count", "shared"),
     *("allocate", "array", "export_fd", "wait"),  # the callers of these check them
+    *("as_buffer", "create_block"),  # whose callers judge them, and what create_in takes back
     *(f"{when}_{what}_network" for when in ("before", "after") for what in ("load", "unload")),
     "after_enqueue_workload",
 }

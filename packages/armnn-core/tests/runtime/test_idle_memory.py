@@ -16,12 +16,12 @@ from armnn.runtime.engine import IdleMemory
 class Plan:
     """A plan with contexts of one size."""
 
-    arena_bytes: int
+    context_bytes: int
     contexts: int = 0
 
     @property
     def idle_bytes(self) -> int:
-        return self.contexts * self.arena_bytes
+        return self.contexts * self.context_bytes
 
     def drop_contexts(self) -> None:
         self.contexts = 0
@@ -36,7 +36,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> IdleMemory:
 def test_the_plans_that_have_waited_longest_lose_their_contexts(memory: IdleMemory) -> None:
     plans = [Plan(size) for size in (40, 50, 60, 5)]
     for plan in plans:
-        memory.make_room(plan, plan.arena_bytes)
+        memory.make_room(plan, plan.context_bytes)
         plan.contexts = 1
         memory.make_room(plan)
     assert [plan.contexts for plan in plans] == [0, 0, 1, 1]

@@ -365,6 +365,7 @@ RETURNS: Final[Mapping[str, Returns]] = {
         "a mapping of names to Booleans, numbers or texts, from a property", _stated
     ),
     "create": Returns("a TensorHandle with a TensorInfo as info", _handle),
+    "create_in": Returns("a TensorHandle with a TensorInfo as info", _handle),
     "create_context": _instance("a BackendContext or None", BackendContext, type(None)),
     "create_memory_manager": _instance("a MemoryManager or None", MemoryManager, type(None)),
     "create_model_context": _instance("a ModelContext", ModelContext),

@@ -335,7 +335,8 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
         Counterpart of Arm NN's ``RegisterFactory``.
 
         Raises:
-            BackendError: It is not a factory, or has no text as id.
+            BackendError: It is not a factory, has no text as id, or an alignment of blocks that is
+                no power of two.
         """
         if not isinstance(factory, TensorHandleFactory):
             raise BackendError(
@@ -346,6 +347,12 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
             raise BackendError(
                 f"the tensor-handle factory to register, {type(factory).__name__}, has "
                 f"{shown(getattr(factory, 'id', None))} as id: expected a text"
+            )
+        alignment = factory.block_alignment
+        if type(alignment) is not int or alignment < 0 or alignment & (alignment - 1):
+            raise BackendError(
+                f"the tensor-handle factory {factory.id!r} has {shown(alignment)} as "
+                "block_alignment: expected 0 or a power of two"
             )
         self._factories.setdefault(factory.id, factory)
 

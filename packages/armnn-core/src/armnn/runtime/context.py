@@ -23,6 +23,7 @@ from armnn.backends import (
     Step,
     Task,
     TensorHandle,
+    raise_if_stopped,
 )
 from armnn.backends.calling import call
 from armnn.backends.contract import RunControl, controlled
@@ -159,7 +160,7 @@ class Context:
         if targets:
             check_shapes(targets, self._output_shapes())
         given = iter(inputs)
-        with self._acquired():
+        with self._acquired(), _NOTHING if control is None else controlled(control):
             for name, handle, array in self._inputs:
                 source = next(given)
                 if array is not None:
@@ -252,6 +253,7 @@ class Context:
                 made[name] = array.copy()
                 continue
             try:
+                raise_if_stopped()
                 made[name] = (
                     _copy_out(handle) if target is None else _copy_into(target, name, handle)
                 )
@@ -306,6 +308,11 @@ def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> Non
 
 
 def _copy_out(handle: TensorHandle) -> NDArray[Any]:
+    info = handle.info
+    if info.is_static:  # map and unmap would write the tensor back
+        made: NDArray[Any] = np.empty(info.static_shape, info.data_type.numpy_dtype)
+        handle.copy_to(made)
+        return made
     try:
         array = handle.map()
         if not isinstance(array, np.ndarray):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.backends import (
+    ALIGNMENT,
     ASYNC_EXECUTION,
     Allocator,
     ArrayHandle,
@@ -28,6 +29,7 @@ from armnn.backends import (
     Step,
     Task,
     TensorHandle,
+    TensorHandleFactory,
     Workload,
 )
 from armnn.backends.cache import Program
@@ -76,14 +78,25 @@ class CopyWorkload(Workload):
         (source,), (target,) = inputs, outputs
         if source is None:
             raise ExecutionError("a copy needs a tensor to copy: got none")
+        if isinstance(target, ArrayHandle):
+            return lambda: source.copy_to(target.map())
+        if isinstance(source, ArrayHandle) or not source.info.is_static:
+            return partial(_copy_mapped, source, target)
+        info = source.info
+        between: NDArray[Any] = np.empty(info.static_shape, info.data_type.numpy_dtype)
 
         def step() -> None:
-            try:
-                target.copy_from(source.map())
-            finally:
-                source.unmap()
+            source.copy_to(between)  # map and unmap would write the source back
+            target.copy_from(between)
 
         return step
+
+
+def _copy_mapped(source: TensorHandle, target: TensorHandle) -> None:
+    try:
+        target.copy_from(source.map())
+    finally:
+        source.unmap()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +114,23 @@ class _Arena:
     scratch: Sequence[tuple[PlannedLayer, int]]
     layout: Layout
     allocator: Allocator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shared:
+    """One block of a factory's memory in one context, with tensors at offsets in it.
+
+    Attributes:
+        factory: Makes the block and the tensors.
+        owner: The backend whose memory manager the block belongs to.
+        tensors: Each with its offset.
+        size: In bytes.
+    """
+
+    factory: TensorHandleFactory
+    owner: str
+    tensors: Mapping[PlannedTensor, int]
+    size: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +170,8 @@ class LoadedPlan:
 
     Attributes:
         plan: What runs.
-        arena_bytes: The working memory of one context.
+        arena_bytes: The host's working memory of one context.
+        context_bytes: The working memory of one context, of devices too.
     """
 
     def __init__(
@@ -175,6 +206,9 @@ class LoadedPlan:
         self._lifetimes = lifetimes(plan)
         self._arenas = self._planned_arenas(allocators, strategies)
         self.arena_bytes = sum([arena.layout.size for arena in self._arenas.values()])
+        self._blocks = self._planned_blocks(strategies)
+        self._alone = self._tensors_alone()
+        self.context_bytes = self.arena_bytes + sum(self._device_bytes().values())
         self._pool: deque[Context] = deque()
         self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
         self._closed = False
@@ -182,7 +216,7 @@ class LoadedPlan:
     @property
     def idle_bytes(self) -> int:
         """The working memory of idle contexts."""
-        return len(self._pool) * self.arena_bytes
+        return len(self._pool) * self.context_bytes
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
@@ -199,7 +233,7 @@ class LoadedPlan:
                 return self._pool.pop()  # the last one used: its memory is still in the cache
             except IndexError:
                 pass  # another thread was faster
-        self._idle_memory.make_room(self, self.arena_bytes)
+        self._idle_memory.make_room(self, self.context_bytes)
         return self._context(None, _Direct())
 
     def release(self, context: Context) -> None:
@@ -339,6 +373,53 @@ class LoadedPlan:
             arenas[backend_id] = _Arena(tensors, sizes, layout, allocator)
         return arenas
 
+    def _planned_blocks(self, strategies: MemoryStrategies | None) -> list[_Shared]:
+        """Lay out the tensors of factories that make blocks; see ``block_alignment``."""
+        imported = {layer.outputs[0] for layer in self.plan.layers if layer.type == "MemImport"}
+        owned: dict[tuple[str, str], list[PlannedTensor]] = {}
+        for tensor in self._lifetimes:
+            factory = self._participants.factories.get(tensor.factory)
+            if factory is None or tensor in imported or not tensor.info.is_static:
+                continue
+            if factory.block_alignment:
+                owned.setdefault((tensor.factory, tensor.owner), []).append(tensor)
+        blocks: list[_Shared] = []
+        for (factory_id, owner), tensors in owned.items():
+            factory = self._participants.factories[factory_id]
+            # The planner aligns to ALIGNMENT, so a coarser alignment is planned in larger units.
+            unit = max(factory.block_alignment // ALIGNMENT, 1)
+            sizes = [
+                Block(*self._lifetimes[each], -(-each.info.size_bytes // unit)) for each in tensors
+            ]
+            layout = (
+                single_axis_priority_list(sizes)
+                if strategies is None
+                else strategies.place(owner, sizes)
+            )
+            offsets = [offset * unit for offset in layout.offsets]
+            placed = dict(zip(tensors, offsets, strict=True))
+            blocks.append(_Shared(factory, owner, placed, max(layout.size * unit, 1)))
+        return blocks
+
+    def _tensors_alone(self) -> list[PlannedTensor]:
+        """Return the tensors of backends' own memory that are in no block."""
+        placed = {tensor for block in self._blocks for tensor in block.tensors}
+        return [
+            tensor
+            for tensor in self._lifetimes
+            if tensor.factory != HOST_FACTORY_ID and tensor not in placed
+        ]
+
+    def _device_bytes(self) -> dict[str, int]:
+        """Return the working memory of one context by the factory that makes it."""
+        found: dict[str, int] = {}
+        for block in self._blocks:
+            found[block.factory.id] = found.get(block.factory.id, 0) + block.size
+        for tensor in self._alone:
+            size = tensor.info.size_bytes if tensor.info.is_static else 0
+            found[tensor.factory] = found.get(tensor.factory, 0) + size
+        return found
+
     def _allocator(self, backend_id: str, allocators: Mapping[str, Allocator]) -> Allocator:
         if backend_id in allocators:
             return allocators[backend_id]
@@ -468,6 +549,8 @@ class LoadedPlan:
             block = allocated(backend_id, arena.allocator, arena.layout.size)
             memory.append((arena.allocator, block))
             _place(arena, block, handles, scratch)
+        for shared in self._blocks:
+            handles.update(_in_block(shared, managers.get(shared.owner)))
         handles.update(direct.handles)
         for tensor in self._lifetimes:
             if tensor not in handles:
@@ -648,6 +731,47 @@ def _place(
         scratch[layer] = memory[offset : offset + size]
 
 
+def _in_block(shared: _Shared, manager: MemoryManager | None) -> Handles:
+    """Make the block of a factory's memory; return the tensors in it."""
+    block = call(shared.owner, shared.factory, "create_block", shared.size, manager)
+    return {
+        tensor: call(
+            shared.owner,
+            shared.factory,
+            "create_in",
+            tensor.info,
+            block,
+            offset,
+            about=f"tensor {tensor.name!r}",
+        )
+        for tensor, offset in shared.tensors.items()
+    }
+
+
+def memory_of(plans: Iterable[LoadedPlan]) -> dict[str, dict[str, int]]:
+    """Return the bytes of plans by the kind of memory, the id of a tensor-handle factory.
+
+    "working" is what one run with the largest plan takes, "constants" what layers read that are in
+    no program, each once.
+    """
+    working: dict[str, int] = {HOST_FACTORY_ID: 0}
+    constants: dict[str, dict[int, int]] = {}
+    for plan in plans:
+        for kind, size in {HOST_FACTORY_ID: plan.arena_bytes, **plan._device_bytes()}.items():
+            working[kind] = max(working.get(kind, 0), size)
+        for tensor in plan._constants:
+            if tensor.constant is not None:
+                data = tensor.constant
+                constants.setdefault(tensor.factory, {})[id(data)] = data.nbytes
+    return {
+        kind: {
+            "working": working.get(kind, 0),
+            "constants": sum(constants.get(kind, {}).values()),
+        }
+        for kind in (working | constants)
+    }
+
+
 def _watched(step: Step, watch: Callable[[], object]) -> Step:
     def watched_step() -> None:
         step()
@@ -688,12 +812,12 @@ class IdleMemory:
             kept = plan.idle_bytes
             self._bytes += kept - self._plans.pop(plan, 0)
             self._plans[plan] = kept
-            if self._bytes + further - SLACK_BYTES <= plan.arena_bytes or len(self._plans) == 1:
+            if self._bytes + further - SLACK_BYTES <= plan.context_bytes or len(self._plans) == 1:
                 return  # nearly always: no other plan is looked at
             idle = [each.idle_bytes for each in self._plans]
             self._plans.update(zip(self._plans, idle, strict=True))
             self._bytes = sum(idle)
-            most = max([each.arena_bytes for each in self._plans])
+            most = max([each.context_bytes for each in self._plans])
             excess = self._bytes + further - SLACK_BYTES - most
             if excess <= 0:
                 return

@@ -38,6 +38,7 @@ from armnn.runtime.calls.control import (
 )
 from armnn.runtime.calls.inputs import InputShapes, Ports
 from armnn.runtime.closing import Closable, Closing
+from armnn.runtime.engine import memory_of
 from armnn.runtime.plans import PlanCache, backends_beside, shared_memory_beside
 from armnn.runtime.request import LoadRequest
 from armnn.runtime.steps import Targets
@@ -265,8 +266,18 @@ class NetworkFacts:
 
     @property
     def arena_bytes(self) -> int:
-        """The working memory of one run with the largest plan."""
+        """The host's working memory of one run with the largest plan."""
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
+
+    @property
+    def memory(self) -> dict[str, dict[str, int]]:
+        """The bytes of tensors, by kind of memory: "armnn.host", and those of backends.
+
+        For each kind there are "working", the memory of one run with the largest plan, and
+        "constants", what layers read that are in no compiled program. Memory of compiled programs
+        is in the report, as their backends tell it.
+        """
+        return memory_of(self._plans.plans)
 
     def _counted(self) -> AbstractContextManager[None]:
         """Count the block as the first run, if it is."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +17,12 @@ from armnn import Network, TensorInfo
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, ModelContext, TensorHandleFactories
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.buffer import Buffer
-from armnn.errors import BackendError, ResourceExhaustedError
+from armnn.errors import (
+    BackendError,
+    CancelledError,
+    DeadlineExceededError,
+    ResourceExhaustedError,
+)
 from armnn_backend_api.structs import Arena
 from fakes import DEVICE_SOURCE
 
@@ -298,3 +305,55 @@ def test_the_end_of_each_run_is_told_to_who_knows_the_event(
     for _ in range(3):
         loaded.run({"x": X})
     assert since(library, before).runs == told
+
+
+def test_the_tensors_of_a_context_are_in_one_buffer(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    network = Network("long")
+    value = x = network.add_input("x", TensorInfo((100,)))
+    for number in range(6):
+        value = network.add_addition(value, x, name=f"sum {number}")
+    network.add_output("y", value)
+    library = device("-DPLACED", "-DALL_ALONE")
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(network, ["AcmeDevice"]))
+    given = np.linspace(-1, 1, 100, dtype=np.float32)
+    before = counts(library)
+    np.testing.assert_allclose(loaded.run({"x": given})["y"], 7 * given, rtol=1e-6)
+    made = since(library, before)
+    # x is read to the end, two sums live at a time; each is 400 bytes at a multiple of 128.
+    assert (made.buffers, made.allocated) == (1, 3 * 512)
+    assert loaded.memory["AcmeDevice.device"] == {"working": 3 * 512, "constants": 0}
+    before = counts(library)
+    for _ in range(3):
+        loaded.run({"x": given})
+    steady = since(library, before)
+    assert (steady.buffers, steady.allocated, steady.copied_in) == (0, 0, 3)
+
+
+def test_a_deadline_reaches_a_copy_that_waits_for_the_device(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    library = device("-DPLACED", "-DQUEUE_MS=400")
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], expected(X))
+    begin = time.monotonic()
+    with pytest.raises(DeadlineExceededError):
+        loaded.run({"x": X}, timeout=0.05)
+    assert time.monotonic() - begin < 0.35
+    token = threading.Event()
+    threading.Timer(0.05, token.set).start()
+    begin = time.monotonic()
+    with pytest.raises(CancelledError):
+        loaded.run({"x": X}, cancel=token)
+    assert time.monotonic() - begin < 0.35
+    np.testing.assert_array_equal(loaded.run({"x": -X})["y"], expected(-X))
+
+
+@pytest.mark.parametrize("alignment", [3, 1 << 21])
+def test_an_alignment_that_is_no_power_of_two_is_refused(device: Make, alignment: int) -> None:
+    backend = NativeBackend(device("-DPLACED", f"-DALIGNMENT={alignment} + 0"))
+    with pytest.raises(BackendError, match=f"aligns tensors of its device to {alignment} bytes"):
+        backend.register_tensor_handle_factories(TensorHandleFactories())
