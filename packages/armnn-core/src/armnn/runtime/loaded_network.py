@@ -17,6 +17,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -211,6 +212,7 @@ class NetworkFacts:
         self._plans = plans
         self._failover = failover
         self._has_run = False
+        self._copies: dict[str, str] = {}  # the reasons by input or output
 
     @property
     def name(self) -> str:
@@ -241,10 +243,14 @@ class NetworkFacts:
     def report(self) -> Report:
         """Which backend ran each layer in the last call, with reasons.
 
-        Of all kept plans. Before the first call it is :attr:`planned_report`.
+        Of all kept plans. Before the first call it is :attr:`planned_report`. It has the copies of
+        calls that were to use the caller's memory where it is.
         """
-        planned = self.planned_report
-        return planned if self._failover is None else self._failover.report(planned)
+        report = self.planned_report
+        if self._failover is not None:
+            report = self._failover.report(report)
+        copied = tuple(f"{name}: {why}" for name, why in self._copies.items())
+        return replace(report, copied=copied) if copied else report
 
     @property
     def planned_report(self) -> Report:
@@ -370,14 +376,19 @@ class LoadedNetwork(NetworkFacts):
         self.events = events
         self._origin = origin
         self._ports = Ports(
-            plans.optimized, quantize=quantize, beside=partial(backends_beside, plans)
+            plans.optimized,
+            quantize=quantize,
+            beside=partial(backends_beside, plans),
+            copies=self._copies,
         )
         self._aliases = self._ports.aliases
         self._has_aliases = bool(self._aliases)
         self._names = frozenset(plans.optimized.inputs)
         self._expected = self._ports.inputs
         self._real = self._ports.real
-        self._importing = _importing_runs(plans, properties) if self._real is None else None
+        self._importing = None
+        if self._real is None:
+            self._importing = _importing_runs(plans, properties, self._copies)
         self.resources = NetworkResources(
             plans, events, self._importing, owns_graph=owns_graph, frees_by_call=frees_by_call
         )
@@ -700,6 +711,7 @@ class LoadedNetwork(NetworkFacts):
         binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
         with self._plans.gate, more(self, REST):
             call = binder.bind(inputs, targets, states)
+            self._copies.update(call.copies)
             self.resources.bound.add(call)
             if FIRST_RUN not in self.load_times:
                 call.count_first(self._counted)
@@ -759,10 +771,12 @@ class LoadedNetwork(NetworkFacts):
             return watched_run(run, self.id, plans.optimized.participants, control)
 
 
-def _importing_runs(plans: PlanCache, properties: NetworkProperties) -> ImportingRuns | None:
+def _importing_runs(
+    plans: PlanCache, properties: NetworkProperties, copies: dict[str, str]
+) -> ImportingRuns | None:
     if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
         return None
     from armnn.runtime.calls.imports import ImportingRuns  # late: heavy, by asyncio
 
-    runs = ImportingRuns(plans, properties)
+    runs = ImportingRuns(plans, properties, copies)
     return runs if runs.is_needed else None

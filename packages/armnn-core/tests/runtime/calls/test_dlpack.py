@@ -353,6 +353,34 @@ def test_memory_of_a_device_that_is_not_taken(load, x: armnn.Buffer, message: st
         model.run({"x": x.tensor(armnn.TensorInfo((2, 3)))})
 
 
+def test_the_report_says_what_was_copied_and_why(load) -> None:
+    model = load(backend=Device)
+    model.run({"x": tensor()}, {"y": tensor(0 * X)})
+    assert model.report.copied == ()  # as every run into working memory
+    model.bind({"x": tensor()})
+    why = "Device has memory of its own"
+    assert model.report.copied == (f"x: {why}", f"y: {why}")
+    assert str(model.report).endswith(f"\ncopied x: {why}\ncopied y: {why}")
+    assert f"copied nevertheless:\n  x: {why}" in str(model)
+    assert model.planned_report.copied == ()
+
+
+def test_runs_that_were_to_copy_nothing_report_what_they_copy(load) -> None:
+    model = load(backend=Device, import_enabled=True)
+    model.run({"x": tensor()})
+    assert model.report.copied == ("x: Device has memory of its own",)
+
+
+def test_a_copy_that_the_library_makes_is_reported(load) -> None:
+    network = armnn.Network("cast")
+    x = network.add_input("x", armnn.TensorInfo((4,), "Int4"))
+    network.add_output("y", network.add_cast(x, output="Float32"))
+    model = load(network, RefBackend)
+    made = model.run({"x": Producer(b"\xf7\x08", (4,), (0, 4))})["y"]
+    assert made.tolist() == [7, -1, -8, 0]
+    assert model.report.copied == ("x: a Producer hands over a copy of its elements",)
+
+
 def test_bound_calls_that_copy_everything_refuse_devices(load) -> None:
     info = armnn.TensorInfo((2, 3), "QAsymmU8", 0.5, 10)
     network = armnn.Network("quantized")

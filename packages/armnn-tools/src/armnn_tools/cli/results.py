@@ -274,6 +274,8 @@ class RunResult:
             print(printable(f"Backends: {self.report.choice}"))
         for skipped in self.report.skipped:
             print(printable(f"Skipped {skipped}"))
+        for copied in self.report.copied:
+            print(printable(f"Copied {copied}"))
         for fault in self.faults:
             print(printable(f"Survived: {fault}; the next backend answered"))
         if self.times is not None:

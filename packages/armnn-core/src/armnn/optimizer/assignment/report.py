@@ -126,12 +126,15 @@ class Report:
         skipped: The backends of the user's list that may be missing and could not be used.
         parts: What runs together, in running order, with what crosses the borders between parts.
         choice: Why these backends take part, if a measurement was asked for (``"auto"``).
+        copied: The inputs and outputs that were to stay where the caller has them and were copied
+            nevertheless, with the reason of each.
     """
 
     rows: tuple[ReportRow, ...] = field(default=())
     skipped: tuple[SkippedBackend, ...] = field(default=())
     parts: tuple[Part, ...] = field(default=())
     choice: str = ""
+    copied: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[ReportRow]:
         return iter(self.rows)
@@ -144,7 +147,8 @@ class Report:
             return NotImplemented
         skipped = dict.fromkeys((*self.skipped, *other.skipped))
         parts, choice = self.parts + other.parts, self.choice or other.choice
-        return Report(self.rows + other.rows, tuple(skipped), parts, choice)
+        copied = tuple(dict.fromkeys(self.copied + other.copied))
+        return Report(self.rows + other.rows, tuple(skipped), parts, choice, copied)
 
     @property
     def fallbacks(self) -> tuple[ReportRow, ...]:
@@ -183,7 +187,8 @@ class Report:
     def __str__(self) -> str:
         choice = [f"backends {self.choice}"] if self.choice else []
         skipped = [f"skipped {each}" for each in self.skipped]
-        return "\n".join([*map(str, self.rows), *choice, *skipped])
+        copied = [f"copied {each}" for each in self.copied]
+        return "\n".join([*map(str, self.rows), *choice, *skipped, *copied])
 
 
 def prepared_text(
@@ -207,6 +212,8 @@ def prepared_text(
         sections["choice of backends"] = [report.choice]
     if report.skipped:
         sections["skipped backends"] = list(map(str, report.skipped))
+    if report.copied:
+        sections["copied nevertheless"] = list(report.copied)
     return sections_text(
         title, {"inputs": tensors_text(inputs), **sections, "outputs": tensors_text(outputs)}
     )

@@ -317,13 +317,17 @@ class ImportingRuns:
     runs stay bound, so that runs on the same ones prepare nothing.
     """
 
-    def __init__(self, plans: PlanCache, properties: NetworkProperties) -> None:
+    def __init__(
+        self, plans: PlanCache, properties: NetworkProperties, copies: dict[str, str]
+    ) -> None:
         """Begin without bound arrays.
 
         Args:
             plans: The plans of the network.
             properties: Whether its inputs are imported, and its outputs exported.
+            copies: Gets the reasons of copies, by input or output.
         """
+        self._copies = copies
         self._plans = plans
         self._title = f"the network {plans.optimized.name!r}"
         self._imports = properties.input_source is MemorySource.MALLOC
@@ -351,6 +355,9 @@ class ImportingRuns:
         shapes = {} if plan is None else plan.output_shapes
         known = {name: shape for name, shape in shapes.items() if shape is not None}
         if plan is None or len(known) != len(shapes):
+            names = [*(self._plans.optimized.inputs if self._imports else ())]
+            names += [*(targets if self._exports else ())]
+            self._copies.update(dict.fromkeys(names, "data decides how the network is run"))
             return self._plans.run(arrays, control, targets)
         check_shapes(targets, known)
         given = dict(zip(self._plans.optimized.inputs, arrays, strict=True))
@@ -409,8 +416,10 @@ class ImportingRuns:
         }
         binding = Binding(handles_on(inputs, infos), handles_on(outputs, made))
         context, copied = plan.bound(binding)
-        for name in copied:
+        for name, why in copied.items():
             is_used = name in imported or name in exported
+            if is_used:
+                self._copies[name] = why
             if is_used and plan.imports(name, MemorySource.MALLOC):
                 context.close()
                 raise MemoryImportError(

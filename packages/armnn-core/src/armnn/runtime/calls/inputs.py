@@ -260,6 +260,7 @@ class Ports:
         *,
         quantize: bool,
         beside: Callable[[str], Collection[str]] = lambda _: (),
+        copies: dict[str, str] | None = None,
     ) -> None:
         """Take note of what the network takes and makes.
 
@@ -267,12 +268,14 @@ class Ports:
             optimized: The network.
             quantize: Whether callers give and get real values.
             beside: Returns the ids of the backends beside an input or output.
+            copies: Gets the reasons of copies, by input or output.
         """
         self.infos: Mapping[str, TensorInfo] = optimized.inputs
         self.aliases = optimized.aliases
         self.inputs = ExpectedInputs(optimized.name, self.infos)
         self.real = RealValues(self.infos, optimized.outputs) if quantize else None
         self._beside = beside
+        self._copies = {} if copies is None else copies
         self._optimized = optimized
         self._value_inputs = optimized.value_inputs
 
@@ -313,6 +316,8 @@ class Ports:
             buffer = _told(partial(_buffer_of, copy=copy), given[name], what)
             if side == "output" and buffer.is_copy:
                 raise InvalidArgumentError(f"{what}: its memory is a copy, which nobody would read")
+            if buffer.is_copy:
+                self._copies[name] = f"{shown(given[name])} hands over a copy of its elements"
             taken[name] = buffer.numpy() if buffer.device.is_host else buffer
         return taken
 
