@@ -45,8 +45,8 @@ def test_layers_as_backends_get_them_are_those_of_the_report(
     parties = participants(make_backend("First"))
     for options in (OptimizerOptions(), OptimizerOptions(reduce_fp32_to_fp16=True)):
         optimized = OptimizedNetwork(network, parties, options)
-        segments = layers_before_backends(network, {"x": (2, 3)}, parties, options)
-        layers = {layer.name: layer.type for layer in segments.head.topological_order()}
+        head, _ = layers_before_backends(network, {"x": (2, 3)}, parties, options)
+        layers = {layer.name: layer.type for layer in head.topological_order()}
         rows = {row.layer: row.type for row in optimized.report}
         assert rows["last"] == "Fused"
         assert rows.items() <= layers.items()

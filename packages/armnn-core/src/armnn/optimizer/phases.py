@@ -61,8 +61,8 @@ from armnn.tensor import Shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Segments:
-    """A network in two parts.
+class _Cut:
+    """A network, cut where data must be known first.
 
     Attributes:
         head: What can be prepared now. Its outputs are those of the network that it computes and
@@ -110,7 +110,7 @@ def _observe(network: Network, value: Value) -> None:
         network.replace_input(layer, index, debug.output)
 
 
-def split(network: Network) -> Segments:
+def split(network: Network) -> _Cut:
     """Cut a specialised network behind the layers of known inputs.
 
     A layer is in the head if the shapes of its inputs are known and so are those of its outputs,
@@ -119,7 +119,7 @@ def split(network: Network) -> Segments:
     """
     order = network.topological_order()
     if all(map(_is_settled, order)):
-        return Segments(network, None)
+        return _Cut(network, None)
     inside: dict[Layer, None] = {}
     for layer in order:
         if _can_be_prepared(layer) and all(v is None or v.producer in inside for v in layer.inputs):
@@ -127,10 +127,10 @@ def split(network: Network) -> Segments:
     head = list(inside)
     rest = [layer for layer in order if layer not in inside]
     if not rest:
-        return Segments(network, None)
+        return _Cut(network, None)
     crossing = _crossing(rest, inside)
     names = {value: f"{value.name} (crossing {i})" for i, value in enumerate(crossing)}
-    return Segments(_head(network, head, names), _rest(network, rest, names), tuple(names.values()))
+    return _Cut(_head(network, head, names), _rest(network, rest, names), tuple(names.values()))
 
 
 def _is_settled(layer: Layer) -> bool:
@@ -270,19 +270,19 @@ def prepare_specialisation(
         FoldsRefused: The trial failed.
     """
     sink = participants.profiler
-    segments = _cut(network, shapes, values, participants, trace, may_change=may_change)
-    head = segments.head
-    if trace is not None and segments.rest is not None:
+    cut = _cut(network, shapes, values, participants, trace, may_change=may_change)
+    head = cut.head
+    if trace is not None and cut.rest is not None:
         raise UntraceableError("a part of the network waits for computed data")
-    if trial is not None and segments.rest is not None:
+    if trial is not None and cut.rest is not None:
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
-    if may_change and segments.rest is None:
+    if may_change and cut.rest is None:
         if head is not network:
             network.clear()
         head.lets_constants_go = True
     with phase(sink, "rewrite"):
-        conversions = _rewrite_head(segments, participants, options, trial, trace)
-        for part in (head, segments.rest):
+        conversions = _rewrite_head(cut, participants, options, trial, trace)
+        for part in (head, cut.rest):
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
@@ -310,7 +310,7 @@ def prepare_specialisation(
         _report, head, layers, multiply_adds, assignment, replaced, label
     )
     report = make_report() if trace is None else functools.cache(lambda: make_report()())
-    plan = plan_of(head, placement, report, segments.rest, segments.crossing)
+    plan = plan_of(head, placement, report, cut.rest, cut.crossing)
     plan.has_refusals = any(map(assignment.refusals.get, assignment.final(layers)))
     plan.borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
     return plan
@@ -324,8 +324,8 @@ def layers_before_backends(
     values: Mapping[str, NDArray[Any]] | None = None,
     *,
     may_change: bool = False,
-) -> Segments:
-    """Return a network's layers as backends get them.
+) -> tuple[Network, Network | None]:
+    """Return a network's layers as backends get them, and what waits for data of these.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
 
@@ -342,21 +342,23 @@ def layers_before_backends(
         ArmnnError: The network cannot be prepared; see :func:`prepare_network`.
     """
     prepared = prepare_network(network if may_change else network.clone(), participants, options)
-    segments = assigned_segments(prepared, shapes, participants, options, values)
-    if may_change and segments.rest is None:
+    head, rest = assigned_layers(prepared, shapes, participants, options, values)
+    if may_change and rest is None:
         network.clear()
         prepared.clear()
-    return segments
+    return head, rest
 
 
-def assigned_segments(
+def assigned_layers(
     network: Network,
     shapes: Mapping[str, Shape | None],
     participants: Participants,
     options: OptimizerOptions,
     values: Mapping[str, NDArray[Any]] | None = None,
-) -> Segments:
-    """Return the layers of a prepared network, each with its backend; none is compiled.
+) -> tuple[Network, Network | None]:
+    """Return the layers of a prepared network, each with its backend, and what waits for data.
+
+    None is compiled.
 
     Args:
         network: From :func:`prepare_network`; it is not changed.
@@ -369,10 +371,10 @@ def assigned_segments(
         ShapeError: The shapes do not fit.
         OptimizationError: Some layers cannot run on the backends.
     """
-    segments = _cut(network, shapes, values or {}, participants)
-    conversions = _rewrite_head(segments, participants, options)
-    _assigned(segments.head, conversions, participants, options)
-    return segments
+    cut = _cut(network, shapes, values or {}, participants)
+    conversions = _rewrite_head(cut, participants, options)
+    _assigned(cut.head, conversions, participants, options)
+    return cut.head, cut.rest
 
 
 def _assigned(
@@ -417,19 +419,19 @@ def _cut(
     trace: Trace | None = None,
     *,
     may_change: bool = False,
-) -> Segments:
+) -> _Cut:
     with phase(participants.profiler, "specialise"):
         if trace is None and not values and is_special(network, shapes):
-            return Segments(network if may_change else network.clone(), None, is_rewritten=True)
+            return _Cut(network if may_change else network.clone(), None, is_rewritten=True)
         evaluate = Evaluator(participants.evaluators)
         given = shapes if trace is None else trace.shapes
-        segments = split(specialise(network, given, values, evaluate, trace))
-        _check_progress(network, segments)
-    return segments
+        cut = split(specialise(network, given, values, evaluate, trace))
+        _check_progress(network, cut)
+    return cut
 
 
 def _rewrite_head(
-    segments: Segments,
+    cut: _Cut,
     participants: Participants,
     options: OptimizerOptions,
     folds: FoldPolicy | None = None,
@@ -439,16 +441,16 @@ def _rewrite_head(
     evaluate: Evaluate = Evaluator(participants.evaluators)
     accepts: FoldPolicy = folds or fold_permission(participants)
     if trace is not None:
-        trace.hide_constants(segments.head)
+        trace.hide_constants(cut.head)
         evaluate = trace.evaluator(evaluate)
         accepts = trace.permission(fold_permission(participants))  # no trial is traced
-    if options.rewrite and (not segments.is_rewritten or quantises(segments.head)):
-        rewrite(segments.head, evaluate, accepts)
+    if options.rewrite and (not cut.is_rewritten or quantises(cut.head)):
+        rewrite(cut.head, evaluate, accepts)
     if trace is not None:
-        trace.settle(segments.head)
+        trace.settle(cut.head)
     if not (options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16):
         return None
-    conversions = Conversions(segments.head, participants.preferred)
+    conversions = Conversions(cut.head, participants.preferred)
     reduce_floats(conversions, options)
     return conversions
 
@@ -460,17 +462,17 @@ def _hint(network: Network, options: OptimizerOptions) -> None:
             layer.backend_hint = options.layer_backends.get(layer.name)
 
 
-def _check_progress(network: Network, segments: Segments) -> None:
+def _check_progress(network: Network, cut: _Cut) -> None:
     """Check that the head brings the rest closer.
 
     So cutting comes to an end.
     """
-    if segments.rest is None or any(layer.type not in UNASSIGNED for layer in segments.head.layers):
+    if cut.rest is None or any(layer.type not in UNASSIGNED for layer in cut.head.layers):
         return
-    if _awaits_more(network, segments.head, value_inputs(segments.rest)):
+    if _awaits_more(network, cut.head, value_inputs(cut.rest)):
         return
-    crossing = dict.fromkeys(segments.crossing)
-    for layer in segments.rest.topological_order():
+    crossing = dict.fromkeys(cut.crossing)
+    for layer in cut.rest.topological_order():
         if layer.type in UNASSIGNED:
             continue
         operator = deferred_operator(layer)

@@ -17,13 +17,40 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # a prepared load imports no graph, and of the optimizer only this
     from armnn.graph import Layer, Network, Value
+    from armnn.graph.aliases import Aliases
     from armnn.optimizer.assignment.boundaries import Placement
     from armnn.optimizer.assignment.report import Report
     from armnn.tensor import TensorInfo
+    from armnn.types import QuantizedArithmetic
 
 
 CARRIERS: Final = ("MemCopy", "MemImport")
 """The layers that bring a tensor into another kind of memory; the runtime itself runs them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkFacts:
+    """What is known of a network for all input shapes.
+
+    Attributes:
+        name: Its name.
+        metadata: What the model's file says about itself.
+        inputs: The inputs by name; dimensions may be unknown.
+        outputs: The outputs by name.
+        value_inputs: The inputs whose values decide about shapes, with the elements they may have.
+        is_static: Whether there is only one set of input shapes, and no value decides about others.
+        quantized_arithmetic: How quantised layers round.
+        aliases: Second names of inputs and outputs.
+    """
+
+    name: str
+    metadata: Mapping[str, str]
+    inputs: Mapping[str, TensorInfo]
+    outputs: Mapping[str, TensorInfo]
+    value_inputs: Mapping[str, int]
+    is_static: bool
+    quantized_arithmetic: QuantizedArithmetic
+    aliases: Aliases
 
 
 @dataclass(frozen=True, slots=True)

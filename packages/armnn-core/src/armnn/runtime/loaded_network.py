@@ -14,7 +14,6 @@ import atexit
 import logging
 import os
 import threading
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -25,7 +24,7 @@ from weakref import WeakSet
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._load_times import FIRST_RUN, REST, more
-from armnn.backends import CreationOptions, ProfilingSink
+from armnn.backends import ProfilingSink
 from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.graph.aliases import Aliased, first_names
@@ -38,7 +37,7 @@ from armnn.runtime.calls.control import (
     watched_run,
 )
 from armnn.runtime.calls.inputs import InputShapes, Ports
-from armnn.runtime.closing import Closable, Closing
+from armnn.runtime.closing import Closing
 from armnn.runtime.engine import memory_of
 from armnn.runtime.plans import PlanCache, backends_beside, shared_memory_beside
 from armnn.runtime.request import LoadRequest
@@ -52,6 +51,7 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.runtime.calls.failover import Failover
     from armnn.runtime.calls.imports import FileMemory, ImportingRuns, Imports
     from armnn.runtime.calls.tasks import AwaitedRuns, RunTask
+    from armnn.runtime.runtime import Runtime
 
 
 _log = logging.getLogger(__name__)
@@ -194,25 +194,70 @@ _LATER: Final = nullcontext()
 """Counts nothing."""
 
 
-class NetworkFacts:
-    """What a loaded network is: tensors, report, memory, times.
+_EMPTY: tuple[int, ...] = ()  # the default of an argument, which is tested in nanoseconds
+
+
+class LoadedNetwork:
+    """A loaded network; runtimes make it (``Runtime.load_network``, ``Runtime.load_model``).
+
+    It is unloaded by :meth:`unload`, with its runtime, or when nothing refers to it any more. Bound
+    calls and running tasks refer to it.
 
     Attributes:
         id: The NetworkId, unique in its runtime.
+        runtime: The runtime that it belongs to.
+        events: What its backends are told.
+        resources: What it holds; the runtime keeps them as long as the network is loaded.
+        properties: What it was loaded for.
         load_times: The seconds of each stage of the load (import, read, parse, infer, passes,
             assign, compile, pack, verify), of the rest, and in total, which is their sum. After the
             first run its time is there, too, as "first run" and in the stages that happened in it.
     """
 
-    load_times: Mapping[str, float]
-
-    def __init__(self, network_id: int, plans: PlanCache, failover: Failover | None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        network_id: int,
+        plans: PlanCache,
+        events: BackendEvents,
+        origin: LoadRequest | None,
+        *,
+        quantize: bool,
+        properties: NetworkProperties,
+        failover: Failover | None = None,
+        owns_graph: bool = False,
+        frees_by_call: bool = False,
+    ) -> None:
         self.id = network_id
-        self.load_times = {}
+        self.load_times: Mapping[str, float] = {}
         self._plans = plans
         self._failover = failover
         self._has_run = False
         self._copies: dict[str, str] = {}  # the reasons by input or output
+        self.properties = properties
+        self.runtime = runtime
+        self.events = events
+        self._origin = origin
+        self._ports = Ports(
+            plans.optimized,
+            quantize=quantize,
+            beside=partial(backends_beside, plans),
+            copies=self._copies,
+        )
+        self._aliases = self._ports.aliases
+        self._has_aliases = bool(self._aliases)
+        self._names = frozenset(plans.optimized.inputs)
+        self._expected = self._ports.inputs
+        self._real = self._ports.real
+        self._importing = None
+        if self._real is None:
+            self._importing = _importing_runs(plans, properties, self._copies)
+        self.resources = NetworkResources(
+            plans, events, self._importing, owns_graph=owns_graph, frees_by_call=frees_by_call
+        )
+        self._run_again = plans.run_again
+        more = (self._real, self._importing, properties.profiler, failover)
+        self._is_plain = not events.has_listeners and all(part is None for part in more)
 
     @property
     def name(self) -> str:
@@ -284,117 +329,6 @@ class NetworkFacts:
         is in the report, as their backends tell it.
         """
         return memory_of(self._plans.plans)
-
-    def _counted(self) -> AbstractContextManager[None]:
-        """Count the block as the first run, if it is."""
-        return _LATER if self._has_run else self._first_run()
-
-    @contextmanager
-    def _first_run(self) -> Iterator[None]:
-        """Count the block in the load times, if it succeeds."""
-        self._has_run = True  # first: another thread's run is not the first one
-        try:
-            with more(self, FIRST_RUN):
-                yield
-        except BaseException:
-            self._has_run = False
-            raise
-
-    def __str__(self) -> str:
-        # late: a prepared load does without
-        from armnn.optimizer.assignment.report import prepared_text
-
-        title = repr(self).strip("<>")
-        return prepared_text(title, self.inputs, self.report, self.outputs)
-
-    def __repr__(self) -> str:
-        return f"<LoadedNetwork {self.id} {self.name!r}>"
-
-
-_EMPTY: tuple[int, ...] = ()  # the default of an argument, which is tested in nanoseconds
-
-
-class NetworkOwner(Closable):
-    """A runtime, as the networks that it loaded use it.
-
-    Attributes:
-        options: What it was made with.
-    """
-
-    options: CreationOptions
-
-    @property
-    @abstractmethod
-    def is_closed(self) -> bool:
-        """Whether it was closed and takes no calls any more."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Wait for running calls, then unload networks and backends."""
-
-    @abstractmethod
-    def unload_network(self, network: LoadedNetwork) -> None:
-        """Refuse new runs, wait for running ones, drop the network."""
-
-    @staticmethod
-    @abstractmethod
-    def load_again(request: LoadRequest) -> LoadedNetwork:
-        """Load a model as another process loaded it."""
-
-
-class LoadedNetwork(NetworkFacts):
-    """A loaded network; runtimes make it (``Runtime.load_network``, ``Runtime.load_model``).
-
-    It is unloaded by :meth:`unload`, with its runtime, or when nothing refers to it any more. Bound
-    calls and running tasks refer to it.
-
-    Attributes:
-        id: The NetworkId, unique in its runtime.
-        runtime: The runtime that it belongs to.
-        events: What its backends are told.
-        resources: What it holds; the runtime keeps them as long as the network is loaded.
-        properties: What it was loaded for.
-    """
-
-    def __init__(
-        self,
-        runtime: NetworkOwner,
-        network_id: int,
-        plans: PlanCache,
-        events: BackendEvents,
-        origin: LoadRequest | None,
-        *,
-        quantize: bool,
-        properties: NetworkProperties,
-        failover: Failover | None = None,
-        owns_graph: bool = False,
-        frees_by_call: bool = False,
-    ) -> None:
-        super().__init__(network_id, plans, failover)
-        self.properties = properties
-        self.runtime = runtime
-        self.events = events
-        self._origin = origin
-        self._ports = Ports(
-            plans.optimized,
-            quantize=quantize,
-            beside=partial(backends_beside, plans),
-            copies=self._copies,
-        )
-        self._aliases = self._ports.aliases
-        self._has_aliases = bool(self._aliases)
-        self._names = frozenset(plans.optimized.inputs)
-        self._expected = self._ports.inputs
-        self._real = self._ports.real
-        self._importing = None
-        if self._real is None:
-            self._importing = _importing_runs(plans, properties, self._copies)
-        self.resources = NetworkResources(
-            plans, events, self._importing, owns_graph=owns_graph, frees_by_call=frees_by_call
-        )
-        self._run_again = plans.run_again
-        more = (self._real, self._importing, properties.profiler, failover)
-        self._is_plain = not events.has_listeners and all(part is None for part in more)
 
     def run(
         self,
@@ -665,6 +599,16 @@ class LoadedNetwork(NetworkFacts):
         """Refuse new runs, wait for running ones, drop the network."""
         self.runtime.unload_network(self)
 
+    def __str__(self) -> str:
+        # late: a prepared load does without
+        from armnn.optimizer.assignment.report import prepared_text
+
+        title = repr(self).strip("<>")
+        return prepared_text(title, self.inputs, self.report, self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<LoadedNetwork {self.id} {self.name!r}>"
+
     def __enter__(self) -> LoadedNetwork:
         return self
 
@@ -694,6 +638,21 @@ class LoadedNetwork(NetworkFacts):
         return self.resources.close()
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _counted(self) -> AbstractContextManager[None]:
+        """Count the block as the first run, if it is."""
+        return _LATER if self._has_run else self._first_run()
+
+    @contextmanager
+    def _first_run(self) -> Iterator[None]:
+        """Count the block in the load times, if it succeeds."""
+        self._has_run = True  # first: another thread's run is not the first one
+        try:
+            with more(self, FIRST_RUN):
+                yield
+        except BaseException:
+            self._has_run = False
+            raise
 
     def _bind(
         self,

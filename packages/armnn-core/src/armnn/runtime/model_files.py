@@ -21,23 +21,19 @@ from armnn.backends import ProfilingSink
 from armnn.backends.cache import Entry, StaleEntryError
 from armnn.backends.encoding import UnstorableError
 from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.optimizer import OptimizedNetwork
+from armnn.optimizer.plan import NetworkFacts, Plan
 from armnn.parsing import parse, parser_version
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.request import LoadRequest, OptimizationRequest, parsed
 from armnn.storage.folder import SUFFIX, CacheFolder, mapped, pack, stamp_of, unpack, write_file
-from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork, facts_in, file_of, network_in
+from armnn.storage.model import ModelStore, facts_in, file_of, network_in
 from armnn.storage.programs import ModelPrograms
 from armnn.tensor import format_shape
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Network
-    from armnn.optimizer import (
-        OptimizedNetwork,
-        OptimizerOptions,
-        Participants,
-        Plan,
-        Report,
-    )
+    from armnn.optimizer import OptimizerOptions, Participants, Report
 
 
 _KEY: Final = ["artefact"]
@@ -58,7 +54,7 @@ def write_artefact(
         OSError: The file cannot be written; nothing of it is left.
     """
     # late: a prepared load does without
-    from armnn.optimizer import OptimizedNetwork, check_layer_names
+    from armnn.optimizer import check_layer_names
 
     if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(
@@ -78,9 +74,8 @@ def write_artefact(
         )
     shapes = {name: info.static_shape for name, info in made.inputs.items()}
     plan = made.specialise(shapes, {})
-    facts = ModelFacts.of(made, network.quantized_arithmetic)
     try:
-        header, blocks = file_of(facts, plan, programs)
+        header, blocks = file_of(made.facts, plan, programs)
     except UnstorableError as error:
         raise InvalidArgumentError(
             f"the network {made.name!r} cannot be compiled to a file: {error}"
@@ -96,7 +91,7 @@ def open_artefact(
     request: OptimizationRequest,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
-) -> StoredNetwork:
+) -> OptimizedNetwork:
     """Return the network of a file that :func:`write_artefact` made.
 
     All of the file is checked against its sha256, as it may come from anywhere.
@@ -127,7 +122,7 @@ def open_artefact(
     def make() -> OptimizedNetwork:
         raise ModelFileError(f"the prepared model {file!r} holds one set of shapes only")
 
-    return StoredNetwork(store, facts, participants, request.options, make)
+    return OptimizedNetwork.stored(facts, participants, request.options, store, make)
 
 
 def _unusable(file: str, reason: StaleEntryError) -> ModelFileError:
@@ -150,7 +145,7 @@ class _Artefact:
         self,
         shapes: Mapping[str, tuple[int, ...]],
         _values: Mapping[str, NDArray[Any]],
-        facts: ModelFacts,
+        facts: NetworkFacts,
         participants: Participants,
         options: OptimizerOptions,
     ) -> Plan:
@@ -195,7 +190,7 @@ def open_model(
     cache: CacheFolder,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
-) -> OptimizedNetwork | StoredNetwork:
+) -> OptimizedNetwork:
     """Return a model, from a cache or stored there.
 
     Args:
@@ -226,8 +221,6 @@ def open_model(
             raise ModelFileError(
                 f"the model {file!r} has changed since it was loaded: load it again"
             )
-        from armnn.optimizer import OptimizedNetwork  # late: a prepared load does without
-
         network = parse(file, parser_options=origin.parser_options)
         made = OptimizedNetwork(network, participants, options, may_change=True)
         with _unchanged(file):
@@ -236,9 +229,9 @@ def open_model(
 
     if facts is not None:
         source.digests.update(store.files)
-        return StoredNetwork(store, facts, participants, options, make)
+        return OptimizedNetwork.stored(facts, participants, options, store, make)
     # late: a prepared load does without
-    from armnn.optimizer import OptimizedNetwork, check_layer_names
+    from armnn.optimizer import check_layer_names
 
     with phase(profiler, "parse"):
         network, again = parsed(file, request, origin.parser_options)
@@ -251,13 +244,13 @@ def open_model(
         return OptimizedNetwork(network, participants, options, may_change=True, again=again)
     participants.compute_as(network.quantized_arithmetic)
     made = OptimizedNetwork(network, participants, options, may_change=True, again=again)
-    facts = ModelFacts.of(made, network.quantized_arithmetic)
-    if not facts.is_static:
+    if not made.is_static:
         if not origin.shapes:
             made.check_backends()
         with _unchanged(file):
-            store.keep_facts(facts, made.network.external_files)
-    return StoredNetwork(store, facts, participants, options, lambda: made)
+            store.keep_facts(made.facts, made.network.external_files)
+    made.store = store
+    return made
 
 
 def _dependencies(

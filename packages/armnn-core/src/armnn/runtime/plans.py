@@ -20,15 +20,15 @@ from armnn.backends import SHARED_MEMORY, SharedMemory
 from armnn.backends.calling import call
 from armnn.backends.contract import RunControl
 from armnn.errors import ExecutionError, GraphError
+from armnn.optimizer import OptimizedNetwork
 from armnn.optimizer.plan import Plan
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.context import Context, with_layer_types
 from armnn.runtime.engine import POOL_LIMIT, LoadedPlan
 from armnn.runtime.steps import Inputs, Targets
-from armnn.storage.model import StoredNetwork
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
-    from armnn.optimizer import OptimizedNetwork, Report
+    from armnn.optimizer import Report
 
 
 TRIMMED_BYTES = 1 << 20
@@ -58,7 +58,7 @@ class PlanCache:
 
     def __init__(
         self,
-        optimized: OptimizedNetwork | StoredNetwork,
+        optimized: OptimizedNetwork,
         load_plan: LoadPlan,
         limit: int,
         segment: int = 0,
@@ -382,8 +382,6 @@ class PlanCache:
         plan = self.optimized.specialise(shapes, values)
         rest = plan.rest
         if rest is not None:
-            from armnn.optimizer import OptimizedNetwork  # late: a prepared load does without
-
             optimized = OptimizedNetwork(
                 rest,
                 self.optimized.participants,

@@ -21,15 +21,15 @@ from armnn.backends import ProfilingSink
 from armnn.backends.options import CreationOptions
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import ClosingError, InvalidArgumentError
+from armnn.optimizer import OptimizedNetwork
 from armnn.parsing import ParserOptions, checked_options, checked_path
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.control import NetworkProperties, check_properties, properties_for
 from armnn.runtime.calls.inputs import InputShapes
-from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.closing import Closable, Closing, Gate
 from armnn.runtime.engine import IdleMemory, LoadedPlan
 from armnn.runtime.loaded_network import (
     LoadedNetwork,
-    NetworkOwner,
     NetworkResources,
     frees_by_call,
 )
@@ -49,11 +49,10 @@ from armnn.runtime.request import (
     tensor_sink,
     with_backends,
 )
-from armnn.storage.model import StoredNetwork
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Network
-    from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions, Report
+    from armnn.optimizer import OptimizerKeywords, OptimizerOptions, Report
     from armnn.runtime.calls.failover import Failover
 
 
@@ -61,7 +60,7 @@ _lock = threading.RLock()  # a backend that is opened may load a model itself
 _shared: list[Runtime] = []
 
 
-class Runtime(NetworkOwner):
+class Runtime(Closable):
     """Loads and runs networks on backends (Arm NN: ``IRuntime``).
 
     Use it as a context manager, or call :meth:`close`.
@@ -200,8 +199,6 @@ class Runtime(NetworkOwner):
             Exception: A backend raised that; a note names backend, method and layer.
             InvalidArgumentError: It was not optimised for its properties.
         """
-        from armnn.optimizer import OptimizedNetwork  # late: a prepared load does without
-
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         check_properties(network.name, properties, network.options)
         return self._load(network, properties=properties)
@@ -343,7 +340,7 @@ class Runtime(NetworkOwner):
         may_change: bool = False,
     ) -> OptimizedNetwork:
         # late: a prepared load does without
-        from armnn.optimizer import OptimizedNetwork, check_layer_names
+        from armnn.optimizer import check_layer_names
 
         request = with_backends(request, network, self.registry, profiler)
         cache = cache_folder(request, profiler)
@@ -367,7 +364,7 @@ class Runtime(NetworkOwner):
     def _load_file(
         self, file: str, origin: LoadRequest, profiler: ProfilingSink | None
     ) -> LoadedNetwork:
-        optimized: OptimizedNetwork | StoredNetwork
+        optimized: OptimizedNetwork
         request = with_backends(origin.request, file, self.registry, profiler)
         origin = replace(origin, request=request)
         cache = cache_folder(request, profiler)
@@ -395,7 +392,7 @@ class Runtime(NetworkOwner):
 
     def _load(
         self,
-        network: OptimizedNetwork | StoredNetwork,
+        network: OptimizedNetwork,
         origin: LoadRequest | None = None,
         shapes: Sequence[InputShapes] = (),
         profiler: ProfilingSink | None = None,
@@ -464,7 +461,7 @@ class Runtime(NetworkOwner):
 
     def _failover(
         self,
-        network: OptimizedNetwork | StoredNetwork,
+        network: OptimizedNetwork,
         origin: LoadRequest | None,
         load_optimized: Callable[[OptimizedNetwork], LoadedNetwork],
     ) -> Failover | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from os import stat_result
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,40 +17,14 @@ from numpy.typing import NDArray
 from armnn.backends.cache import Block, Entry, Program, StaleEntryError
 from armnn.backends.encoding import UnstorableError, decoded_info, encoded_info, member_of
 from armnn.graph.aliases import Aliases
-from armnn.optimizer.plan import Plan
+from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer.participants import Participants
+from armnn.optimizer.plan import NetworkFacts, Plan
 from armnn.parsing import is_below, resolved_below
 from armnn.storage.folder import VERSION, CacheFolder, stamp_in, stamp_of
 from armnn.storage.programs import ModelPrograms, plan_of_programs
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import QuantizedArithmetic
-
-if TYPE_CHECKING:
-    from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants
-    from armnn.optimizer.shapes.specialise import SharedConstants
-
-    class Store(Protocol):
-        """Where a stored model has its prepared networks."""
-
-        def prepared(
-            self,
-            shapes: Mapping[str, tuple[int, ...]],
-            values: Mapping[str, NDArray[Any]],
-            facts: ModelFacts,
-            participants: Participants,
-            options: OptimizerOptions,
-            /,
-        ) -> Plan | None:
-            """Return the prepared network for input shapes, if stored."""
-
-        def keep(
-            self,
-            shapes: Mapping[str, tuple[int, ...]],
-            values: Mapping[str, NDArray[Any]],
-            plan: Plan,
-            facts: ModelFacts,
-            /,
-        ) -> None:
-            """Store the prepared network for input shapes, if possible."""
 
 
 class ExternalFiles:
@@ -116,57 +89,30 @@ def _changed(name: str) -> StaleEntryError:
     return StaleEntryError(f"its file {name!r} has changed")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """The facts of a model for all input shapes."""
+def encoded_facts(facts: NetworkFacts) -> dict[str, Any]:
+    """Return the facts of a network as JSON."""
+    stored = {field.name: getattr(facts, field.name) for field in fields(facts)}
+    for side in ("inputs", "outputs"):
+        stored[side] = {name: encoded_info(info) for name, info in stored[side].items()}
+    stored["aliases"] = [dict(facts.aliases.inputs), dict(facts.aliases.outputs)]
+    return stored | {"quantized_arithmetic": int(facts.quantized_arithmetic)}
 
-    name: str
-    metadata: dict[str, str]
-    inputs: dict[str, TensorInfo]
-    outputs: dict[str, TensorInfo]
-    value_inputs: dict[str, int]
-    is_static: bool
-    quantized_arithmetic: QuantizedArithmetic
-    aliases: Aliases
 
-    @classmethod
-    def of(cls, network: OptimizedNetwork, arithmetic: QuantizedArithmetic) -> ModelFacts:
-        """Return the facts of a network."""
-        return cls(
-            network.name,
-            network.metadata,
-            network.inputs,
-            network.outputs,
-            dict(network.value_inputs),
-            network.is_static,
-            arithmetic,
-            network.aliases,
-        )
+def decoded_facts(stored: dict[str, Any]) -> NetworkFacts:
+    """Return the facts of :func:`encoded_facts`.
 
-    def as_json(self) -> dict[str, Any]:
-        """Return them as JSON."""
-        stored = {field.name: getattr(self, field.name) for field in fields(self)}
+    Raises:
+        StaleEntryError: It is something else.
+    """
+    try:
         for side in ("inputs", "outputs"):
-            stored[side] = {name: encoded_info(info) for name, info in stored[side].items()}
-        stored["aliases"] = [dict(self.aliases.inputs), dict(self.aliases.outputs)]
-        return stored | {"quantized_arithmetic": int(self.quantized_arithmetic)}
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> ModelFacts:
-        """Return the facts of :meth:`as_json`.
-
-        Raises:
-            StaleEntryError: It is something else.
-        """
-        try:
-            for side in ("inputs", "outputs"):
-                stored[side] = {name: decoded_info(info) for name, info in stored[side].items()}
-            arithmetic = member_of(QuantizedArithmetic, stored.pop("quantized_arithmetic"))
-            inputs, outputs = (dict(names) for names in stored.pop("aliases"))
-            aliases = Aliases(inputs, outputs)
-            return cls(**stored, quantized_arithmetic=arithmetic, aliases=aliases)
-        except (TypeError, ValueError, LookupError, AttributeError) as error:
-            raise StaleEntryError(f"it is no model: {error!r}") from error
+            stored[side] = {name: decoded_info(info) for name, info in stored[side].items()}
+        arithmetic = member_of(QuantizedArithmetic, stored.pop("quantized_arithmetic"))
+        inputs, outputs = (dict(names) for names in stored.pop("aliases"))
+        aliases = Aliases(inputs, outputs)
+        return NetworkFacts(**stored, quantized_arithmetic=arithmetic, aliases=aliases)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise StaleEntryError(f"it is no model: {error!r}") from error
 
 
 class ModelStore:
@@ -202,7 +148,7 @@ class ModelStore:
         """The sha256 of files beside it, once it has facts."""
         return dict(self._files)
 
-    def facts(self) -> ModelFacts | None:
+    def facts(self) -> NetworkFacts | None:
         """Return the facts of the model, if they are stored."""
         start = time.perf_counter_ns()
         try:
@@ -216,7 +162,7 @@ class ModelStore:
             self._cache.note("model", "facts", f"parsed again: {error}", start)
             return None
 
-    def keep_facts(self, facts: ModelFacts, read: Mapping[str, stat_result]) -> None:
+    def keep_facts(self, facts: NetworkFacts, read: Mapping[str, stat_result]) -> None:
         """Store the facts of a model with open shapes.
 
         Args:
@@ -227,7 +173,7 @@ class ModelStore:
             StaleEntryError: A file is another by now.
         """
         self._files = self.files_of(read)
-        self._cache.write({"facts": facts.as_json(), "files": self._files}, (), *self._key)
+        self._cache.write({"facts": encoded_facts(facts), "files": self._files}, (), *self._key)
 
     def files_of(self, read: Mapping[str, stat_result]) -> dict[str, str]:
         """Return the sha256 of the files beside the model.
@@ -248,7 +194,7 @@ class ModelStore:
         self,
         shapes: Mapping[str, tuple[int, ...]],
         values: Mapping[str, NDArray[Any]],
-        facts: ModelFacts,
+        facts: NetworkFacts,
         participants: Participants,
         options: OptimizerOptions,
     ) -> Plan | None:
@@ -274,7 +220,7 @@ class ModelStore:
         shapes: Mapping[str, tuple[int, ...]],
         values: Mapping[str, NDArray[Any]],
         plan: Plan,
-        facts: ModelFacts,
+        facts: NetworkFacts,
     ) -> None:
         """Store the prepared network for input shapes, if possible."""
         start = time.perf_counter_ns()
@@ -282,7 +228,7 @@ class ModelStore:
         header: dict[str, Any] = {}
         blocks: list[Block] = []
         try:
-            header = {"facts": facts.as_json()}
+            header = {"facts": encoded_facts(facts)}
             header["files"] = self.files_of(plan.network.external_files)
             more, blocks = file_of(facts, plan, self._programs)
             header |= more
@@ -320,7 +266,7 @@ class ModelStore:
 
 
 def file_of(
-    facts: ModelFacts, plan: Plan, programs: ModelPrograms
+    facts: NetworkFacts, plan: Plan, programs: ModelPrograms
 ) -> tuple[dict[str, Any], list[Block]]:
     """Return a plan as a file's header and blocks.
 
@@ -333,11 +279,11 @@ def file_of(
     network, arrays = encoded(plan)
     rows, blocks = programs.encoded()
     constants: list[Block] = [[_bytes_of(array)] for array in arrays]
-    header = {"facts": facts.as_json(), "network": network, "constants": len(arrays)}
+    header = {"facts": encoded_facts(facts), "network": network, "constants": len(arrays)}
     return {**header, "programs": rows}, [*constants, *blocks]
 
 
-def facts_in(entry: Entry) -> ModelFacts:
+def facts_in(entry: Entry) -> NetworkFacts:
     """Return the facts in a file.
 
     Raises:
@@ -346,14 +292,14 @@ def facts_in(entry: Entry) -> ModelFacts:
     stored = entry[0].get("facts")
     if not isinstance(stored, dict):
         raise StaleEntryError("it holds no facts of a model")
-    return ModelFacts.from_json(dict(stored))
+    return decoded_facts(dict(stored))
 
 
 def network_in(
     entry: Entry,
     programs: ModelPrograms,
     shapes: Mapping[str, tuple[int, ...]],
-    facts: ModelFacts,
+    facts: NetworkFacts,
     participants: Participants,
     options: OptimizerOptions,
 ) -> Plan:
@@ -385,99 +331,6 @@ def network_in(
     return plan
 
 
-class StoredNetwork:
-    """A stored model with the interface of :class:`OptimizedNetwork`.
-
-    Attributes:
-        facts: What is known of the model.
-        participants: The backends that take part.
-        options: The caller's decisions.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        facts: ModelFacts,
-        participants: Participants,
-        options: OptimizerOptions,
-        make: Callable[[], OptimizedNetwork],
-    ) -> None:
-        """Take the place of a model.
-
-        Args:
-            store: What the cache has of it.
-            facts: What is known of it.
-            participants: The backends that take part.
-            options: The caller's decisions.
-            make: Parses and optimises it; is called once, if ever.
-        """
-        self.facts = facts
-        self.participants = participants
-        self.options = options
-        self._store = store
-        self._make = make
-
-        self._made: OptimizedNetwork | None = None
-        self._lock = threading.Lock()
-
-    def check_backends(self) -> None:
-        """Do nothing: the load that stored the model has checked them."""
-
-    @property
-    def name(self) -> str:
-        """See :class:`OptimizedNetwork`; so for all that follows."""
-        return self.facts.name
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        return dict(self.facts.metadata)
-
-    @property
-    def aliases(self) -> Aliases:
-        return self.facts.aliases
-
-    @property
-    def inputs(self) -> dict[str, TensorInfo]:
-        return dict(self.facts.inputs)
-
-    @property
-    def outputs(self) -> dict[str, TensorInfo]:
-        return dict(self.facts.outputs)
-
-    @property
-    def value_inputs(self) -> dict[str, int]:
-        return dict(self.facts.value_inputs)
-
-    @property
-    def is_static(self) -> bool:
-        return self.facts.is_static
-
-    @property
-    def constants(self) -> SharedConstants:
-        return self._optimized().constants
-
-    def specialise(
-        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Plan:
-        found = self._store.prepared(shapes, values, self.facts, self.participants, self.options)
-        if found is not None:
-            return found
-        plan = self._optimized().specialise(shapes, values)
-        if not plan.is_derived:  # that takes milliseconds again; a file has all weights
-            self._store.keep(shapes, values, plan, self.facts)
-        return plan
-
-    def clear(self) -> None:
-        if self._made is not None:
-            self._made.clear()
-
-    def _optimized(self) -> OptimizedNetwork:
-        with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
-
-
 def _bytes_of(array: NDArray[Any]) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
@@ -486,7 +339,7 @@ def _check_ports(
     taken: Mapping[str, TensorInfo],
     made: Iterable[str],
     shapes: Mapping[str, tuple[int, ...]],
-    facts: ModelFacts,
+    facts: NetworkFacts,
 ) -> None:
     """Check that a network has the model's inputs and outputs.
 

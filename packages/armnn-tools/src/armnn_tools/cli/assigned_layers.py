@@ -18,7 +18,7 @@ from armnn.graph import Aliased, Network
 from armnn.installing import REFERENCE
 from armnn.optimizer import Candidate, Report
 from armnn.optimizer.assignment.assign import Evaluator
-from armnn.optimizer.phases import Segments, layers_before_backends
+from armnn.optimizer.phases import layers_before_backends
 from armnn.optimizer.shapes.assumed import AssumedShapes, assume_shapes, example_of
 from armnn.optimizer.shapes.specialise import specialise
 from armnn.profiling import LayerTime
@@ -100,8 +100,8 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
 
 def assigned(
     network: Network, sized: Sized, runtime: Runtime, arguments: argparse.Namespace
-) -> tuple[Segments, Report]:
-    """Return the layers of the optimized network, and the report on their backends.
+) -> tuple[Network, Network | None, Report]:
+    """Return the layers of the optimized network, what waits for their data, and the report.
 
     The report is empty where shapes are open.
 
@@ -114,14 +114,14 @@ def assigned(
         **preparation(arguments),
     )
     if sized.is_open:
-        return Segments(optimized.network, None), Report()
+        return optimized.network, None, Report()
     shapes = {
         name: info.with_shape(sized.assumed.shapes[name]).static_shape
         for name, info in optimized.inputs.items()
     }
     report = optimized.specialise(shapes, {}).report
-    segments = layers_before_backends(network, shapes, optimized.participants, optimized.options)
-    return segments, report
+    head, rest = layers_before_backends(network, shapes, optimized.participants, optimized.options)
+    return head, rest, report
 
 
 def _with_all_read(network: Network) -> Network:
@@ -182,11 +182,11 @@ class OptimizedLayers:
         object.__setattr__(self, "part_of", names)  # the documented way to fill a frozen dataclass
 
     @classmethod
-    def of(cls, segments: Segments, report: Report) -> OptimizedLayers:
-        """Combine the layers with the facts of a report."""
+    def of(cls, head: Network, rest: Network | None, report: Report) -> OptimizedLayers:
+        """Combine the layers, and those that wait for their data, with the facts of a report."""
         rows = {row.layer: row for row in report}
         found: dict[str, Part] = {}
-        for layer in segments.head.layers:
+        for layer in head.layers:
             row = rows.get(layer.name)
             if row is None or layer.type in WITHOUT_BACKEND:
                 continue
@@ -197,9 +197,9 @@ class OptimizedLayers:
                 found[row.compiled_into] = Part(
                     row.compiled_into, row.backend, names, row.footprint
                 )
-        rest = () if segments.rest is None else segments.rest.layers
-        waiting = sum(layer.type not in WITHOUT_BACKEND for layer in rest)
-        return cls(segments.head, tuple(found.values()), waiting)
+        later = () if rest is None else rest.layers
+        waiting = sum(layer.type not in WITHOUT_BACKEND for layer in later)
+        return cls(head, tuple(found.values()), waiting)
 
     def show_parts(self) -> None:
         """Print the compiled parts and the number of waiting layers, if there are any."""

@@ -120,8 +120,8 @@ def inspect(arguments: argparse.Namespace) -> int:
                     shown = specialise(network, sized.assumed.shapes, {}, reference_evaluator())
                     layers = OptimizedLayers(shown)
                 if arguments.backends or arguments.profile or arguments.compare:
-                    segments, report = assigned(network, sized, runtime, arguments)
-                    layers = OptimizedLayers.of(segments, report)
+                    head, rest, report = assigned(network, sized, runtime, arguments)
+                    layers = OptimizedLayers.of(head, rest, report)
         if arguments.dot is not None:
             _write_dot(layers, Path(arguments.dot))
     times, verdicts = measured(arguments, report)

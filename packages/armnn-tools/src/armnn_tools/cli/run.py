@@ -708,4 +708,5 @@ def _profiled_layers(
     options = optimizer_options(arguments) | {"debug": False, "debug_to_file": False}
     optimized = runtime.optimize(network, arguments.backends, **options)
     shapes = {feed.name: feed.array.shape for feed in feeds}
-    return layers_before_backends(network, shapes, optimized.participants, optimized.options).head
+    head, _ = layers_before_backends(network, shapes, optimized.participants, optimized.options)
+    return head

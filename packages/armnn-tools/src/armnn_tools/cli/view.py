@@ -78,9 +78,9 @@ def view(arguments: argparse.Namespace) -> int:
     with opened_runtime(arguments) as runtime, progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
         sized = with_sizes(network, arguments.shape)
-        segments, report = assigned(network, sized, runtime, arguments)
-        waiting = OptimizedLayers.of(segments, report).waiting
-    document = described(segments.head, report, *measured(arguments, report))
+        head, rest, report = assigned(network, sized, runtime, arguments)
+        waiting = OptimizedLayers.of(head, rest, report).waiting
+    document = described(head, report, *measured(arguments, report))
     if arguments.json:
         print_json(document)
         return 0

@@ -16,7 +16,6 @@ from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer import Candidate, OptimizerOptions, Participants, Plan, ReportRow
 from armnn.optimizer.phases import (
-    Segments,
     layers_before_backends,
     prepare_network,
     prepare_specialisation,
@@ -78,8 +77,8 @@ class Bench:
         """
         return self._load(network, inputs, self._backends, self.options)
 
-    def layers(self, network: Network, inputs: Arrays) -> Segments:
-        """Return a network's layers as backends get them.
+    def layers(self, network: Network, inputs: Arrays) -> tuple[Network, Network | None]:
+        """Return a network's layers as backends get them, and what waits for data of these.
 
         Raises:
             ArmnnError: It cannot be prepared for these inputs.

@@ -299,8 +299,7 @@ class _Comparison:
         finally:
             loaded.close()
         rows = loaded.rows
-        cut = self.bench.layers(network, arrays)
-        layers = cut.head
+        layers, rest = self.bench.layers(network, arrays)
         for layer in layers.topological_order():
             if layer.type not in NOT_COMPUTED:
                 self.order.setdefault(layer.name, len(self.order))
@@ -318,7 +317,7 @@ class _Comparison:
         self.layers += len(rows)
         self.reference_layers += reference.executions
         arrays.update(clean.outputs)
-        return cut.rest
+        return rest
 
     def _examine(
         self, segment: _Segment, parts: Sequence[tuple[Layer, ...]], suspicion: _Suspicion

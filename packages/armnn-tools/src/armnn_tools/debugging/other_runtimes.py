@@ -127,9 +127,9 @@ class _ByName:
         arrays = dict(inputs)
         self.samples += 1
         while network is not None:
-            cut = self.bench.layers(network, arrays)
-            candidate = self.bench.candidate(self.reference, cut.head)
-            walk = _Walk(Reference(candidate), cut.head, arrays, made)
+            head, rest = self.bench.layers(network, arrays)
+            candidate = self.bench.candidate(self.reference, head)
+            walk = _Walk(Reference(candidate), head, arrays, made)
             for layers, figures in walk.judged():
                 names, types = (tuple(getattr(e, a) for e in layers) for a in ("name", "type"))
                 verdict = LayerVerdict(names, types, self.tool, figures, sample=number)
@@ -137,7 +137,7 @@ class _ByName:
             self.layers += walk.layers
             self.executions += walk.reference.executions
             arrays.update(walk.outputs)
-            network = cut.rest
+            network = rest
 
     def findings(self) -> Findings:
         """Return what was found, in graph order."""

@@ -158,24 +158,24 @@ class _Search:
         """Return a judge that knows the unchanged network's outputs."""
         built = Bench([self.reference], OptimizerOptions(rewrite=False), CreationOptions())
         try:
-            cut = built.layers(self.network, self.inputs)
+            head, rest = built.layers(self.network, self.inputs)
         finally:
             built.close()
-        if cut.rest is not None:
+        if rest is not None:
             raise InvalidArgumentError(
                 f"a part of the network {self.network.name!r} waits for computed data: its passes "
                 "cannot be told apart, expected a network of known shapes"
             )
-        reference = Reference(self.bench.candidate(self.reference, cut.head))
+        reference = Reference(self.bench.candidate(self.reference, head))
         reals: dict[Value, NDArray[Any]] = {}
-        clean = CleanValues(cut.head, self.inputs, reference)
+        clean = CleanValues(head, self.inputs, reference)
         floor = 0.0
         for visit in clean.visits:
             made = reference.exact(visit.layer, visit.operands, reals)
             pairs = zip(visit.layer.outputs, made, strict=True)
             reals.update({value: real for value, real in pairs if real is not None})
             floor = max(floor, floor_of(visit.layer, visit.layer.outputs[0].info))
-        values = {layer.name: layer.inputs[0] for layer in cut.head.outputs}
+        values = {layer.name: layer.inputs[0] for layer in head.outputs}
 
         def judged(outputs: Arrays) -> tuple[str, Figures]:
             found = [

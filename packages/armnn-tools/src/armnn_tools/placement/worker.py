@@ -115,14 +115,14 @@ def _whole_before_backends(
     None if only a run tells some of its shapes.
     """
     limits = plan.value_inputs
-    segments = layers_before_backends(
+    head, rest = layers_before_backends(
         model,
         {name: array.shape for name, array in inputs.items()},
         plan.participants,
         plan.options,
         {name: inputs[name] for name in limits if inputs[name].size <= limits[name]},
     )
-    return segments.head if segments.rest is None else None
+    return head if rest is None else None
 
 
 def _network_of(request: Mapping[str, Any]) -> Network:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +15,11 @@ from armnn.arguments import items, mapping, refused, shown, text
 from armnn.buffer import Buffer, device_of, unreachable
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
+from armnn.optimizer import OptimizedNetwork
 from armnn.quantization import dequantize, quantize
 from armnn.runtime.context import check_shapes
 from armnn.runtime.steps import ExpectedOutputs, Targets, wrong_type
-from armnn.storage.model import StoredNetwork
 from armnn.tensor import Shape, TensorInfo, format_shape
-
-if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
-    from armnn.optimizer import OptimizedNetwork
-
 
 _T = TypeVar("_T")
 
@@ -256,7 +252,7 @@ class Ports:
 
     def __init__(
         self,
-        optimized: OptimizedNetwork | StoredNetwork,
+        optimized: OptimizedNetwork,
         *,
         quantize: bool,
         beside: Callable[[str], Collection[str]] = lambda _: (),

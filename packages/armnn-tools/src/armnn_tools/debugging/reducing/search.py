@@ -97,12 +97,11 @@ class Recorder:
         for _ in range(MOST_SEGMENTS):
             if rest is None:
                 return
-            cut = self._bench.layers(rest, arrays)
-            given = {layer.name: arrays[layer.name] for layer in cut.head.inputs}
-            segment = Variant(cut.head, given)
+            head, rest = self._bench.layers(rest, arrays)
+            given = {layer.name: arrays[layer.name] for layer in head.inputs}
+            segment = Variant(head, given)
             yield segment
             arrays |= self.outputs(segment)
-            rest = cut.rest
 
     def values(self, variant: Variant) -> dict[Value, Array]:
         """Return what each layer of a variant computes.
