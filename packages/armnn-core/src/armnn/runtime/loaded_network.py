@@ -39,7 +39,7 @@ from armnn.runtime.calls.control import (
 from armnn.runtime.calls.inputs import InputShapes, Ports
 from armnn.runtime.closing import Closing
 from armnn.runtime.engine import memory_of
-from armnn.runtime.plans import PlanCache, backends_beside, shared_memory_beside
+from armnn.runtime.plans import PlanCache, backends_beside, reached_devices, shared_memory_beside
 from armnn.runtime.request import LoadRequest
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo
@@ -242,6 +242,7 @@ class LoadedNetwork:
             plans.optimized,
             quantize=quantize,
             beside=partial(backends_beside, plans),
+            reached=partial(reached_devices, plans),
             copies=self._copies,
         )
         self._aliases = self._ports.aliases
@@ -343,11 +344,13 @@ class LoadedNetwork:
         """Run the network once; several threads may call it.
 
         Args:
-            inputs: One array per input, of the input's data type and shape; a second name of an
+            inputs: One array per input, of the input's data type and shape, or any object with
+                ``__dlpack__`` in host memory, such as a tensor of PyTorch; a second name of an
                 input will do, such as the tensor's in a TensorFlow Lite file. A network that was
                 loaded with ``quantize=True`` takes and returns real values, float32, where its
                 inputs and outputs are quantised.
-            outputs: Arrays that outputs are written into; they may share memory with the inputs.
+            outputs: Arrays, or objects with ``__dlpack__``, that outputs are written into; they may
+                share memory with the inputs.
             timeout: Seconds after which no further layer is started.
             cancel: Asked before each layer; a ``threading.Event`` will do.
             profiler: Gets one event for the run and one per layer.
@@ -355,9 +358,11 @@ class LoadedNetwork:
                 one thread at a time may run with them.
 
         Returns:
-            One array per output: the caller's, or a new one.
+            One array per output: the caller's, one on the memory of the caller's object, or a new
+            one.
 
         Raises:
+            MemoryImportError: An object is on a device that the host does not reach.
             InvalidArgumentError: An input is missing, not known, or of a wrong type or shape; or an
                 array for an output is.
             ClosedError: The network was unloaded, or its runtime closed.
@@ -504,12 +509,14 @@ class LoadedNetwork:
                 print(call()["y"])
 
         Args:
-            inputs: One array per input, of its data type and contiguous. Its content is read in
-                each call; its shape is that of all calls. In its place a shape, as a tuple: then
-                ``call.inputs`` has an array that the backend reads without a copy, also where it
-                runs in a process of its own.
-            outputs: Arrays that are written in each call; of other outputs they are made. The array
-                of an input is allowed: it is written when it was read.
+            inputs: One array per input, of its data type and contiguous, or an object with
+                ``__dlpack__``, also on a device that the input's backend reaches. Its content is
+                read in each call; its shape is that of all calls. In its place a shape, as a tuple:
+                then ``call.inputs`` has an array that the backend reads without a copy, also where
+                it runs in a process of its own.
+            outputs: Arrays, or objects with ``__dlpack__``, that are written in each call; of other
+                outputs they are made. The array of an input is allowed: it is written when it was
+                read.
             states: The inputs that the call keeps, each with the output that is its next value,
                 without a copy. By default these are the inputs that bear the name of an output and
                 are in neither of ``inputs`` and ``outputs``, as in a model with variables. They
@@ -518,6 +525,7 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: An array is missing, not known, of a wrong type or shape, not
                 contiguous, not aligned, read-only, or shares memory that it must not share.
+            MemoryImportError: An object is on a device that its backend does not reach.
             ClosedError: The network was unloaded, or its runtime closed.
         """
         self._expected.check_mapping(inputs)
@@ -542,7 +550,8 @@ class LoadedNetwork:
         counts.
 
         Args:
-            inputs: An array, or memory by file descriptor, per input.
+            inputs: An array, an object with ``__dlpack__``, or memory by file descriptor, per
+                input.
             source: Where the memory comes from; by default ``input_source`` of the properties that
                 the network was loaded with.
 

@@ -449,6 +449,12 @@ def backends_beside(plans: PlanCache, name: str) -> list[str]:
     return [each for each in ids if not beside or each in beside]
 
 
+def reached_devices(plans: PlanCache) -> set[tuple[int, int]]:
+    """Return the devices beside the host whose memory some backend of a network imports."""
+    factories = plans.optimized.participants.factories.values()
+    return {device for factory in factories for device in factory.import_devices}
+
+
 def shared_memory_beside(plans: PlanCache, name: str) -> SharedMemory | None:
     """Return the extension of the backend beside a tensor.
 

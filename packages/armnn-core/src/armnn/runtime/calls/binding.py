@@ -387,9 +387,9 @@ class Binder:
         initial = {name: self._initial(name, arrays.pop(name, None)) for name in pairs}
         read, written = _taken_out(arrays), _taken_out(targets)  # on devices
         for name, buffer in read.items():
-            _check_buffer(buffer, f"the input {name!r}", self.plans.optimized.inputs[name])
+            check_buffer(buffer, f"the input {name!r}", self.plans.optimized.inputs[name])
         for name, buffer in written.items():
-            _check_buffer(buffer, f"the output {name!r}", self.plans.optimized.outputs[name])
+            check_buffer(buffer, f"the output {name!r}", self.plans.optimized.outputs[name])
         for name, array in arrays.items():
             check_usable(self._checked(name, array), f"the input {name!r}")
         for name, array in targets.items():
@@ -630,7 +630,7 @@ def _taken_out(given: dict[str, Any]) -> dict[str, Buffer]:
     return {name: given.pop(name) for name in names}
 
 
-def _check_buffer(buffer: Buffer, what: str, info: TensorInfo) -> None:
+def check_buffer(buffer: Buffer, what: str, info: TensorInfo) -> None:
     """Check that memory of a device has a tensor's type and shape.
 
     Raises:

@@ -17,8 +17,9 @@ from armnn.arguments import integer, items, refused
 from armnn.backends import SharedMemory
 from armnn.backends.contract import RunControl
 from armnn.backends.memory import HOST_SOURCES
+from armnn.buffer import Buffer
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
-from armnn.runtime.calls.binding import BoundCall, aligned, check_usable, handles_on
+from armnn.runtime.calls.binding import BoundCall, aligned, check_buffer, check_usable, handles_on
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import Side, checked_shape
 from armnn.runtime.closing import Closing
@@ -54,13 +55,13 @@ class Imported:
     Attributes:
         side: Whether for an input or an output.
         name: Of the input or output.
-        array: The memory.
+        array: The memory; a buffer where only a backend reaches it.
         source: Where it comes from.
     """
 
     side: Side
     name: str
-    array: NDArray[Any]
+    array: NDArray[Any] | Buffer
     source: MemorySource
 
 
@@ -225,8 +226,8 @@ class Imports:
     def _call(
         self, rows: Sequence[Imported], given: Mapping[str, NDArray[Any]], bind: Bind
     ) -> BoundCall:
-        inputs = {row.name: row.array for row in rows if row.side == "input"}
-        outputs = {row.name: row.array for row in rows if row.side == "output"}
+        inputs: dict[str, Any] = {row.name: row.array for row in rows if row.side == "input"}
+        outputs: dict[str, Any] = {row.name: row.array for row in rows if row.side == "output"}
         own = {name: np.array(array, order="C") for name, array in given.items()}
         call = bind({**own, **inputs}, outputs, {}, {row.name: row.source for row in rows})
         for row in rows:
@@ -267,6 +268,9 @@ def _imported(
                 "DmaBuf"
             )
         return Imported(side, name, _mapped(given, what, info, sharing(name)), known)
+    if isinstance(given, Buffer):
+        check_buffer(given, what, info)
+        return Imported(side, name, given, known)
     if known is MemorySource.MEMFD:
         raise refused(what, given, "a FileMemory, as its source is Memfd")
     return Imported(side, name, checked_array(given, what, info, info.data_type.numpy_dtype), known)

@@ -256,6 +256,7 @@ class Ports:
         *,
         quantize: bool,
         beside: Callable[[str], Collection[str]] = lambda _: (),
+        reached: Callable[[], Collection[tuple[int, int]]] = tuple,
         copies: dict[str, str] | None = None,
     ) -> None:
         """Take note of what the network takes and makes.
@@ -264,13 +265,14 @@ class Ports:
             optimized: The network.
             quantize: Whether callers give and get real values.
             beside: Returns the ids of the backends beside an input or output.
+            reached: Returns the devices beside the host whose memory a backend imports.
             copies: Gets the reasons of copies, by input or output.
         """
         self.infos: Mapping[str, TensorInfo] = optimized.inputs
         self.aliases = optimized.aliases
         self.inputs = ExpectedInputs(optimized.name, self.infos)
         self.real = RealValues(self.infos, optimized.outputs) if quantize else None
-        self._beside = beside
+        self._beside, self._reached = beside, reached
         self._copies = {} if copies is None else copies
         self._optimized = optimized
         self._value_inputs = optimized.value_inputs
@@ -289,10 +291,11 @@ class Ports:
         Args:
             side: What is given.
             given: By first name.
-            takes_devices: Whether memory that the host does not reach comes as a buffer.
+            takes_devices: Whether memory that a backend imports, and the host does not reach, comes
+                as a buffer.
 
         Raises:
-            MemoryImportError: The host does not reach an object's device.
+            MemoryImportError: Neither the host nor a backend reaches an object's device.
             InvalidArgumentError: It does not give its memory.
         """
         foreign = [
@@ -306,8 +309,14 @@ class Ports:
         for name in foreign:
             what = f"the {side} {name!r}"
             device = _told(device_of, given[name], what)
-            if device is not None and not device.is_host and not takes_devices:
-                raise MemoryImportError(unreachable(what, device, self._beside(name)))
+            if device is not None and not device.is_host:
+                if device not in self._reached():
+                    raise MemoryImportError(unreachable(what, device, self._beside(name)))
+                if not takes_devices:
+                    raise MemoryImportError(
+                        f"{what} is on {device}, and run() copies from and to memory of the host: "
+                        "bind() it, or import it, and it is used where it is"
+                    )
             copy = False if side == "output" else None
             buffer = _told(partial(_buffer_of, copy=copy), given[name], what)
             if side == "output" and buffer.is_copy:
@@ -344,7 +353,7 @@ class Ports:
         self.inputs.check_mapping(inputs)
         given = first_names(inputs, self.aliases.inputs)
         self.inputs.check_known(given)
-        return dict(self.arrays("input", given))
+        return dict(self.arrays("input", given, takes_devices=True))
 
     def imported_outputs(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is imported for outputs, by first names.
@@ -355,7 +364,7 @@ class Ports:
         self.outputs.check_mapping(outputs)
         given = first_names(outputs, self.aliases.outputs)
         self.outputs.check_known(given)
-        taken = dict(self.arrays("output", given))
+        taken = dict(self.arrays("output", given, takes_devices=True))
         self.outputs.check({n: each for n, each in taken.items() if isinstance(each, np.ndarray)})
         return taken
 
