@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from armnn.errors import ParseError
 from armnn.graph import Value
+from armnn.layers import LAYERS
 from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
@@ -468,9 +469,7 @@ def _positions_from(operation: Operation, index: int, length: int) -> Value:
 def _angles(operation: Operation, tables: tuple[int, int], positions: Value) -> list[Value]:
     """Return the cosines and sines of positions."""
     return [
-        operation.network.add_gather(
-            operation.input(index), positions, axis=0, name=operation.layer_name(part)
-        )
+        _shared(operation, "Gather", [operation.input(index), positions], part, axis=0)
         for index, part in zip(tables, ("cos", "sin"), strict=True)
     ]
 
@@ -487,14 +486,12 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
     length = operation.shape_of(query)[2]
     if not isinstance(length, int):
         raise NotKnownYetError("the number of its new positions is not known")
-    counts = cast(operation, operation.input(5), DataType.SIGNED64, "last_places")
-    counts = reshape(operation, counts, (-1,), "last_places_of_items")
-    one, new = (
-        operation.number(number, counts, part) for number, part in ((1, "one"), (length, "new"))
-    )
-    counts = binary(operation, BinaryOperation.ADD, counts, one, "counts")
-    ends = binary(operation, BinaryOperation.MAXIMUM, counts, new, "ends")
-    past = binary(operation, BinaryOperation.SUB, ends, new, "past")
+    counts = _shared(operation, "Cast", [operation.input(5)], "last", output=DataType.SIGNED64)
+    if len(operation.shape(5)) != 1:
+        counts = _shared(operation, "Reshape", [counts], "last_places", target_shape=_batch(counts))
+    counts = _with_number(operation, BinaryOperation.ADD, counts, 1, "counts")
+    ends = _with_number(operation, BinaryOperation.MAXIMUM, counts, length, "ends")
+    past = _with_number(operation, BinaryOperation.SUB, ends, length, "past")
     if operation.flag("do_rotary"):
         angles = _angles(operation, (7, 8), _rotary_positions(operation, past, length))
         query, key = (
@@ -626,9 +623,52 @@ def _rotary_positions(operation: Operation, past: Value, length: int) -> Value:
     """Return [N, length]: those given, or those behind the past."""
     if operation.has_input(9):
         return operation.input(9)
-    first = reshape(operation, past, (-1, 1), "first")
-    steps = operation.number(np.arange(length), first, "steps")
-    return binary(operation, BinaryOperation.ADD, first, steps, "positions")
+    first = _shared(operation, "Reshape", [past], "first", target_shape=(*_batch(past), 1))
+    return _with_number(operation, BinaryOperation.ADD, first, np.arange(length), "positions")
+
+
+def _batch(value: Value) -> tuple[int]:
+    """Return the first dimension for a reshape, -1 if it is not known."""
+    size = value.info.shape[0] if value.info.shape else None
+    return (size if isinstance(size, int) else -1,)
+
+
+def _with_number(
+    operation: Operation, function: BinaryOperation, value: Value, number: ArrayLike, part: str
+) -> Value:
+    other = operation.number(number, value, f"{part}_number")
+    return _shared(operation, "ElementwiseBinary", [value, other], part, operation=function)
+
+
+def _shared(
+    operation: Operation,
+    kind: str,
+    inputs: Sequence[Value],
+    part: str,
+    /,
+    output: DataType | None = None,
+    **parameters: Any,
+) -> Value:
+    """Return the output of a layer, of an earlier node's if that made an equal one.
+
+    All layers of a decoder are told the same lengths: what follows from them is computed once.
+    """
+    network = operation.network
+    descriptor = LAYERS[kind].descriptor(**parameters)
+    for layer, _ in inputs[0].uses:
+        if layer.type == kind and layer.descriptor == descriptor:
+            same = len(layer.inputs) == len(inputs)
+            if same and all(map(_are_same, layer.inputs, inputs)):
+                return layer.output
+    return network.add(
+        kind, inputs, descriptor, name=operation.layer_name(part), outputs=[output]
+    ).output
+
+
+def _are_same(one: Value | None, other: Value) -> bool:
+    if one is None or one.constant is None or other.constant is None:
+        return one is other
+    return one.info == other.info and np.array_equal(one.constant, other.constant)
 
 
 def _capacity(operation: Operation) -> int | None:
