@@ -35,13 +35,13 @@ from armnn.errors import (
 from armnn.graph.aliases import Aliased
 from armnn.quantization import dequantize
 from armnn.runtime.calls.control import deadline_of
-from armnn.runtime.calls.inputs import ExpectedInputs, checked_shape
+from armnn.runtime.calls.inputs import ExpectedInputs, checked_array, checked_shape
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
 from armnn.runtime.closing import Closable, Closing
 from armnn.runtime.context import Binding, Context, check_shapes
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.plans import PlanCache
-from armnn.runtime.steps import Targets, checked_array
+from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
 
