@@ -74,12 +74,17 @@ def test_each_way_to_misbehave_on_a_device_is_told(device: Callable[..., Path], 
     assert (outcome.stage, bool(re.match(reason, outcome.reason))) == (stage, True), outcome.reason
 
 
-def test_a_file_of_a_device_that_takes_no_host_memory_runs(device: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("isolate", [(), ("AcmeDevice",)])
+@pytest.mark.parametrize("switches", [(), ("-DPLACED",)])
+def test_a_file_of_a_device_that_takes_no_host_memory_runs(
+    device: Callable[..., Path], switches: tuple[str, ...], isolate: tuple[str, ...]
+) -> None:
     network = Network("sum")
     x = network.add_input("x", TensorInfo((5,)))
     network.add_output("y", network.add_addition(x, x))
     given = np.float32([1, -2, 0.5, 0, 3])
-    folder = str(device().parent)
-    with Runtime(CreationOptions(dynamic_backends_path=folder)) as runtime:
+    folder = str(device(*switches).parent)
+    options = CreationOptions(dynamic_backends_path=folder, isolate=isolate)
+    with Runtime(options) as runtime:
         model = runtime.load_model(network, ["AcmeDevice"])
         np.testing.assert_array_equal(model.run({"x": given})["y"], 2 * given)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import faulthandler
 import fcntl
+import functools
 import importlib
 import itertools
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,16 +22,20 @@ from numpy.typing import NDArray
 from armnn.__about__ import __version__
 from armnn.backends import (
     BACKEND_API_VERSION,
+    HOST_FACTORY_ID,
     ArrayHandle,
     Backend,
     BackendRegistry,
     Capability,
     CreationOptions,
+    MemoryManager,
     ProfilingSink,
     Step,
     SubgraphView,
     Support,
     TensorHandle,
+    TensorHandleFactories,
+    TensorHandleFactory,
     Workload,
 )
 from armnn.backends.calling import check_answer
@@ -60,7 +65,7 @@ from armnn.backends.worker.protocol import (
     whole,
 )
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn.graph import Layer
+from armnn.graph import Layer, Value
 from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
 from armnn_backend_api.files import FileState, change_in
@@ -79,6 +84,15 @@ MASKED: Final = (
     Capability.RELEASES_CONSTANTS,
 )
 """What a backend cannot offer to another process."""
+
+
+@dataclass(slots=True, eq=False)
+class _Prepared:
+    """A layer with its workload and, by input slot, the tensors of its constants."""
+
+    layer: Layer
+    workload: Workload
+    constants: list[TensorHandle | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -227,16 +241,16 @@ class Served:
         (layer,) = view.layers
         workload = self.backend.create_workload(layer, model)
         check_answer(self.backend.id, "create_workload", workload, about=layer)
-        self._objects[number] = (layer, workload)
+        self._objects[number] = _Prepared(layer, workload, self._constants(layer))
         return Answer()
 
     def bind(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Bind a workload to tensors that come with frames."""
         number = self._new(request)
-        layer, workload = self._workload(request)
-        inputs = [self._unplaced(info) for info in _variable_infos(layer)]
-        outputs = [self._unplaced(info) for info in layer.output_infos]
-        step = self._step(layer, workload, inputs, outputs)
+        prepared = self._workload(request)
+        inputs = [self._unplaced(info) for info in _variable_infos(prepared.layer)]
+        outputs = [self._unplaced(info) for info in prepared.layer.output_infos]
+        step = self._step(prepared, inputs, outputs)
         self._objects[number] = _Bound(step, inputs, outputs)
         return Answer()
 
@@ -263,13 +277,13 @@ class Served:
     def lane(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Bind a workload to shared memory and start its thread."""
         number = self._new(request)
-        layer, workload = self._workload(request)
+        prepared = self._workload(request)
         wake, done = self._taken(), self._taken()
         try:
-            infos = _variable_infos(layer)
+            infos = _variable_infos(prepared.layer)
             inputs = self._placed(request.get("inputs"), infos)
-            outputs = self._placed(request.get("outputs"), layer.output_infos)
-            step = self._step(layer, workload, inputs, outputs)
+            outputs = self._placed(request.get("outputs"), prepared.layer.output_infos)
+            step = self._step(prepared, inputs, outputs)
             command, answer = integers(request.get("blocks"), 2)
             lane = ServedLane(step, self._bytes(command).data, self._bytes(answer).data, wake, done)
         except BaseException:
@@ -290,15 +304,77 @@ class Served:
         check_answer(self.backend.id, "supports", answer, about=layer)
         return answer
 
+    @functools.cached_property
+    def _factory(self) -> TensorHandleFactory | None:
+        """The factory of the backend's tensors, None if it takes those in host memory."""
+        preferences = self.backend.handle_factory_preferences
+        check_answer(self.backend.id, "handle_factory_preferences", preferences)
+        if not preferences or HOST_FACTORY_ID in preferences:
+            return None
+        factories = TensorHandleFactories()
+        self.backend.register_tensor_handle_factories(factories)
+        return factories[preferences[0]]
+
+    def _constants(self, layer: Layer) -> list[TensorHandle | None]:
+        """Return the tensor of each input slot that is a constant."""
+        return [
+            None if value is None or value.constant is None else self._constant(value)
+            for value in layer.inputs
+        ]
+
+    def _constant(self, value: Value) -> TensorHandle:
+        assert value.constant is not None
+        if self._factory is None:
+            return ArrayHandle(value.info, value.constant)
+        made = self._created(self._factory, value.info, None)
+        made.copy_from(value.constant)
+        return made
+
+    def _created(
+        self, factory: TensorHandleFactory, info: TensorInfo, manager: MemoryManager | None
+    ) -> TensorHandle:
+        made = factory.create(info, manager)
+        check_answer(self.backend.id, "create", made)
+        return made
+
     def _step(
-        self,
-        layer: Layer,
-        workload: Workload,
-        inputs: Sequence[TensorHandle],
-        outputs: Sequence[TensorHandle],
+        self, prepared: _Prepared, inputs: Sequence[TensorHandle], outputs: Sequence[TensorHandle]
     ) -> Step:
-        step = workload.bind(_with_constants(layer, inputs), outputs)
-        check_answer(self.backend.id, "bind", step, about=layer)
+        if self._factory is None:
+            return self._bound(prepared, inputs, outputs)
+        factory, manager = self._factory, self.backend.create_memory_manager()
+        check_answer(self.backend.id, "create_memory_manager", manager)
+        here, there = [
+            [
+                self._created(factory, each.info, manager) if each.info.is_static else each
+                for each in handles
+            ]
+            for handles in (inputs, outputs)
+        ]
+        step = self._bound(prepared, here, there)
+
+        def run() -> None:
+            with nullcontext() if manager is None else manager:
+                for source, target in zip(inputs, here, strict=True):
+                    if source is not target:
+                        target.copy_from(source.map())
+                step()
+                for source, target in zip(there, outputs, strict=True):
+                    if source is not target:
+                        source.copy_to(target.map())
+
+        return run
+
+    def _bound(
+        self, prepared: _Prepared, inputs: Sequence[TensorHandle], outputs: Sequence[TensorHandle]
+    ) -> Step:
+        given = iter(inputs)
+        handles = [
+            None if value is None else constant if constant is not None else next(given)
+            for value, constant in zip(prepared.layer.inputs, prepared.constants, strict=True)
+        ]
+        step = prepared.workload.bind(handles, outputs)
+        check_answer(self.backend.id, "bind", step, about=prepared.layer)
         return step
 
     def _free(self, thing: object) -> None:
@@ -336,9 +412,9 @@ class Served:
             model.quantized_arithmetic = next(a for a in QuantizedArithmetic if a == arithmetic)
         return model
 
-    def _workload(self, request: Document) -> tuple[Layer, Workload]:
+    def _workload(self, request: Document) -> _Prepared:
         found = self._objects.get(whole(request.get("workload")))
-        if not isinstance(found, tuple):
+        if not isinstance(found, _Prepared):
             raise ProtocolError("the workload is none")
         return found
 
@@ -434,19 +510,6 @@ def _run_within(
 def _variable_infos(layer: Layer) -> list[TensorInfo]:
     """Return the infos of the inputs that are not constant."""
     return [value.info for value in layer.inputs if value is not None and value.constant is None]
-
-
-def _with_constants(layer: Layer, handles: Sequence[TensorHandle]) -> list[TensorHandle | None]:
-    """Return a handle per input slot."""
-    left = iter(handles)
-    return [
-        None
-        if value is None
-        else next(left)
-        if value.constant is None
-        else ArrayHandle(value.info, value.constant)
-        for value in layer.inputs
-    ]
 
 
 def serve_socket(descriptor: int) -> None:

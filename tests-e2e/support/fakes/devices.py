@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""A device with an address space of its own, a slow queue and counters, and a backend on it."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from armnn.backends import (
+    BACKEND_API_VERSION,
+    ArrayHandle,
+    Backend,
+    BackendVersion,
+    MemoryManager,
+    ModelContext,
+    OptionValue,
+    Step,
+    Support,
+    TensorHandle,
+    TensorHandleFactories,
+    TensorHandleFactory,
+    Workload,
+    raise_if_stopped,
+)
+from armnn_backend_ref.backend import RefBackend
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
+
+_POLL_SECONDS = 0.001
+
+
+@dataclass
+class Counts:
+    """What was asked of a device since it was made."""
+
+    buffers: int = 0
+    bytes: int = 0
+    uploads: int = 0
+    downloads: int = 0
+    kernels: int = 0
+
+    def since(self, before: Counts) -> Counts:
+        """Return what was asked after another count."""
+        return Counts(*(getattr(self, f.name) - getattr(before, f.name) for f in fields(Counts)))
+
+
+class Buffer:
+    """Memory of a device: a number, which says nothing to the host."""
+
+    def __init__(self, number: int, size: int) -> None:
+        self.number, self.size = number, size
+
+
+class Device:
+    """Runs kernels one after the other, in a thread of its own.
+
+    Attributes:
+        counts: See :class:`Counts`.
+        seconds: What each kernel takes at least.
+    """
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self.seconds = 0.0
+        self._numbers = itertools.count(1)
+        self._memory: dict[int, NDArray[np.uint8]] = {}
+        self._queue: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._enqueued = self._finished = 0
+        threading.Thread(target=self._work, name="fake-device", daemon=True).start()
+
+    def allocate(self, size: int) -> Buffer:
+        """Return a buffer, freed with its last reference."""
+        made = Buffer(next(self._numbers), size)
+        self._memory[made.number] = np.full(size, 0xA5, np.uint8)
+        self.counts.buffers += 1
+        self.counts.bytes += size
+        weakref.finalize(made, self._memory.pop, made.number)
+        return made
+
+    def enqueue(self, kernel: Callable[[], object]) -> None:
+        """Let a kernel run after those before it, and return at once."""
+        self.counts.kernels += 1
+        self._enqueued += 1
+        self._queue.put(kernel)
+
+    def finish(self) -> None:
+        """Wait for the kernels so far; end early if the run must."""
+        wanted = self._enqueued
+        while self._finished < wanted:
+            raise_if_stopped()
+            time.sleep(_POLL_SECONDS)
+
+    def inside(self, buffer: Buffer, offset: int, info: TensorInfo) -> NDArray[Any]:
+        """Return a tensor as kernels see it."""
+        part = self._memory[buffer.number][offset : offset + info.size_bytes]
+        return part.view(info.data_type.numpy_dtype).reshape(info.static_shape)
+
+    def _work(self) -> None:
+        while True:
+            kernel = self._queue.get()
+            if self.seconds:
+                time.sleep(self.seconds)
+            kernel()
+            self._finished += 1
+
+
+class QueuedHandle(TensorHandle):
+    """A tensor in a buffer of a device."""
+
+    def __init__(self, info: TensorInfo, device: Device, buffer: Buffer, offset: int) -> None:
+        self.info = info
+        self._device, self._buffer, self._offset = device, buffer, offset
+        self._copy: NDArray[Any] | None = None
+
+    @property
+    def inside(self) -> NDArray[Any]:
+        """The tensor as kernels see it."""
+        return self._device.inside(self._buffer, self._offset, self.info)
+
+    def map(self) -> NDArray[Any]:
+        self._copy = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
+        self.copy_to(self._copy)
+        return self._copy
+
+    def unmap(self) -> None:
+        if self._copy is not None:
+            self.copy_from(self._copy)
+            self._copy = None
+
+    def copy_from(self, array: NDArray[Any]) -> None:
+        self._device.finish()  # a kernel may still read what is there
+        self._device.counts.uploads += 1
+        np.copyto(self.inside, array)
+
+    def copy_to(self, array: NDArray[Any]) -> None:
+        self._device.finish()
+        self._device.counts.downloads += 1
+        np.copyto(array, self.inside)
+
+
+class QueuedFactory(TensorHandleFactory):
+    """Makes tensors of a device; in blocks if it has an alignment."""
+
+    def __init__(self, factory_id: str, device: Device, alignment: int) -> None:
+        self.id, self.block_alignment = factory_id, alignment
+        self._device = device
+
+    def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:
+        return self.create_in(info, self._device.allocate(max(info.size_bytes, 1)), 0)
+
+    def create_block(self, size: int, memory: MemoryManager | None) -> object:
+        return self._device.allocate(size)
+
+    def create_in(self, info: TensorInfo, block: object, offset: int) -> TensorHandle:
+        assert isinstance(block, Buffer)
+        assert offset % max(self.block_alignment, 1) == 0
+        assert offset + info.size_bytes <= block.size
+        return QueuedHandle(info, self._device, block, offset)
+
+
+class QueuedBackend(Backend):
+    """Runs float32 layers of CpuRef as kernels of a device; the host reaches no tensor.
+
+    Attributes:
+        device: All of its runtimes share it.
+    """
+
+    id: ClassVar[str] = "Queued"
+    api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
+    alignment: ClassVar[int] = 128
+    device: ClassVar[Device] = Device()
+
+    def __init__(self) -> None:
+        self._inner = RefBackend()
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        if layer.type not in ("Addition", "Activation", "Multiplication", "FullyConnected"):
+            return Support.no("Queued has no kernel for it")
+        return self._inner.supports(layer, ModelContext({}))
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        inner = self._inner.create_model_context({})
+        return _Kernel(self._inner.create_workload(layer, inner), self.device)
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+        return ModelContext(options)
+
+    @property
+    def handle_factory_preferences(self) -> Sequence[str]:
+        return (f"{self.id}.memory",)
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        registry.register(QueuedFactory(f"{self.id}.memory", self.device, self.alignment))
+
+
+class UnplacedBackend(QueuedBackend):
+    """One whose tensors have buffers of their own, as before Backend API 1.3."""
+
+    id = "Unplaced"
+    alignment = 0
+    device = Device()
+
+
+class _Kernel(Workload):
+    def __init__(self, inner: Workload, device: Device) -> None:
+        self._inner, self._device = inner, device
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        step = self._inner.bind(
+            [None if handle is None else _on_device(handle) for handle in inputs],
+            [_on_device(handle) for handle in outputs],
+        )
+        handles = (inputs, outputs)  # buffers live as long as the step
+
+        def enqueue() -> None:
+            assert handles
+            self._device.enqueue(step)
+
+        return enqueue
+
+
+def _on_device(handle: TensorHandle) -> ArrayHandle:
+    assert isinstance(handle, QueuedHandle), f"{handle!r} is not on the device"
+    return ArrayHandle(handle.info, handle.inside)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""Networks on a device that the host does not reach, with a queue that returns before its work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
+from armnn.errors import CancelledError, DeadlineExceededError
+from fakes.devices import Counts, QueuedBackend, UnplacedBackend
+
+KINDS = (QueuedBackend, UnplacedBackend)
+WIDE = 64
+X = np.linspace(-1, 1, 2 * WIDE, dtype=np.float32).reshape(2, WIDE)
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    for kind in KINDS:
+        armnn.register_backend(kind.id, kind)
+    yield
+    for kind in KINDS:
+        armnn.unregister_backend(kind.id)
+        kind.device.seconds = 0
+
+
+def layered(rows: int | None = 2) -> Network:
+    """Return relu(x @ w + b) + x, three times, and a softmax that stays on the host."""
+    network = Network("layered")
+    value = network.add_input("x", TensorInfo((rows, WIDE)))
+    for number in range(3):
+        made = network.add_fully_connected(
+            value, weights(number), np.full(WIDE, 0.25, np.float32), transpose_weight_matrix=True
+        )
+        made = network.add_activation(made, function="ReLu")
+        value = network.add_addition(made, value)
+    network.add_output("y", value)
+    return network
+
+
+def weights(number: int) -> np.ndarray:
+    return np.random.default_rng(number).normal(0, 0.05, (WIDE, WIDE)).astype(np.float32)
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    for number in range(3):
+        x = np.maximum(x.astype(np.float64) @ weights(number).T + 0.25, 0) + x
+    return x
+
+
+def counted(kind: type[QueuedBackend]) -> Counts:
+    return replace(kind.device.counts)
+
+
+def check(model: LoadedNetwork, x: np.ndarray = X) -> None:
+    np.testing.assert_allclose(model.run({"x": x})["y"], expected(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_network_runs_on_the_device_alone(kind: type[QueuedBackend]) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), [kind.id])
+        assert dict(model.report.layers_by_backend) == {kind.id: 9}
+        for x in (X, -X, X):
+            check(model, x)
+
+
+def test_one_block_holds_the_tensors_of_a_context_by_their_lifetimes() -> None:
+    sizes = {}
+    for kind in KINDS:
+        with Runtime() as runtime:
+            before = counted(kind)
+            model = runtime.load_model(layered(), [kind.id])
+            check(model)
+            made = kind.device.counts.since(before)
+            sizes[kind] = model.memory[f"{kind.id}.memory"]
+            constants = sizes[kind]["constants"]
+            assert constants == 3 * 4 * (WIDE * WIDE + WIDE)
+            assert made.bytes == sizes[kind]["working"] + constants
+            assert made.buffers == 6 + (1 if kind.alignment else 10)
+    tensor = X.nbytes
+    # Ten tensors, of which at most three live at once: the input of a block, and two of its layers.
+    assert sizes[QueuedBackend]["working"] == 3 * tensor
+    assert sizes[UnplacedBackend]["working"] == 10 * tensor
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_steady_run_makes_no_buffer_and_copies_its_ends_only(kind: type[QueuedBackend]) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), [kind.id])
+        check(model)
+        before = counted(kind)
+        for _ in range(5):
+            check(model)
+        assert kind.device.counts.since(before) == Counts(uploads=5, downloads=5, kernels=45)
+
+
+def test_constants_go_up_once_per_network() -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(rows=None), ["Queued"])
+        before = counted(QueuedBackend)
+        for rows in (1, 2, 3, 1):
+            check(model, np.repeat(X[:1], rows, axis=0))
+        made = QueuedBackend.device.counts.since(before)
+        assert made.uploads == 6 + 4  # three weights and three biases, and an input per run
+
+
+def test_copies_to_a_backend_of_the_host_write_nothing_back() -> None:
+    network = layered()
+    (y,) = network.outputs
+    value = y.inputs[0]
+    assert value is not None
+    network.remove(y)
+    network.add_output("y", network.add_softmax(value))
+    with Runtime() as runtime:
+        model = runtime.load_model(network, ["Queued", "CpuRef"])
+        model.run({"x": X})
+        before = counted(QueuedBackend)
+        found = model.run({"x": X})["y"]
+        powers = np.exp(expected(X) - expected(X).max(axis=1, keepdims=True))
+        np.testing.assert_allclose(found, powers / powers.sum(axis=1, keepdims=True), rtol=1e-4)
+        assert QueuedBackend.device.counts.since(before) == Counts(
+            uploads=1, downloads=1, kernels=9
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deadline_and_a_token_reach_the_wait_for_the_queue(kind: type[QueuedBackend]) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), [kind.id])
+        check(model)
+        kind.device.seconds = 0.05  # nine kernels take 0.45 s
+        begin = time.monotonic()
+        with pytest.raises(DeadlineExceededError):
+            model.run({"x": X}, timeout=0.05)
+        assert time.monotonic() - begin < 0.35
+        token = threading.Event()
+        threading.Timer(0.05, token.set).start()
+        begin = time.monotonic()
+        with pytest.raises(CancelledError):
+            model.run({"x": X}, cancel=token)
+        assert time.monotonic() - begin < 0.35
+        kind.device.seconds = 0
+        check(model, -X)
+
+
+def test_threads_have_blocks_of_their_own() -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), ["Queued"])
+        wrong: list[BaseException] = []
+
+        def work(factor: float) -> None:
+            try:
+                for _ in range(5):
+                    check(model, X * np.float32(factor))
+            except BaseException as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=(n / 4,)) for n in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert wrong == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_hands_tensors_of_the_device_to_an_isolated_backend(
+    kind: type[QueuedBackend],
+) -> None:
+    with Runtime(CreationOptions(isolate=[kind.id])) as runtime:
+        model = runtime.load_model(layered(), [kind.id])
+        for x in (X, -X):
+            check(model, x)
+        assert model.faults == ()
+        call = model.bind({"x": (2, WIDE)})
+        call.inputs["x"][...] = X
+        np.testing.assert_allclose(call()["y"], expected(X), rtol=1e-4, atol=1e-5)
