@@ -81,7 +81,7 @@ class Variables:
             name = self._names[number]
             self._network.add_output(name, self._current[number])
             initial = self._initial.get(number)
-            data = None if initial is None else initial.constant
+            data = np.zeros(1, np.int8) if initial is None else initial.constant
             if data is not None and data.size and (data == data.flat[0]).all():
                 self._network.metadata[f"initial {name}"] = str(data.flat[0])
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from armnn.runtime.loaded_network import LoadedNetwork
     from armnn.runtime.planner import Block, Layout, MemoryValidationError, StrategyValidator
     from armnn.runtime.runtime import Runtime, default_runtime, load_model, optimize
+    from armnn.runtime.states import Stream
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
@@ -22,6 +23,7 @@ else:
             "planner": "Block Layout MemoryValidationError StrategyValidator",
             "calls.control": "NetworkProperties",
             "runtime": "Runtime default_runtime load_model optimize",
+            "states": "Stream",
         },
     )
 
@@ -34,6 +36,7 @@ __all__ = [
     "NetworkProperties",
     "Runtime",
     "StrategyValidator",
+    "Stream",
     "default_runtime",
     "load_model",
     "optimize",

@@ -14,20 +14,22 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends import ProfilingSink
 from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
-from armnn.graph.aliases import Aliased, first_names
+from armnn.graph.aliases import Aliased, Aliases, first_names
 from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.control import (
     NetworkProperties,
@@ -36,11 +38,20 @@ from armnn.runtime.calls.control import (
     seconds_until,
     watched_run,
 )
-from armnn.runtime.calls.inputs import InputShapes, Ports
+from armnn.runtime.calls.inputs import InputShapes, Ports, checked_array, checked_shape
 from armnn.runtime.closing import Closing
 from armnn.runtime.engine import memory_of
 from armnn.runtime.plans import PlanCache, backends_beside, reached_devices, shared_memory_beside
 from armnn.runtime.request import LoadRequest
+from armnn.runtime.states import (
+    StateMemory,
+    States,
+    Stream,
+    StreamStates,
+    declared_states,
+    limits_of,
+    variables,
+)
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
@@ -227,6 +238,8 @@ class LoadedNetwork:
         failover: Failover | None = None,
         owns_graph: bool = False,
         frees_by_call: bool = False,
+        states: States = None,
+        shapes: Sequence[InputShapes] = (),
     ) -> None:
         self.id = network_id
         self.load_times: Mapping[str, float] = {}
@@ -259,6 +272,17 @@ class LoadedNetwork:
         self._run_again = plans.run_again
         more = (self._real, self._importing, properties.profiler, failover)
         self._is_plain = not events.has_listeners and all(part is None for part in more)
+        inputs, outputs = plans.optimized.inputs, plans.optimized.outputs
+        declared = declared_states(states, inputs, outputs, self._aliases)
+        asked = variables(inputs, outputs, plans.optimized.metadata)
+        taken = set(declared.values())
+        unasked = {name: out for name, out in asked.items() if out not in taken}
+        self._pairs = {**unasked, **declared}
+        self._are_declared = bool(declared)
+        self._first_shapes = _shapes_of(self._pairs, shapes)
+        self._states = StreamStates(self._pairs, self._first_shapes) if self._pairs else None
+        if declared:
+            self._is_plain = False
 
     @property
     def name(self) -> str:
@@ -384,6 +408,27 @@ class LoadedNetwork:
                 return made
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
+        if self._states is not None and imported is _EMPTY and self._keeps(inputs):
+            self._is_plain = False  # the next run is likely to be such a one, too
+            return self._states.run(self, inputs, outputs, limits_of(timeout, cancel, profiler))
+        return self.run_given(
+            inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler, imported=imported
+        )
+
+    def run_given(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None = None,
+        *,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+        profiler: ProfilingSink | None = None,
+        imported: Collection[int] = (),
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network on all of its inputs, states among them.
+
+        Only :meth:`run` and streams call it; see there.
+        """
         if self._has_aliases and inputs.keys() != self._names:
             inputs = first_names(inputs, self._aliases.inputs)
         inputs = self._ports.arrays("input", inputs)
@@ -415,8 +460,8 @@ class LoadedNetwork:
             controls: dict[str, Any] = {"timeout": timeout, "cancel": cancel, "profiler": profiler}
             return self._failover.rerun(
                 lost,
-                lambda other: other.run(inputs, outputs, **controls),
-                lambda: self.run(inputs, outputs, **controls),
+                lambda other: other.run_given(inputs, outputs, **controls),
+                lambda: self.run_given(inputs, outputs, **controls),
             )
         self._note_run()
         if self._real is not None:
@@ -452,17 +497,28 @@ class LoadedNetwork:
             InvalidArgumentError: The network was loaded with ``async_enabled=False``, or the
                 timeout is no number of seconds.
         """
+        limits = {"cancel": cancel, "profiler": profiler}
+        return self.submitted(self.run, inputs, outputs, timeout, limits)
+
+    def submitted(
+        self,
+        run: Callable[..., dict[str, NDArray[Any]]],
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None,
+        timeout: float | None,
+        limits: Mapping[str, Any],
+    ) -> RunTask:
+        """Start a run of this network or of a stream; only :meth:`submit` and streams call it."""
         from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: heavy, by asyncio
 
         self._check_async()
         deadline = deadline_of(timeout)
 
         def submitted() -> dict[str, NDArray[Any]]:
-            left = seconds_until(deadline)
-            return self.run(inputs, outputs, timeout=left, cancel=cancel, profiler=profiler)
+            return run(inputs, outputs, timeout=seconds_until(deadline), **limits)
 
-        run = ThreadRun(submitted)
-        return RunTask(run, run.outputs)
+        started = ThreadRun(submitted)
+        return RunTask(started, started.outputs)
 
     async def run_async(
         self,
@@ -532,9 +588,111 @@ class LoadedNetwork:
         named = first_names(inputs, self._aliases.inputs)
         inputs = self._ports.arrays("input", named, takes_devices=True)
         targets = {} if outputs is None else self._ports.targets(outputs, takes_devices=True)
-        if states is not None:
-            states = self._ports.states(states)
-        call = self._bind(inputs, targets, states, {})
+        pairs = self._bound_states(inputs, targets, states)
+        call = self.bind_states(inputs, targets, pairs, None)
+        call.keep(self)
+        return call
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def stream(self) -> Stream:
+        """Return a new stream: runs with states of their own.
+
+        Several streams of a network share its weights and programs; each belongs to one thread at a
+        time. The states begin with what the model's file says, or zeros.
+
+        Raises:
+            InvalidArgumentError: The network has no states.
+        """
+        if self._states is None:
+            raise self._stateless()
+        return Stream(self, StreamStates(self._pairs, self._first_shapes))
+
+    def reset(self) -> None:
+        """Let the states of its own stream begin anew; see :meth:`Stream.reset`."""
+        if self._states is not None:
+            self._states.reset()
+
+    def states(self) -> dict[str, NDArray[Any]]:
+        """Return copies of the states of its own stream; see :meth:`Stream.states`."""
+        return {} if self._states is None else self._states.values(self)
+
+    def set_states(self, states: Mapping[str, ArrayLike]) -> None:
+        """Let the states of its own stream have other values; see :meth:`Stream.set_states`.
+
+        Raises:
+            InvalidArgumentError: There is no such state, or a value has another type or shape.
+        """
+        if self._states is None:
+            raise self._stateless()
+        self._states.set_values(self, states)
+
+    def rewind(self, length: int) -> None:
+        """Let states that fill up end after their first rows; see :meth:`Stream.rewind`.
+
+        Raises:
+            InvalidArgumentError: There are fewer rows, or a state has no length.
+        """
+        if self._states is None:
+            raise self._stateless()
+        self._states.rewind(self, length)
+
+    @property
+    def aliases(self) -> Aliases:
+        """The second names of its inputs and outputs."""
+        return self._aliases
+
+    def dtype_of(self, name: str) -> np.dtype[Any]:
+        """Return the type of the arrays of an input, as the caller sees it."""
+        if self._real is not None and name in self._real.inputs:
+            return np.dtype(np.float32)
+        return self._plans.optimized.inputs[name].data_type.numpy_dtype
+
+    def checked_inputs(
+        self, inputs: Mapping[str, ArrayLike], *beside: Collection[str]
+    ) -> dict[str, NDArray[Any]]:
+        """Return inputs as arrays of their types; only streams call it.
+
+        Args:
+            inputs: What a caller gave.
+            beside: The inputs that are not the caller's to give.
+
+        Raises:
+            InvalidArgumentError: One is missing, not known, or of a wrong type or shape.
+        """
+        self._expected.check_mapping(inputs)
+        given = self._ports.arrays("input", first_names(inputs, self._aliases.inputs))
+        return self._ports.checked(given, [name for names in beside for name in names])
+
+    def arrays_of(self, values: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
+        """Return values of inputs by first names, as arrays; only streams call it."""
+        return self._ports.arrays("input", first_names(values, self._aliases.inputs))
+
+    def checked_state(self, name: str, given: ArrayLike) -> NDArray[Any]:
+        """Return a value of a state; only streams call it.
+
+        Raises:
+            InvalidArgumentError: It is no array, or has another type or shape than the input.
+        """
+        what = f"the value for the state {name!r}"
+        return checked_array(given, what, self._plans.optimized.inputs[name], self.dtype_of(name))
+
+    def checked_targets(self, outputs: Targets) -> Targets:
+        """Return arrays for outputs by first names; only streams call it."""
+        return self._ports.targets(outputs)
+
+    def bound_on(
+        self,
+        stream: StreamStates,
+        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
+        outputs: Targets | None,
+    ) -> BoundCall:
+        """Return a call on the states of a stream; only streams call it."""
+        self._expected.check_mapping(inputs)
+        targets = {} if outputs is None else self._ports.targets(outputs, takes_devices=True)
+        named = first_names(inputs, self._aliases.inputs)
+        given = self._ports.arrays("input", named, takes_devices=True)
+        call = stream.bind(self, given, targets)
         call.keep(self)
         return call
 
@@ -663,6 +821,44 @@ class LoadedNetwork:
             self._has_run = False
             raise
 
+    def bind_states(
+        self,
+        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
+        targets: Targets,
+        pairs: Mapping[str, str],
+        memory: StateMemory | None,
+        *,
+        is_kept: bool = False,
+        sources: Mapping[str, MemorySource] = MappingProxyType({}),
+    ) -> BoundCall:
+        """Return a bound call; only :meth:`bind`, streams and imports call it.
+
+        Args:
+            inputs: The inputs that are no states.
+            targets: The arrays of outputs.
+            pairs: The output that is the next value of each state.
+            memory: The states; None for some of its own.
+            is_kept: Whether this network keeps the call, which then must not refer to it.
+            sources: Where the memory of arrays comes from.
+        """
+        from armnn.runtime.calls.binding import Binder  # late: heavy, by asyncio
+
+        is_noted = self.events.has_listeners or self._failover is not None
+        run, note = self.run_given, self._note_run
+        if is_kept:
+            run, note = _weakly(run), _weakly(note)
+        after = note if is_noted else None
+        real = None if self._real is None else self._real.inputs
+        may_move = self._failover is not None
+        binder = Binder(self._plans, self._expected, real, run, after, sources, may_move)
+        with self._plans.gate, more(self, REST):
+            call = binder.bind(inputs, targets, pairs, memory)
+            self._copies.update(call.copies)
+            self.resources.bound.add(call)
+            if FIRST_RUN not in self.load_times:
+                call.count_first(_weakly(self._counted) if is_kept else self._counted)
+            return call
+
     def _bind(
         self,
         inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
@@ -670,20 +866,58 @@ class LoadedNetwork:
         states: Mapping[str, str] | None,
         sources: Mapping[str, MemorySource],
     ) -> BoundCall:
-        from armnn.runtime.calls.binding import Binder  # late: heavy, by asyncio
+        pairs = self._bound_states(inputs, targets, states)
+        return self.bind_states(inputs, targets, pairs, None, sources=sources)
 
-        is_noted = self.events.has_listeners or self._failover is not None
-        after = self._note_run if is_noted else None
-        real = None if self._real is None else self._real.inputs
-        may_move = self._failover is not None
-        binder = Binder(self._plans, self._expected, real, self.run, after, sources, may_move)
-        with self._plans.gate, more(self, REST):
-            call = binder.bind(inputs, targets, states)
-            self._copies.update(call.copies)
-            self.resources.bound.add(call)
-            if FIRST_RUN not in self.load_times:
-                call.count_first(self._counted)
-            return call
+    def _bound_states(
+        self, inputs: Mapping[str, object], targets: Targets, states: Mapping[str, str] | None
+    ) -> Mapping[str, str]:
+        """Return the states of a bound call: which output follows which input.
+
+        Raises:
+            InvalidArgumentError: A name is not known, or an output is taken already.
+        """
+        infos, made = self._plans.optimized.inputs, self._plans.optimized.outputs
+        if states is None:
+            same = {name: name for name in infos if name in made}
+            usual = {**same, **self._pairs} if self._are_declared else same
+            return {
+                name: output
+                for name, output in usual.items()
+                if name not in inputs and output not in targets
+            }
+        pairs = self._ports.states(states)
+        self._expected.check_known(pairs)
+        for name, output in pairs.items():
+            if output not in made:
+                raise InvalidArgumentError(
+                    f"there is no output {output!r} for the state {name!r}: the network makes "
+                    f"{', '.join(map(repr, made)) or 'none'}"
+                )
+        taken = [*targets, *pairs.values()]
+        twice = next((name for name in pairs.values() if taken.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidArgumentError(
+                f"the output {twice!r} is the next value of a state: it cannot be another state's "
+                "too, nor be written into an array"
+            )
+        return pairs
+
+    def _keeps(self, inputs: Mapping[str, object]) -> bool:
+        """Return whether a run with these inputs is one on kept states.
+
+        A run that is given all variables of a model, which nobody asked to be kept, is not.
+        """
+        if self._are_declared:
+            return True
+        names = first_names(inputs, self._aliases.inputs) if self._has_aliases else inputs
+        return not all(name in names for name in self._pairs)
+
+    def _stateless(self) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"the network {self.name!r} has no states: load_model(..., states=...) declares the "
+            'output that is the next value of an input, such as {"h_out": "h"}'
+        )
 
     def _note_run(self) -> None:
         """Take note of a run on its own backends, and tell them."""
@@ -737,6 +971,30 @@ class LoadedNetwork:
                 limits = None if control == RunControl() else control
                 run = partial(importing.run, arrays, targets or {}, limits)
             return watched_run(run, self.id, plans.optimized.participants, control)
+
+
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls a method of an object without keeping the object."""
+    kept, name = WeakMethod(method), method.__name__
+    del method
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        found = kept()
+        if found is None:
+            raise ReferenceError(f"{name} of a network that is gone")
+        return found(*arguments, **named)
+
+    return call
+
+
+def _shapes_of(names: Collection[str], shapes: Sequence[InputShapes]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that a caller of ``load_model`` gave inputs first."""
+    return {
+        name: np.shape(given) if isinstance(given, np.ndarray) else checked_shape(given, name)
+        for each in reversed(shapes)
+        for name, given in each.items()
+        if name in names
+    }
 
 
 def _importing_runs(

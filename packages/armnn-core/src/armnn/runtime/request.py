@@ -28,6 +28,7 @@ from armnn.runtime.calls.control import NetworkProperties, check_profiler
 from armnn.runtime.calls.inputs import InputShapes
 from armnn.runtime.observed import TensorSink
 from armnn.runtime.planner import MemoryStrategies
+from armnn.runtime.states import States
 from armnn.storage.folder import CacheFolder, stamp_of
 from armnn.storage.model import ExternalFiles
 
@@ -180,6 +181,7 @@ class LoadRequest:
         creation_options: The options of the runtime.
         parser_options: The options of the parser.
         properties: What it is loaded for; None for what its options say.
+        states: The outputs that are the next values of inputs.
     """
 
     source: ModelSource
@@ -189,6 +191,7 @@ class LoadRequest:
     creation_options: CreationOptions
     parser_options: ParserOptions
     properties: NetworkProperties | None = None
+    states: States = None
 
 
 def checked_request(

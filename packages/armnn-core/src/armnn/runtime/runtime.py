@@ -49,6 +49,7 @@ from armnn.runtime.request import (
     tensor_sink,
     with_backends,
 )
+from armnn.runtime.states import States
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Network
@@ -187,13 +188,18 @@ class Runtime(Closable):
 
     @measured
     def load_network(
-        self, network: OptimizedNetwork, properties: NetworkProperties | None = None
+        self,
+        network: OptimizedNetwork,
+        properties: NetworkProperties | None = None,
+        *,
+        states: States = None,
     ) -> LoadedNetwork:
         """Make the workloads of a prepared network, plan its memory.
 
         Args:
             network: The network.
             properties: What it is loaded for; by default what it was optimised for.
+            states: See :meth:`load_model`.
 
         Raises:
             Exception: A backend raised that; a note names backend, method and layer.
@@ -201,7 +207,7 @@ class Runtime(Closable):
         """
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         check_properties(network.name, properties, network.options)
-        return self._load(network, properties=properties)
+        return self._load(network, properties=properties, states=states)
 
     @measured
     def load_model(
@@ -217,6 +223,7 @@ class Runtime(Closable):
         cache_dir: str | PathLike[str] | None = None,
         parser_options: ParserOptions | None = None,
         properties: NetworkProperties | None = None,
+        states: States = None,
         **keywords: Unpack[OptimizerKeywords],
     ) -> LoadedNetwork:
         """Parse, optimise and load a model.
@@ -234,11 +241,17 @@ class Runtime(Closable):
             cache_dir: See :meth:`optimize`.
             parser_options: Options of the parser; see :func:`armnn.parse`.
             properties: What it is loaded for; see :meth:`load_network`.
+            states: The outputs that are the next values of inputs, which the network keeps from run
+                to run: a mapping from the name of each output to that of its input, such as
+                ``{"h_out": "h"}``, or "auto" for those that usual names tell of, such as
+                ``present.0.key`` and ``past_key_values.0.key``. Variables of a TensorFlow Lite file
+                are states unasked. See :meth:`LoadedNetwork.stream`.
             keywords: See :meth:`optimize`.
 
         Raises:
             ModelFileError: The file cannot be read or understood, or was compiled elsewhere.
-            InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
+            InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`. Or a
+                state has an unknown name, or its two tensors differ in type or shape.
         """
         request = checked_request(
             backends, options, keywords, backend_options, cache_dir, self.load_model
@@ -264,10 +277,13 @@ class Runtime(Closable):
                 quantize=quantize,
                 properties=properties,
                 owns_graph=True,
+                states=states,
             )
         file = checked_path(model)
         source = ModelSource.of(file)
-        origin = LoadRequest(source, request, shapes, quantize, self.options, parsing, properties)
+        origin = LoadRequest(
+            source, request, shapes, quantize, self.options, parsing, properties, states
+        )
         return self._load_file(file, origin, profiler)
 
     @staticmethod
@@ -388,6 +404,7 @@ class Runtime(Closable):
             quantize=origin.quantize,
             properties=origin.properties,
             owns_graph=True,
+            states=origin.states,
         )
 
     def _load(
@@ -400,6 +417,7 @@ class Runtime(Closable):
         quantize: bool = False,
         properties: NetworkProperties | None = None,
         owns_graph: bool = False,
+        states: States = None,
     ) -> LoadedNetwork:
         if profiler is None and network.options.profiling_enabled:
             profiler = network.participants.profiler
@@ -427,6 +445,7 @@ class Runtime(Closable):
                 quantize=quantize,
                 properties=properties,
                 owns_graph=True,
+                states=states,
             )
             failover = self._failover(network, origin, again)
             loaded = LoadedNetwork(
@@ -441,6 +460,8 @@ class Runtime(Closable):
                 owns_graph=owns_graph,
                 frees_by_call=bool(self.options.custom_allocators)
                 or any(frees_by_call(each.backend) for each in participants.all),
+                states=states,
+                shapes=shapes,
             )
             finalize(loaded, self._drop, loaded.resources, network_id).atexit = False
             try:
@@ -558,6 +579,7 @@ def load_model(
     cache_dir: str | PathLike[str] | None = None,
     parser_options: ParserOptions | None = None,
     properties: NetworkProperties | None = None,
+    states: States = None,
     **keywords: Unpack[OptimizerKeywords],
 ) -> LoadedNetwork:
     """Call :meth:`Runtime.load_model` of the default runtime."""
@@ -572,5 +594,6 @@ def load_model(
         cache_dir=cache_dir,
         parser_options=parser_options,
         properties=properties,
+        states=states,
         **keywords,
     )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,10 +17,8 @@ from numpy.typing import NDArray
 from armnn.arguments import refused
 from armnn.backends import Task
 from armnn.backends.memory import (
-    ALIGNMENT,
     ArrayHandle,
     ForeignHandle,
-    HostAllocator,
     TensorHandle,
 )
 from armnn.buffer import Buffer, unreachable
@@ -33,7 +30,6 @@ from armnn.errors import (
     WorkerLostError,
 )
 from armnn.graph.aliases import Aliased
-from armnn.quantization import dequantize
 from armnn.runtime.calls.control import deadline_of
 from armnn.runtime.calls.inputs import ExpectedInputs, checked_array, checked_shape
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
@@ -41,6 +37,7 @@ from armnn.runtime.closing import Closable, Closing
 from armnn.runtime.context import Binding, Context, check_shapes
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.plans import PlanCache
+from armnn.runtime.states import StateMemory, aligned, check_next_values, first_value, zeros
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
@@ -48,17 +45,15 @@ from armnn.types import MemorySource
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """One way to run a call; states alternate two.
+    """One way to run a call: on one side of its states.
 
     Attributes:
         run: Runs the network once.
-        states: The states that it reads, by input.
         context: What it runs in, if it has a context of its own.
         submit: Submits the run to its backend, by a deadline, if that runs all of it.
     """
 
     run: Callable[[], None]
-    states: Mapping[str, NDArray[Any]]
     context: Context | None
     submit: Callable[[int | None], Task] | None = None
 
@@ -84,7 +79,7 @@ class BoundCall(Closable):
         outputs: dict[str, NDArray[Any]],
         copies: Mapping[str, str],
         turns: Sequence[Turn],
-        initial: Mapping[str, NDArray[Any]],
+        memory: StateMemory,
         after: Callable[[], None] | None,
     ) -> None:
         """Take over contexts; closing the call closes them.
@@ -94,8 +89,8 @@ class BoundCall(Closable):
             inputs: See the attribute.
             outputs: See the attribute.
             copies: See the attribute.
-            turns: The turns, which follow each other round and round.
-            initial: What the states begin with.
+            turns: A turn for each side of the states.
+            memory: The states; further calls of the same stream may share them.
             after: Called after each run, if there is anything to call.
         """
         self.inputs = dict(inputs)
@@ -103,19 +98,18 @@ class BoundCall(Closable):
         self.copied = tuple(copies)
         self.copies = dict(copies)
         self._title = title
-        self._initial = initial
+        self._memory = memory
+        self._before = memory.before
         self._after = after
-        self._lock = threading.Lock()
-        self._take, self._give = self._lock.acquire, self._lock.release
+        self._take, self._give = memory.lock.acquire, memory.lock.release
         self._turns = tuple(turns)
-        self._run, self._next = turns[0].run, turns[-1].run
+        self._runs = [turn.run for turn in turns]
         contexts = [turn.context for turn in turns if turn.context is not None]
         self._is_closed = False
         self._task: Callable[[], RunTask | None] = _no_task
         self._kept: object = None
         self._finalizer = weakref.finalize(self, _close, title, contexts)
         self._finalizer.atexit = False
-        self.reset()
 
     def keep(self, network: object) -> None:
         """Keep the network loaded until the call is closed or collected."""
@@ -123,7 +117,8 @@ class BoundCall(Closable):
 
     def count_first(self, counted: Callable[[], AbstractContextManager[None]]) -> None:
         """Count the first call; only ``bind`` asks for it."""
-        self._run = partial(_run_first, weakref.ref(self), self._turns[0].run, counted)
+        runs = self._runs
+        self._runs = [partial(_run_first, weakref.ref(self), run, runs, counted) for run in runs]
 
     def __call__(self) -> dict[str, NDArray[Any]]:
         """Run the network once.
@@ -140,8 +135,11 @@ class BoundCall(Closable):
         if not self._take(False):  # by position: it is called each time
             raise self._busy()
         try:
-            self._run()
-            self._run, self._next = self._next, self._run
+            memory = self._memory
+            if self._before is not None:
+                self._before()
+            self._runs[memory.side]()
+            memory.side = memory.other[memory.side]
             if self._after is not None:
                 self._after()
         finally:
@@ -163,7 +161,8 @@ class BoundCall(Closable):
         """
         if not self._take(False):
             raise self._busy()
-        submit = self._this_turn.submit
+        turn = self._turns[self._memory.side]
+        submit = turn.submit
         try:
             deadline = deadline_of(timeout)
             if self._is_closed:
@@ -172,7 +171,9 @@ class BoundCall(Closable):
                 run = ThreadRun(self._run_taken, self._give)
                 task = RunTask(run, run.outputs)
             else:
-                self._run = self._this_turn.run  # nothing is counted in another thread
+                self._runs = [turn.run for turn in self._turns]  # nothing is counted elsewhere
+                if self._before is not None:
+                    self._before()
                 task = RunTask(BackendRun(submit(deadline), self._end_submitted), self._bound)
         except BaseException:
             self._give()
@@ -187,12 +188,11 @@ class BoundCall(Closable):
         They are by input. Others follow after each call; what is written into these counts for
         the next one.
         """
-        return dict(self._this_turn.states)
+        return dict(self._memory.read)
 
     def reset(self) -> None:
         """Let the states begin anew."""
-        for name, array in self._this_turn.states.items():
-            array[...] = self._initial[name]
+        self._memory.reset()
 
     def close(self) -> None:
         """Give the working memory back; wait for a running call.
@@ -205,11 +205,25 @@ class BoundCall(Closable):
         task = self._task()
         if task is not None:
             task.close()
-        with self._lock:
-            self._is_closed = True
-            # Neither turns nor a method of its own: what is closed keeps nothing.
-            self._run = self._next = refuse = partial(_refuse, self._title)
-            self._turns = tuple([Turn(refuse, turn.states, None) for turn in self._turns])
+        with self._memory.lock:
+            self._refuse_runs()
+        self._give_back()
+
+    def close_taken(self) -> None:
+        """Close a call that does not run; the caller has taken the lock of the states."""
+        self._refuse_runs()
+        self._give_back()
+
+    def _refuse_runs(self) -> None:
+        self._is_closed = True
+        # Neither turns nor a method of its own: what is closed keeps nothing.
+        refuse = partial(_refuse, self._title)
+        self._runs = [refuse for _ in self._turns]
+        self._turns = tuple([Turn(refuse, None) for _ in self._turns])
+        self._before = None
+
+    def _give_back(self) -> None:
+        """Free the contexts, and the network, which may close further calls."""
         close = self._finalizer.detach()
         self._kept = None
         if close is not None:
@@ -218,11 +232,6 @@ class BoundCall(Closable):
 
     def __repr__(self) -> str:
         return f"<BoundCall of {self._title}>"
-
-    @property
-    def _this_turn(self) -> Turn:
-        """The turn of the next call, else the first."""
-        return next((turn for turn in self._turns if turn.run is self._run), self._turns[0])
 
     def _busy(self) -> ExecutionError:
         return ExecutionError(
@@ -233,19 +242,26 @@ class BoundCall(Closable):
     def _run_taken(self) -> dict[str, NDArray[Any]]:
         """Run once in another thread, which takes the call."""
         try:
-            self._run()
-            self._run, self._next = self._next, self._run
-            if self._after is not None:
-                self._after()
+            self.run_taken()
         finally:
             self._give()
         return self.outputs
+
+    def run_taken(self) -> None:
+        """Run once; the caller has taken the lock of the states."""
+        memory = self._memory
+        if self._before is not None:
+            self._before()
+        self._runs[memory.side]()
+        memory.side = memory.other[memory.side]
+        if self._after is not None:
+            self._after()
 
     def _end_submitted(self, success: bool) -> None:
         """Take note that the backend has ended a run."""
         try:
             if success:
-                self._run, self._next = self._next, self._run
+                self._memory.side = self._memory.other[self._memory.side]
                 if self._after is not None:
                     self._after()
         finally:
@@ -258,12 +274,13 @@ class BoundCall(Closable):
 def _run_first(
     call: weakref.ref[BoundCall],
     run: Callable[[], None],
+    runs: list[Callable[[], None]],
     counted: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    """Run the first turn, which is not counted again."""
+    """Run a turn, the first one, which is not counted again."""
     this = call()
     if this is not None:  # as it is while it runs
-        this._run = run
+        this._runs = runs
     with counted():
         run()
 
@@ -290,8 +307,7 @@ class Replay:
         run: Runs the network on inputs, into outputs of the caller's.
         inputs: What it reads.
         outputs: What the caller wants written; new arrays of others are added in each run.
-        states: The states by input.
-        pairs: Which output is the next value of each state.
+        following: The arrays of the states' next values, by output.
     """
 
     def __init__(
@@ -299,21 +315,19 @@ class Replay:
         run: Callable[..., dict[str, NDArray[Any]]],
         inputs: Mapping[str, NDArray[Any]],
         outputs: dict[str, NDArray[Any]],
-        states: Mapping[str, NDArray[Any]],
-        pairs: Mapping[str, str],
+        following: Mapping[str, NDArray[Any]],
     ) -> None:
         self._run = run
-        self._given = {**inputs, **states}
-        self._targets = dict(outputs)
+        self._inputs = inputs
+        self._targets = {**outputs, **following}
         self._outputs = outputs
-        self._states = states
-        self._pairs = pairs
+        self._following = following
 
     def __call__(self) -> None:
         """Run the network once."""
-        made = self._run(self._given, self._targets)
-        for name, source in self._pairs.items():
-            np.copyto(self._states[name], made.pop(source))
+        made = self._run(self._inputs, self._targets)
+        for name in self._following:
+            del made[name]
         self._outputs.update(made)
 
 
@@ -347,9 +361,6 @@ class Survivor:
                 self._after()
 
 
-_WRITTEN_FLAGS = {"False": False, "True": True}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Binder:
     """Binds arrays to one network.
@@ -377,14 +388,21 @@ class Binder:
         self,
         inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
         targets: Targets,
-        states: Mapping[str, str] | None,
+        states: Mapping[str, str],
+        memory: StateMemory | None = None,
     ) -> BoundCall:
-        """Return a call; see :meth:`LoadedNetwork.bind`."""
+        """Return a call; see :meth:`LoadedNetwork.bind`.
+
+        Args:
+            inputs: See there.
+            targets: Arrays of outputs.
+            states: Which output is the next value of which input.
+            memory: The states, if another call has made them; otherwise the call makes its own.
+        """
         self.expected.check_known(inputs)
         arrays, free = self._arrays(inputs)
         targets = dict(targets)
-        pairs = self._pairs(arrays, targets, states)
-        initial = {name: self._initial(name, arrays.pop(name, None)) for name in pairs}
+        given = {name: arrays.pop(name) for name in states if name in arrays}
         read, written = _taken_out(arrays), _taken_out(targets)  # on devices
         for name, buffer in read.items():
             check_buffer(buffer, f"the input {name!r}", self.plans.optimized.inputs[name])
@@ -395,38 +413,42 @@ class Binder:
         for name, array in targets.items():
             check_usable(array, f"the array for the output {name!r}")
         _check_overlaps(arrays, targets)
-        given = {**arrays, **initial, **{name: _stand_in(each) for name, each in read.items()}}
-        self.expected.check_names(given)
+        if memory is None:
+            first = {name: self._initial(name, given.get(name)) for name in states}
+            memory = StateMemory(states, first)
+        arrays |= memory.counters
+        every = {**arrays, **memory.read, **{name: _stand_in(each) for name, each in read.items()}}
+        self.expected.check_names(every)
         plan, why = None, ""
         if self.real is not None:
             why = "quantize=True converts"
-        elif self.may_move and (pairs or _overlap(arrays, targets)):
+        elif self.may_move and (states or _overlap(arrays, targets)):
             why = "others may answer for an isolated backend, from what it has not overwritten"
         else:
-            plan = self.plans.lone_plan(self.expected.checked(given))
+            plan = self.plans.lone_plan(self.expected.checked(every))
         shapes = {} if plan is None else plan.output_shapes
         if plan is None or None in shapes.values():
             why = why or "data decides how the network is run"
             _refuse_devices(read, written, why)
-            return self._replayed(arrays, targets, pairs, initial, why)
+            return self._replayed(arrays, targets, memory, why)
         known = {name: shape for name, shape in shapes.items() if shape is not None}
-        memory: tuple[Any, Any] = {**arrays, **read}, {**targets, **written}
-        check_shapes(memory[1], known)
+        reached: dict[str, Any] = {**arrays, **read}
+        written_to: dict[str, Any] = {**targets, **written}
+        check_shapes(written_to, known)
         try:
-            return self._made(plan, *memory, pairs, initial, known, free)
+            return self._made(plan, reached, written_to, memory, known, free)
         except WorkerLostError as lost:
             if not self.may_move:
                 raise
             _refuse_devices(read, written, str(lost))
-            return self._replayed(arrays, targets, pairs, initial, str(lost))
+            return self._replayed(arrays, targets, memory, str(lost))
 
     def _made(
         self,
         plan: LoadedPlan,
         inputs: Mapping[str, NDArray[Any]],
         targets: Mapping[str, NDArray[Any]],
-        pairs: Mapping[str, str],
-        initial: Mapping[str, NDArray[Any]],
+        memory: StateMemory,
         shapes: Mapping[str, tuple[int, ...]],
         free: Iterable[str],
     ) -> BoundCall:
@@ -434,24 +456,20 @@ class Binder:
 
         Where no states alternate, arrays that are made here are in the memory of the backend.
         """
-        self._check_state_shapes(pairs, initial, shapes)
-        infos, kept = self.plans.optimized.outputs, set(pairs.values())
+        infos, pairs = self.plans.optimized.outputs, memory.pairs
+        check_next_values(pairs, memory.read, self.plans.optimized.inputs, infos, shapes)
+        kept = set(pairs.values())
         made = {
             name: targets[name] if name in targets else aligned(info, shapes[name])
             for name, info in infos.items()
             if name not in kept
         }
         outputs = Aliased(made, self.plans.optimized.aliases.outputs)
-        # A state is read from one of two arrays and written to the other, in turn.
-        sides = [
-            {name: aligned(infos[pairs[name]], array.shape) for name, array in initial.items()}
-            for _ in range(2 if pairs else 1)
-        ]
         turns = []
         copies: dict[str, str] = {}
         own = {*free, *(name for name in made if name not in targets)} if not pairs else set()
         own -= {name for name in inputs if name in made}
-        for read, written in zip(sides, sides[::-1], strict=True):
+        for read, written in memory.turns:
             after = {pairs[name]: array for name, array in written.items()}
             binding = Binding(
                 handles_on({**inputs, **read}, self.plans.optimized.inputs, self.sources),
@@ -461,33 +479,35 @@ class Binder:
             context, why = plan.bound(binding)
             inputs = {name: binding.chosen.get(name, array) for name, array in inputs.items()}
             outputs.update({name: a for name, a in binding.chosen.items() if name in made})
-            turns.append(Turn(context.bound_run, read, context, context.submit))
+            turns.append(Turn(context.bound_run, context, context.submit))
             copies.update(why)
         title = f"the network {self.plans.optimized.name!r}"
+        shown = {name: array for name, array in inputs.items() if name not in memory.counters}
         if not self.may_move:
-            return BoundCall(title, inputs, outputs, copies, turns, initial, self.after)
+            return BoundCall(title, shown, outputs, copies, turns, memory, self.after)
         (turn,) = turns
-        survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}, {}), self.after)
+        survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}), self.after)
         turns = [replace(turn, run=survivor, submit=None)]
-        return BoundCall(title, inputs, outputs, copies, turns, initial, None)
+        return BoundCall(title, shown, outputs, copies, turns, memory, None)
 
     def _replayed(
         self,
         inputs: Mapping[str, NDArray[Any]],
         targets: Targets,
-        pairs: Mapping[str, str],
-        initial: Mapping[str, NDArray[Any]],
+        memory: StateMemory,
         why: str,
     ) -> BoundCall:
         """Return a call that runs the network and copies."""
-        states = {name: array.copy() for name, array in initial.items()}
         optimized = self.plans.optimized
         outputs = Aliased(targets, optimized.aliases.outputs)
-        replay = Replay(self.run, inputs, outputs, states, pairs)
+        turns = []
+        for read, written in memory.turns:
+            following = {memory.pairs[name]: array for name, array in written.items()}
+            turns.append(Turn(Replay(self.run, {**inputs, **read}, outputs, following), None))
         copies = dict.fromkeys((*optimized.inputs, *optimized.outputs), why)
-        turns = [Turn(replay, states, None)]
         title = f"the network {optimized.name!r}"
-        return BoundCall(title, inputs, outputs, copies, turns, initial, None)
+        shown = {name: array for name, array in inputs.items() if name not in memory.counters}
+        return BoundCall(title, shown, outputs, copies, turns, memory, None)
 
     def _arrays(self, inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
         """Return the inputs, and the names of those made here."""
@@ -500,51 +520,19 @@ class Binder:
         }
         return {**inputs, **made}, [*made]
 
-    def _pairs(
-        self, inputs: Mapping[str, Any], targets: Targets, states: Mapping[str, str] | None
-    ) -> dict[str, str]:
-        """Return the output that follows each state.
-
-        Raises:
-            InvalidArgumentError: A name is not known, or an output is taken already.
-        """
-        infos, made = self.plans.optimized.inputs, self.plans.optimized.outputs
-        if states is None:
-            names = [name for name in infos if name in made]
-            return {name: name for name in names if name not in inputs and name not in targets}
-        pairs = dict(states)
-        self.expected.check_known(pairs)
-        for name, output in pairs.items():
-            if output not in made:
-                raise InvalidArgumentError(
-                    f"there is no output {output!r} for the state {name!r}: the network makes "
-                    f"{', '.join(map(repr, made)) or 'none'}"
-                )
-        taken = [*targets, *pairs.values()]
-        twice = next((name for name in pairs.values() if taken.count(name) > 1), None)
-        if twice is not None:
-            raise InvalidArgumentError(
-                f"the output {twice!r} is the next value of a state: it cannot be another state's "
-                "too, nor be written into an array"
-            )
-        return pairs
-
     def _initial(self, name: str, given: object) -> NDArray[Any]:
         """Return the first value of a state."""
-        info = self.plans.optimized.inputs[name]
         if given is not None:
-            return self._checked(name, given).copy()
+            return self._checked(name, given)
+        optimized = self.plans.optimized
+        info = optimized.inputs[name]
         if not info.is_static:
             raise InvalidArgumentError(
                 f"the state {name!r} needs a first value among the inputs: its shape "
                 f"{format_shape(info.shape)} is not known in full"
             )
-        dtype = info.data_type.numpy_dtype
-        zero = info.zero_points[0] if info.is_quantized and info.zero_points else 0
-        first = self.plans.optimized.metadata.get(f"initial {name}", str(zero))
-        fill = dtype.type(_WRITTEN_FLAGS.get(first, first))
-        stored = np.full(info.static_shape, fill, dtype)
-        return stored if self._dtype(name) == dtype else dequantize(stored, info)
+        real = self._dtype(name) != info.data_type.numpy_dtype
+        return first_value(name, info, info.static_shape, optimized.metadata, is_real=real)
 
     def _checked(self, name: str, array: object) -> NDArray[Any]:
         info = self.plans.optimized.inputs[name]
@@ -554,22 +542,6 @@ class Binder:
         if self.real is not None and name in self.real:
             return np.dtype(np.float32)
         return self.plans.optimized.inputs[name].data_type.numpy_dtype
-
-    def _check_state_shapes(
-        self,
-        pairs: Mapping[str, str],
-        initial: Mapping[str, NDArray[Any]],
-        shapes: Mapping[str, tuple[int, ...]],
-    ) -> None:
-        infos, made = self.plans.optimized.inputs, self.plans.optimized.outputs
-        for name, output in pairs.items():
-            same_type = infos[name].data_type is made[output].data_type
-            if not same_type or initial[name].shape != shapes[output]:
-                raise InvalidArgumentError(
-                    f"the output {output!r} ({made[output]} of shape "
-                    f"{format_shape(shapes[output])}) cannot be the next value of the state "
-                    f"{name!r} ({infos[name]} of shape {format_shape(initial[name].shape)})"
-                )
 
 
 def handles_on(
@@ -592,19 +564,6 @@ def handles_on(
         else:
             made[name] = ArrayHandle(info, each, sources.get(name, MemorySource.MALLOC))
     return made
-
-
-def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
-    """Return zeros of a tensor, aligned as working memory is."""
-    return zeros(info.data_type.numpy_dtype, shape)
-
-
-def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
-    """Return zeros, aligned as working memory is."""
-    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    block = HostAllocator().allocate(size, ALIGNMENT)
-    block[...] = 0
-    return block.view(dtype).reshape(shape)
 
 
 def check_usable(array: NDArray[Any], what: str) -> None:

@@ -19,13 +19,14 @@ from armnn.backends.contract import RunControl
 from armnn.backends.memory import HOST_SOURCES
 from armnn.buffer import Buffer
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
-from armnn.runtime.calls.binding import BoundCall, aligned, check_buffer, check_usable, handles_on
+from armnn.runtime.calls.binding import BoundCall, check_buffer, check_usable, handles_on
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import Side, checked_array, checked_shape
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import Binding, Context, check_shapes, with_layer_types
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.plans import PlanCache
+from armnn.runtime.states import aligned
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource

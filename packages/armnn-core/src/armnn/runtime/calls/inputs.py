@@ -483,6 +483,33 @@ class Ports:
         self.outputs.check({n: each for n, each in taken.items() if isinstance(each, np.ndarray)})
         return taken
 
+    def checked(
+        self, inputs: Mapping[str, ArrayLike], beside: Collection[str]
+    ) -> dict[str, NDArray[Any]]:
+        """Return inputs as arrays of the types that a caller sees.
+
+        Args:
+            inputs: By first names.
+            beside: Further inputs, which are not the caller's to give.
+
+        Raises:
+            InvalidArgumentError: One is missing, not known, or of a wrong type or shape.
+        """
+        self.inputs.check_names([*inputs, *beside])
+        made = {}
+        for name, given in inputs.items():
+            info = self.infos[name]
+            if self.real is not None and name in self.real.inputs:
+                array = np.asarray(given, np.float32)
+                self.real.stored({name: array})  # checks the shape and the kind of numbers
+            else:
+                array = (
+                    given if isinstance(given, np.ndarray) else _array_of_values(name, info, given)
+                )
+                _check(name, info, array)
+            made[name] = array
+        return made
+
     def states(self, states: Mapping[str, str]) -> dict[str, str]:
         """Return which output follows which input, by first names.
 

@@ -1,0 +1,647 @@
+# SPDX-License-Identifier: MIT
+"""States: outputs that are the next values of inputs, kept by the network that was loaded.
+
+Which output follows which input is declared when a model is loaded (:func:`declared_states`). The
+arrays of one stream are a :class:`StateMemory`; the calls of :meth:`LoadedNetwork.bind` stand on
+them, read one side of it, write the other and so copy nothing. A :class:`Stream` is what programs
+run; the network has one itself, the stream of its ``run``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armnn.arguments import mapping, text
+from armnn.backends.memory import ALIGNMENT, HostAllocator
+from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn.graph.aliases import Aliased, Aliases, first_names
+from armnn.quantization import dequantize
+from armnn.runtime.steps import Targets, filling
+from armnn.tensor import Shape, TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from armnn.backends import ProfilingSink
+    from armnn.backends.contract import CancelToken
+    from armnn.runtime.calls.binding import BoundCall
+    from armnn.runtime.calls.tasks import RunTask
+    from armnn.runtime.loaded_network import LoadedNetwork
+
+States: TypeAlias = "Mapping[str, str] | str | None"
+"""What a caller declares: the input that each output is the next value of, or "auto"."""
+
+AUTO: Final = "auto"
+
+_WRITTEN_FLAGS = {"False": False, "True": True}
+
+_MOST_CALLS = 8
+"""The prepared calls that a stream keeps, one for each set of shapes of its other inputs."""
+
+
+# -- which output follows which input --------------------------------------------------------------
+
+
+def variables(
+    inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo], metadata: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables of a model, which are states unasked: pairs of equal names.
+
+    The parser says of each with which value it begins.
+    """
+    return {name: name for name in inputs if name in outputs and f"initial {name}" in metadata}
+
+
+def declared_states(
+    states: States,
+    inputs: Mapping[str, TensorInfo],
+    outputs: Mapping[str, TensorInfo],
+    aliases: Aliases,
+) -> dict[str, str]:
+    """Return the declared states of a network: the output that follows each input.
+
+    Args:
+        states: What the caller declares: from the name of an output to that of the input whose next
+            value it is, or "auto".
+        inputs: The inputs of the network.
+        outputs: Its outputs.
+        aliases: Their second names.
+
+    Raises:
+        InvalidArgumentError: A name is not known, one is in two pairs, or the two of a pair differ
+            in type or shape; both are named.
+    """
+    if states is None:
+        return {}
+    if states == AUTO:
+        return usual_states(inputs, outputs)
+    expected = 'a mapping from names of outputs to those of inputs, or "auto"'
+    pairs: dict[str, str] = {}
+    for given, named in mapping(states, "states", expected).items():
+        state = text(named, f"the input of which the output {given!r} is the next value")
+        output = aliases.outputs.get(given, given)
+        name = aliases.inputs.get(state, state)
+        if output not in outputs:
+            hint = f"the network makes {', '.join(map(repr, outputs)) or 'none'}"
+            if output in inputs and name in outputs:
+                hint = f"write {{{name!r}: {output!r}}}, the output first"
+            raise InvalidArgumentError(
+                f"there is no output {output!r} for the state {name!r}: {hint}"
+            )
+        if name not in inputs:
+            takes = ", ".join(map(repr, inputs)) or "none"
+            raise InvalidArgumentError(
+                f"there is no input {name!r} of which the output {output!r} could be the next "
+                f"value: the network takes {takes}"
+            )
+        if name in pairs:
+            raise InvalidArgumentError(
+                f"the outputs {pairs[name]!r} and {output!r} are both declared to be the next "
+                f"value of the state {name!r}: expected one"
+            )
+        pairs[name] = output
+        if not _may_follow(inputs[name], outputs[output]):
+            raise _unlike(name, inputs[name], output, outputs[output])
+    twice = next((each for each in pairs.values() if [*pairs.values()].count(each) > 1), None)
+    if twice is not None:
+        both = " and ".join(repr(name) for name, output in pairs.items() if output == twice)
+        raise InvalidArgumentError(
+            f"the output {twice!r} is declared to be the next value of {both}: expected one state"
+        )
+    return pairs
+
+
+def usual_states(
+    inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]
+) -> dict[str, str]:
+    """Return the states that usual names tell of: ``present.0.key`` and ``past_key_values.0.key``.
+
+    Such as these, ``hn`` and ``h``, ``stateN`` and ``state``, ``h_out`` and ``h_in``, and equal
+    names. Both have one type and one shape, and neither could be of another pair.
+    """
+    found: dict[str, list[str]] = {}
+    for output in outputs:
+        for name in dict.fromkeys(_names_before(output)):
+            grows = "past" in name  # such a cache may get longer with each step
+            if name in inputs and _is_same(inputs[name], outputs[output], grows=grows):
+                found.setdefault(output, []).append(name)
+    sure = {output: names[0] for output, names in found.items() if len(names) == 1}
+    taken = [*sure.values()]
+    return {name: output for output, name in sure.items() if taken.count(name) == 1}
+
+
+def _names_before(output: str) -> Iterator[str]:
+    """Yield the names that the input before an output may have."""
+    yield output
+    for now, before in (("present_key_values", "past_key_values"), ("present", "past")):
+        if now in output:
+            yield output.replace(now, before, 1)
+    if "present" in output and "present_key_values" not in output:
+        yield output.replace("present", "past_key_values", 1)
+    for ending in ("_out", "_output", "_next", "_new", "_n", "n", "N"):
+        stem = output.removesuffix(ending)
+        if stem and stem != output:
+            yield from (stem, f"{stem}_in", f"{stem}_input", f"{stem}0", f"{stem}_0")
+    for beginning in ("new_", "next_", "out_", "output_", "updated_"):
+        stem = output.removeprefix(beginning)
+        if stem and stem != output:
+            yield from (stem, f"in_{stem}", f"input_{stem}", f"prev_{stem}", f"old_{stem}")
+
+
+def _is_same(state: TensorInfo, output: TensorInfo, *, grows: bool) -> bool:
+    """Return whether an output has the type and the shape of a state.
+
+    Dimensions that are not known fit any, unless the state might grow; those with two names are
+    two.
+    """
+    if not _may_follow(state, output) or state.shape is None or output.shape is None:
+        return False
+    return all(
+        dim == other if dim is not None and other is not None else not grows
+        for dim, other in zip(state.shape, output.shape, strict=True)
+    )
+
+
+def _may_follow(state: TensorInfo, output: TensorInfo) -> bool:
+    """Return whether an output can be the next value of a state, as far as shapes are known."""
+    if (state.data_type, state.scales, state.zero_points) != (
+        output.data_type,
+        output.scales,
+        output.zero_points,
+    ):
+        return False
+    if state.shape is None or output.shape is None:
+        return True
+    return len(state.shape) == len(output.shape) and not any(
+        isinstance(dim, int) and isinstance(other, int) and dim != other
+        for dim, other in zip(state.shape, output.shape, strict=True)
+    )
+
+
+def _unlike(
+    name: str,
+    state: TensorInfo,
+    output: str,
+    info: TensorInfo,
+    shape: Shape | None = None,
+    first: Shape | None = None,
+) -> InvalidArgumentError:
+    made = format_shape(info.shape if shape is None else shape)
+    kept = format_shape(state.shape if first is None else first)
+    return InvalidArgumentError(
+        f"the output {output!r} ({info} of shape {made}) cannot be the next value of the state "
+        f"{name!r} ({state} of shape {kept})"
+    )
+
+
+def check_next_values(
+    pairs: Mapping[str, str],
+    values: Mapping[str, NDArray[Any]],
+    inputs: Mapping[str, TensorInfo],
+    outputs: Mapping[str, TensorInfo],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> None:
+    """Check that the outputs of a plan can be the next values of states.
+
+    Raises:
+        InvalidArgumentError: One has another type or shape.
+    """
+    for name, output in pairs.items():
+        same_type = inputs[name].data_type is outputs[output].data_type
+        if not same_type or values[name].shape != shapes[output]:
+            raise _unlike(
+                name, inputs[name], output, outputs[output], shapes[output], values[name].shape
+            )
+
+
+# -- the arrays of a stream ------------------------------------------------------------------------
+
+
+class StateMemory:
+    """The states of one stream: what its calls read and write.
+
+    Attributes:
+        pairs: The output that is the next value of each state, by input.
+        sides: The arrays by input, twice: a call reads those of one side and writes those of the
+            other.
+        side: The side that the next call reads.
+        other: The side after each one.
+        lock: Is taken by the call that runs: one thread at a time is in a stream.
+        counters: Inputs that are kept up to date before each call, by name.
+        before: Keeps them so; None if there are none.
+    """
+
+    def __init__(self, pairs: Mapping[str, str], initial: Mapping[str, NDArray[Any]]) -> None:
+        """Make the arrays; they begin with the initial values."""
+        self.pairs = dict(pairs)
+        self.sides = tuple(
+            {name: zeros(initial[name].dtype, initial[name].shape) for name in pairs}
+            for _ in range(2 if pairs else 1)
+        )
+        self.side = 0
+        self.other = (1, 0) if pairs else (0,)
+        self.lock = threading.Lock()
+        self.counters: dict[str, NDArray[Any]] = {}
+        self.before: Callable[[], None] | None = None
+        self._initial = {name: array.copy() for name, array in initial.items()}
+        self.reset()
+
+    @property
+    def read(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays that the next call reads."""
+        return self.sides[self.side]
+
+    @property
+    def written(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays that the next call writes."""
+        return self.sides[self.other[self.side]]
+
+    @property
+    def turns(self) -> Iterator[tuple[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]]]:
+        """What a call reads and writes on each side."""
+        for side, after in enumerate(self.other):
+            yield self.sides[side], self.sides[after]
+
+    def reset(self) -> None:
+        """Let the states begin anew."""
+        for name, array in self.read.items():
+            array[...] = self._initial[name]
+
+
+def first_value(
+    name: str,
+    info: TensorInfo,
+    shape: tuple[int, ...],
+    metadata: Mapping[str, str],
+    *,
+    is_real: bool,
+) -> NDArray[Any]:
+    """Return the value with which a state begins: what the model's file says, or zeros.
+
+    Args:
+        name: The input.
+        info: What it is.
+        shape: The shape of the value.
+        metadata: What the model's file says.
+        is_real: Whether the caller sees real values in place of quantized ones.
+    """
+    dtype = info.data_type.numpy_dtype
+    zero = info.zero_points[0] if info.is_quantized and info.zero_points else 0
+    first = metadata.get(f"initial {name}", str(zero))
+    stored = np.full(shape, dtype.type(_WRITTEN_FLAGS.get(first, first)), dtype)
+    return dequantize(stored, info) if is_real else stored
+
+
+def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
+    """Return zeros of a tensor, aligned as working memory is."""
+    return zeros(info.data_type.numpy_dtype, shape)
+
+
+def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
+    """Return zeros, aligned as working memory is."""
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    block = HostAllocator().allocate(size, ALIGNMENT)
+    block[...] = 0
+    return block.view(dtype).reshape(shape)
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+class _PreparedCall:
+    """A bound call of a stream on arrays of its own, for inputs of one set of shapes."""
+
+    __slots__ = ("call", "fill", "outputs")
+
+    def __init__(self, call: BoundCall) -> None:
+        self.call = call
+        self.fill = filling(list(call.inputs.items()))
+        self.outputs = call.outputs
+
+
+class StreamStates:
+    """What a stream keeps: its states, and calls prepared for the shapes of other inputs.
+
+    It does not refer to the network, which may own it.
+
+    Args:
+        pairs: The output that is the next value of each state, by input.
+    """
+
+    def __init__(self, pairs: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.pairs = pairs
+        self._shapes = dict(shapes)
+        self._memory: StateMemory | None = None
+        self._calls: OrderedDict[tuple[object, ...], _PreparedCall] = OrderedDict()
+        self._last: _PreparedCall | None = None
+
+    def run(
+        self,
+        network: LoadedNetwork,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None,
+        limits: Mapping[str, Any],
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network on its states; see :meth:`Stream.run`."""
+        memory = self.memory(network)
+        if not memory.lock.acquire(blocking=False):
+            raise _busy(network)
+        try:
+            if not limits and outputs is None:
+                prepared = self._last
+                if prepared is None or not prepared.fill(inputs):
+                    prepared = self._filled(network, memory, inputs)
+                prepared.call.run_taken()
+                made = {name: array.copy() for name, array in prepared.outputs.items()}
+                return self._named(network, made)
+            return self._run_given(network, memory, inputs, outputs, limits)
+        finally:
+            memory.lock.release()
+
+    def bind(
+        self, network: LoadedNetwork, inputs: Mapping[str, Any], targets: Targets
+    ) -> BoundCall:
+        """Return a call on the states; see :meth:`Stream.bind`."""
+        self._check_free(network, inputs)
+        taken = next((name for name in self.pairs.values() if name in targets), None)
+        if taken is not None:
+            raise InvalidArgumentError(
+                f"the output {taken!r} is the next value of a state of the stream: it cannot be "
+                "written into an array; states() has its value after a call"
+            )
+        return network.bind_states(inputs, targets, self.pairs, self.memory(network))
+
+    def memory(self, network: LoadedNetwork) -> StateMemory:
+        """Return the states; they are made when they are first needed.
+
+        Raises:
+            InvalidArgumentError: A shape is not known in full.
+        """
+        if self._memory is None:
+            self._memory = StateMemory(
+                self.pairs, {name: self._first(network, name) for name in self.pairs}
+            )
+        return self._memory
+
+    def reset(self) -> None:
+        """Let the states begin anew."""
+        if self._memory is not None:
+            with self._memory.lock:
+                self._memory.reset()
+
+    def values(self, network: LoadedNetwork) -> dict[str, NDArray[Any]]:
+        """Return copies of the states, by input."""
+        memory = self.memory(network)
+        with memory.lock:
+            return {name: array.copy() for name, array in memory.read.items()}
+
+    def set_values(self, network: LoadedNetwork, states: Mapping[str, ArrayLike]) -> None:
+        """Write values into states; see :meth:`Stream.set_states`."""
+        expected = "a mapping from names of inputs that are states to arrays"
+        given = network.arrays_of(mapping(states, "the states", expected))
+        unknown = next((name for name in given if name not in self.pairs), None)
+        if unknown is not None:
+            raise InvalidArgumentError(
+                f"there is no state {unknown!r}: the states of the network {network.name!r} are "
+                f"{', '.join(map(repr, self.pairs)) or 'none'}"
+            )
+        arrays = {name: network.checked_state(name, array) for name, array in given.items()}
+        if self._memory is None:
+            self._shapes |= {name: array.shape for name, array in arrays.items()}
+        memory = self.memory(network)
+        for name, array in arrays.items():
+            if array.shape != memory.read[name].shape:
+                raise InvalidArgumentError(
+                    f"the value for the state {name!r} has shape {format_shape(array.shape)}: "
+                    f"expected {format_shape(memory.read[name].shape)}"
+                )
+        with memory.lock:
+            for name, array in arrays.items():
+                memory.read[name][...] = array
+
+    def rewind(self, network: LoadedNetwork, length: int) -> None:
+        """Refuse: a recurrent state has no length; see :meth:`Stream.rewind`."""
+        del length
+        names = ", ".join(map(repr, self.pairs)) or "none"
+        raise InvalidArgumentError(
+            f"the network {network.name!r} cannot be rewound: each step replaces all of its states "
+            f"({names}), so earlier values are gone; keep states() and give them to set_states()"
+        )
+
+    def close(self) -> None:
+        """Give the working memory of prepared calls back; the states stay."""
+        calls = [*self._calls.values()]
+        self._calls.clear()
+        self._last = None
+        for each in calls:
+            each.call.close()
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _run_given(
+        self,
+        network: LoadedNetwork,
+        memory: StateMemory,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None,
+        limits: Mapping[str, Any],
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network by a plain run that is handed the states, and may be limited."""
+        self._check_free(network, inputs)
+        targets = {} if outputs is None else network.checked_targets(outputs)
+        asked = {name: targets[name] for name in self.pairs.values() if name in targets}
+        following = {self.pairs[name]: array for name, array in memory.written.items()}
+        if memory.before is not None:
+            memory.before()
+        given = {**inputs, **memory.counters, **memory.read}
+        made = network.run_given(given, {**targets, **following}, **limits)
+        memory.side = memory.other[memory.side]
+        for name in self.pairs.values():
+            if name in asked:
+                asked[name][...] = following[name]
+                made[name] = asked[name]
+            else:
+                del made[name]
+        return made
+
+    def _filled(
+        self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
+    ) -> _PreparedCall:
+        """Return the call that is prepared for inputs of these shapes, with the inputs in it."""
+        self._check_free(network, inputs)
+        arrays = network.checked_inputs(inputs, self.pairs, memory.counters)
+        key = tuple([array.shape for array in arrays.values()])
+        prepared = self._calls.get(key)
+        if prepared is None:
+            shapes = {name: array.shape for name, array in arrays.items()}
+            call = network.bind_states(shapes, {}, self.pairs, memory, is_kept=True)
+            prepared = self._calls[key] = _PreparedCall(call)
+            while len(self._calls) > _MOST_CALLS:
+                _, dropped = self._calls.popitem(last=False)
+                dropped.call.close_taken()
+        self._calls.move_to_end(key)
+        self._last = prepared
+        for name, array in arrays.items():
+            prepared.call.inputs[name][...] = array
+        return prepared
+
+    def _named(
+        self, network: LoadedNetwork, made: dict[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
+        names = network.aliases.outputs
+        return Aliased(made, names) if names else made
+
+    def _check_free(self, network: LoadedNetwork, inputs: Mapping[str, object]) -> None:
+        """Check that no state is among the inputs.
+
+        Raises:
+            InvalidArgumentError: One is; its output is named, too.
+        """
+        for name in first_names(inputs, network.aliases.inputs):
+            if name in self.pairs:
+                raise InvalidArgumentError(
+                    f"the input {name!r} is a state, which the output {self.pairs[name]!r} "
+                    "follows: leave it out; set_states() gives it another value"
+                )
+
+    def _first(self, network: LoadedNetwork, name: str) -> NDArray[Any]:
+        """Return the value with which a state begins."""
+        info = network.inputs[name]
+        shape = info.static_shape if info.is_static else self._shapes.get(name)
+        if shape is None:
+            raise InvalidArgumentError(
+                f"the shape {format_shape(info.shape)} of the state {name!r} is not known in full: "
+                "set_states() gives it a first value, or shapes=[...] of load_model a shape"
+            )
+        is_real = network.dtype_of(name) != info.data_type.numpy_dtype
+        return first_value(name, info, shape, network.metadata, is_real=is_real)
+
+
+_NO_LIMITS: Final[Mapping[str, Any]] = {}
+
+
+def limits_of(
+    timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
+) -> Mapping[str, Any]:
+    """Return what limits or watches a run, by argument; nearly always nothing does."""
+    if timeout is None and cancel is None and profiler is None:
+        return _NO_LIMITS
+    return {"timeout": timeout, "cancel": cancel, "profiler": profiler}
+
+
+def _busy(network: LoadedNetwork) -> ExecutionError:
+    return ExecutionError(
+        f"a stream of the network {network.name!r} runs already: it belongs to one thread at a "
+        "time; stream() makes one for each thread"
+    )
+
+
+class Stream:
+    """A sequence of runs of one network, with states of its own.
+
+    :meth:`LoadedNetwork.stream` makes it. Streams share weights and programs; each belongs to one
+    thread at a time. It keeps its network loaded.
+    """
+
+    def __init__(self, network: LoadedNetwork, states: StreamStates) -> None:
+        self.network = network
+        self._states = states
+
+    def run(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None = None,
+        *,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+        profiler: ProfilingSink | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network on the states, which have their next values then.
+
+        Args:
+            inputs: One array per input that is no state.
+            outputs: Arrays that outputs are written into; of a state's output it gets a copy.
+            timeout: See :meth:`LoadedNetwork.run`; a limited run copies the states.
+            cancel: See there.
+            profiler: See there.
+
+        Returns:
+            One array per output that is no state's, and those that ``outputs`` asks for.
+
+        Raises:
+            InvalidArgumentError: See :meth:`LoadedNetwork.run`; or a state is among the inputs.
+            ExecutionError: A layer failed, or another thread is in this stream. The states are
+                those of before.
+        """
+        limits = limits_of(timeout, cancel, profiler)
+        return self._states.run(self.network, inputs, outputs, limits)
+
+    def submit(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None = None,
+        *,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+        profiler: ProfilingSink | None = None,
+    ) -> RunTask:
+        """Start a run in another thread and return at once; see :meth:`LoadedNetwork.submit`.
+
+        The stream is in use until the run has ended.
+        """
+        limits = {"cancel": cancel, "profiler": profiler}
+        return self.network.submitted(self.run, inputs, outputs, timeout, limits)
+
+    def bind(
+        self,
+        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
+        outputs: Targets | None = None,
+    ) -> BoundCall:
+        """Prepare a call that always uses the same arrays, and goes on with the states.
+
+        See :meth:`LoadedNetwork.bind`, whose calls have states of their own. All calls of a stream,
+        bound or not, share its states.
+        """
+        return self.network.bound_on(self._states, inputs, outputs)
+
+    def reset(self) -> None:
+        """Let the states begin anew: with what the model's file says, or zeros."""
+        self._states.reset()
+
+    def states(self) -> dict[str, NDArray[Any]]:
+        """Return copies of the states, by the names of their inputs."""
+        return self._states.values(self.network)
+
+    def set_states(self, states: Mapping[str, ArrayLike]) -> None:
+        """Let states go on with other values, such as those that :meth:`states` returned.
+
+        Args:
+            states: Arrays by the names of inputs; the other states stay as they are.
+
+        Raises:
+            InvalidArgumentError: There is no such state, or a value has another type or shape.
+        """
+        self._states.set_values(self.network, states)
+
+    def rewind(self, length: int) -> None:
+        """Let states that fill up end after their first rows.
+
+        Args:
+            length: How many rows stay.
+
+        Raises:
+            InvalidArgumentError: There are fewer rows, or a state has no length, as each step
+                replaces all of it.
+        """
+        self._states.rewind(self.network, length)
+
+    def close(self) -> None:
+        """Give the working memory back that runs of the stream use; the states stay."""
+        self._states.close()
+
+    def __repr__(self) -> str:
+        return f"<Stream of {self.network!r}>"

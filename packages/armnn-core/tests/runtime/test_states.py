@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: MIT
+"""States that a loaded network keeps, against loops that hand them over."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import armnn
+from armnn import CreationOptions, Network, Runtime, TensorInfo
+from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn.graph import Aliases
+from armnn.runtime.states import usual_states
+
+Array = NDArray[Any]
+RNG = np.random.default_rng(3)
+FRAMES = RNG.standard_normal((40, 1, 3)).astype(np.float32)
+KINDS = ("in process", "isolated", "open shape", "decided by data")
+
+
+def recurrent(rows: Any = 1, *, waits: bool = False) -> Network:
+    """Return h' = x / 2 + h / 4, c' = c + h', y = h' + c'.
+
+    Args:
+        rows: The size of the first dimension.
+        waits: Whether what is computed decides about the shape of an output.
+    """
+    network = Network("recurrent")
+    x, h, c = (network.add_input(name, TensorInfo((rows, 3))) for name in ("x", "h", "c"))
+    half, quarter = (network.add_constant(np.float32([value])) for value in (0.5, 0.25))
+    new = network.add_addition(
+        network.add_multiplication(x, half), network.add_multiplication(h, quarter), name="new"
+    )
+    total = network.add_addition(c, new, name="total")
+    network.add_output("h_out", new)
+    network.add_output("c_out", total)
+    network.add_output("y", network.add_addition(new, total, name="sum"))
+    if waits:
+        network.add_output("positive", network.add_non_zero(network.add_activation(x)))
+    return network
+
+
+STATES = {"h_out": "h", "c_out": "c"}
+
+
+def by_hand(frames: Array, h: Any = 0, c: Any = 0) -> Iterator[tuple[Array, Array, Array]]:
+    for x in frames:
+        h = x * np.float32(0.5) + h * np.float32(0.25)
+        c = c + h
+        yield h, c, h + c
+
+
+@pytest.fixture
+def load() -> Iterator[Any]:
+    """Return a function that loads the network of a kind."""
+    with ExitStack() as stack:
+
+        def make(kind: str = "in process", **options: Any) -> armnn.LoadedNetwork:
+            creation = CreationOptions(isolate=["CpuRef"] if kind == "isolated" else [])
+            network = recurrent("rows" if kind == "open shape" else 1, waits="data" in kind)
+            shapes = [dict.fromkeys("xhc", (1, 3))] if kind == "open shape" else []
+            named = {"states": STATES, "shapes": shapes, **options}
+            return stack.enter_context(Runtime(creation)).load_model(network, ["CpuRef"], **named)
+
+        yield make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_compute_the_loop_by_hand(load, kind: str) -> None:
+    model = load(kind)
+    for x, (h, c, y) in zip(FRAMES, by_hand(FRAMES), strict=True):
+        made = model.run({"x": x})
+        assert made["y"].tobytes() == y.tobytes()
+        assert not {"h_out", "c_out"} & set(made)
+        found = model.states()
+        assert (found["h"].tobytes(), found["c"].tobytes()) == (h.tobytes(), c.tobytes())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bound_and_a_submitted_run_go_on_with_the_states(load, kind: str) -> None:
+    stream = load(kind).stream()
+    x = np.empty((1, 3), np.float32)
+    call = stream.bind({"x": x})
+    for number, (frame, (h, _, y)) in enumerate(zip(FRAMES, by_hand(FRAMES), strict=True)):
+        x[...] = frame
+        if number % 4 == 0:
+            made = call()
+        elif number % 4 == 1:
+            made = stream.run({"x": frame})
+        elif number % 4 == 2:
+            made = stream.submit({"x": frame}).result(60)
+        else:
+            made = call.submit().result(60)
+        assert made["y"].tobytes() == y.tobytes(), number
+        assert stream.states()["h"].tobytes() == h.tobytes()
+
+
+@pytest.mark.parametrize("limits", [{"timeout": 60}, {"cancel": threading.Event()}])
+def test_a_limited_run_goes_on_with_the_states(load, limits: Mapping[str, Any]) -> None:
+    model = load()
+    for number, (x, (_, _, y)) in enumerate(zip(FRAMES, by_hand(FRAMES), strict=True)):
+        assert model.run({"x": x}, **(limits if number % 2 else {}))["y"].tobytes() == y.tobytes()
+
+
+def test_streams_have_states_of_their_own(load) -> None:
+    model = load()
+    first, second = model.stream(), model.stream()
+    alone = [y for _, _, y in by_hand(FRAMES)]
+    for x, expected in zip(FRAMES, alone, strict=True):
+        first.run({"x": x})
+        second.run({"x": 2 * x})
+        assert model.run({"x": x})["y"].tobytes() == expected.tobytes()
+    np.testing.assert_array_equal(second.states()["c"], 2 * first.states()["c"])
+
+
+def test_four_threads_have_four_streams(load) -> None:
+    model = load()
+    right: list[bool] = []
+
+    def work(factor: float) -> None:
+        stream, frames = model.stream(), FRAMES * np.float32(factor)
+        for x, (_, _, y) in zip(frames, by_hand(frames), strict=True):
+            right.append(stream.run({"x": x})["y"].tobytes() == y.tobytes())
+
+    threads = [threading.Thread(target=work, args=(factor,)) for factor in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert right == [True] * 4 * len(FRAMES)
+
+
+def test_states_are_saved_set_and_reset(load) -> None:
+    model = load()
+    for x in FRAMES[:5]:
+        model.run({"x": x})
+    saved = model.states()
+    rest = [model.run({"x": x})["y"] for x in FRAMES[5:]]
+    other = model.stream()
+    other.set_states(saved)
+    for x, y in zip(FRAMES[5:], rest, strict=True):
+        assert other.run({"x": x})["y"].tobytes() == y.tobytes()
+    other.set_states({"h": np.ones((1, 3), np.float32)})
+    (_, _, y), *_ = by_hand(FRAMES[:1], h=np.float32(1), c=other.states()["c"])
+    np.testing.assert_array_equal(other.run({"x": FRAMES[0]})["y"], y)
+    model.reset()
+    assert not any(array.any() for array in model.states().values())
+    (_, _, y), *_ = by_hand(FRAMES[:1])
+    np.testing.assert_array_equal(model.run({"x": FRAMES[0]})["y"], y)
+
+
+def test_the_output_of_a_state_comes_when_it_is_asked_for(load) -> None:
+    model = load()
+    asked = np.empty((1, 3), np.float32)
+    for x, (h, _, y) in zip(FRAMES, by_hand(FRAMES), strict=True):
+        made = model.run({"x": x}, outputs={"h_out": asked})
+        assert made["h_out"] is asked
+        assert (asked.tobytes(), made["y"].tobytes()) == (h.tobytes(), y.tobytes())
+
+
+def test_calls_of_the_model_have_states_of_their_own(load) -> None:
+    model = load()
+    x = FRAMES[0].copy()
+    first, second = model.bind({"x": x}), model.bind({"x": x})
+    first()
+    np.testing.assert_array_equal(first()["y"], [y for _, _, y in by_hand([x, x])][1])
+    np.testing.assert_array_equal(second()["y"], next(by_hand([x]))[2])
+    assert not model.states()["c"].any()
+
+
+def test_rows_of_other_sizes_share_the_states() -> None:
+    network = Network("sum of rows")
+    x, total = (
+        network.add_input("x", TensorInfo(("n", 3))),
+        network.add_input("s", TensorInfo((3,))),
+    )
+    rows = network.add_reduce(x, reduce_operation="Sum", axis=(0,), name="rows")
+    network.add_output("s_out", network.add_addition(rows, total, name="add"))
+    network.add_output("y", network.add_reduce(x, reduce_operation="Max", axis=(0,), name="max"))
+    model = armnn.load_model(network, ["CpuRef"], states="auto")
+    ones = np.ones((20, 3), np.float32)
+    for count in range(1, 20):
+        model.run({"x": ones[:count]})
+    np.testing.assert_array_equal(model.states()["s"], [190] * 3)
+
+
+def test_a_failed_run_leaves_the_states(load) -> None:
+    model = load()
+    model.run({"x": FRAMES[0]})
+    before = model.states()
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(armnn.errors.CancelledError):
+        model.run({"x": FRAMES[1]}, cancel=cancel)
+    assert all((model.states()[name] == before[name]).all() for name in before)
+
+
+def test_a_stream_belongs_to_one_thread_at_a_time(load) -> None:
+    model = load()
+    stream = model.stream()
+    stream.run({"x": FRAMES[0]})
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Waits:
+        def is_set(self) -> bool:
+            inside.set()
+            return not go_on.wait(30)
+
+    thread = threading.Thread(
+        target=stream.run, args=({"x": FRAMES[0]},), kwargs={"cancel": Waits()}
+    )
+    thread.start()
+    assert inside.wait(30)
+    with pytest.raises(ExecutionError, match=r"'recurrent' runs already: .*stream\(\) makes one"):
+        stream.run({"x": FRAMES[1]})
+    model.run({"x": FRAMES[1]})
+    go_on.set()
+    thread.join(30)
+
+
+def test_a_model_is_pickled_with_its_states(tmp_path: Path) -> None:
+    armnn.save(recurrent(), tmp_path / "m.armnn")
+    model = armnn.load_model(tmp_path / "m.armnn", ["CpuRef"], states=STATES)
+    again = pickle.loads(pickle.dumps(model))
+    for x, (_, _, y) in zip(FRAMES, by_hand(FRAMES), strict=True):
+        assert again.run({"x": x})["y"].tobytes() == y.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["in process", "decided by data"])
+def test_a_model_goes_with_its_streams(load, kind: str) -> None:
+    gc.disable()  # no cycle may keep it
+    try:
+        model = load(kind)
+        model.run({"x": FRAMES[0]})
+        stream = model.stream()
+        stream.run({"x": FRAMES[0]})
+        gone = weakref.ref(model)
+        del model
+        assert gone() is not None
+        stream.run({"x": FRAMES[0]})
+        del stream
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_variables_are_kept_unasked_and_may_be_handed_over() -> None:
+    network = Network("variable")
+    x, total = network.add_input("x", TensorInfo((2,))), network.add_input("v", TensorInfo((2,)))
+    network.add_output("v", network.add_addition(x, total, name="add"))
+    network.metadata["initial v"] = "5"
+    model = armnn.load_model(network, ["CpuRef"])
+    one = np.ones(2, np.float32)
+    handed = model.run({"x": one, "v": one})
+    np.testing.assert_array_equal(handed["v"], [2, 2])
+    for count in range(1, 4):
+        assert model.run({"x": one}) == {}
+        np.testing.assert_array_equal(model.states()["v"], [5 + count] * 2)
+    model.reset()
+    np.testing.assert_array_equal(model.states()["v"], [5, 5])
+    np.testing.assert_array_equal(model.run({"x": one, "v": one})["v"], [2, 2])
+    with pytest.raises(InvalidArgumentError, match="nothing was given for input 'x'"):
+        model.run({"v": one})
+
+
+def test_second_names_will_do() -> None:
+    network = recurrent()
+    network.aliases = Aliases({"x:0": "x", "h:0": "h"}, {"h:1": "h_out", "y:0": "y"})
+    model = armnn.load_model(network, ["CpuRef"], states={"h:1": "h:0", "c_out": "c"})
+    for x, (_, _, y) in zip(FRAMES, by_hand(FRAMES), strict=True):
+        assert model.run({"x:0": x})["y:0"].tobytes() == y.tobytes()
+    model.set_states({"h:0": np.ones((1, 3), np.float32)})
+    assert model.states()["h"].all()
+
+
+def test_real_values_are_kept_as_the_caller_sees_them() -> None:
+    network = Network("stored")
+    info = TensorInfo((2,), "QAsymmU8", 0.5, 10)
+    x, total = network.add_input("x", info), network.add_input("s", info)
+    made = network.add("Addition", [x, total], name="add", outputs=[info]).output
+    network.add_output("s_out", made)
+    model = armnn.load_model(network, ["CpuRef"], states={"s_out": "s"}, quantize=True)
+    for _ in range(3):
+        model.run({"x": np.float32([0.5, 1])})
+    np.testing.assert_array_equal(model.states()["s"], np.float32([1.5, 3]))
+
+
+REFUSED: tuple[tuple[Any, str], ...] = (
+    (
+        {"none": "h"},
+        r"^there is no output 'none' for the state 'h': the network makes 'h_out'",
+    ),
+    ({"h": "h_out"}, r"^there is no output 'h' .*: write \{'h_out': 'h'\}, the output first$"),
+    ({"h_out": "none"}, r"^there is no input 'none' of which the output 'h_out' could be"),
+    (
+        {"h_out": "h", "y": "h"},
+        r"^the outputs 'h_out' and 'y' are both .* of the state 'h'",
+    ),
+    (["h"], r"^states is \['h'\], expected a mapping from names of outputs .*, or \"auto\""),
+    ({"h_out": 3}, r"^the input of which the output 'h_out' is the next value is 3, exp"),
+    ("h", r"^states is 'h', expected a mapping"),
+)
+
+
+@pytest.mark.parametrize(("states", "message"), REFUSED)
+def test_what_is_no_state_is_refused(load, states: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        load(states=states)
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        (TensorInfo((1, 4)), r"'new' \(.*\[1,3\]\) cannot be .* state 's' \(.*\[1,4\]\)"),
+        (TensorInfo((3,)), r"'new' .* cannot be .* state 's'"),
+        (TensorInfo((1, 3), "Float16"), r"'new' .*Float32.* cannot be .* 's' \(.*Float16"),
+    ],
+)
+def test_an_output_of_another_shape_or_type_is_refused(info: TensorInfo, message: str) -> None:
+    network = Network("unlike")
+    x, state = network.add_input("x", TensorInfo((1, 3))), network.add_input("s", info)
+    network.add_output("new", network.add_activation(x))
+    network.add_output("used", network.add_activation(state))
+    with pytest.raises(InvalidArgumentError, match=message):
+        armnn.load_model(network, ["CpuRef"], states={"new": "s"})
+
+
+def test_an_output_whose_shape_turns_out_to_be_another_is_refused_by_its_first_run() -> None:
+    network = Network("grows")
+    x, past = (
+        network.add_input("x", TensorInfo((1, 3))),
+        network.add_input("past", TensorInfo(("n", 3))),
+    )
+    network.add_output("present", network.add_concat([past, x], axis=0, name="join"))
+    shapes = [{"past": (2, 3)}]
+    assert usual_states(*(network_infos(network))) == {}
+    model = armnn.load_model(network, ["CpuRef"], states={"present": "past"}, shapes=shapes)
+    with pytest.raises(
+        InvalidArgumentError, match=r"'present' .*\[3,3\]\) cannot be .* 'past' .*\[2,3\]\)$"
+    ):
+        model.run({"x": FRAMES[0]})
+
+
+def network_infos(network: Network) -> tuple[dict[str, TensorInfo], dict[str, TensorInfo]]:
+    return (
+        {layer.name: layer.output.info for layer in network.inputs},
+        {layer.name: layer.input_infos[0] for layer in network.outputs},
+    )
+
+
+def test_arguments_of_a_stateful_model_are_checked(load) -> None:
+    model = load()
+    one = np.ones((1, 3), np.float32)
+    with pytest.raises(
+        InvalidArgumentError, match=r"^the input 'h' is a state, which the output 'h_out' follows"
+    ):
+        model.run({"x": one, "h": one})
+    with pytest.raises(InvalidArgumentError, match="'h' is a state, which the output 'h_out'"):
+        model.stream().bind({"x": one, "h": one})
+    with pytest.raises(InvalidArgumentError, match="'h_out' is the next value of a state of the"):
+        model.stream().bind({"x": one}, {"h_out": one})
+    with pytest.raises(InvalidArgumentError, match=r"there is no state 'x': .* are 'h', 'c'$"):
+        model.set_states({"x": one})
+    with pytest.raises(InvalidArgumentError, match=r"the state 'h' has shape \[2,3\]"):
+        model.set_states({"h": np.ones((2, 3), np.float32)})
+    with pytest.raises(InvalidArgumentError, match=r"the state 'h' .*float64"):
+        model.set_states({"h": np.ones((1, 3))})
+    with pytest.raises(
+        InvalidArgumentError, match=r"cannot be rewound: each step replaces .*\('h', 'c'\)"
+    ):
+        model.rewind(1)
+    with pytest.raises(InvalidArgumentError, match=r"'x' has shape \[2,3\]: expected \[1,3\]"):
+        model.run({"x": np.ones((2, 3), np.float32)})
+    with pytest.raises(InvalidArgumentError, match="nothing was given for input 'x'"):
+        model.run({})
+    plain = load(states=None)
+    with pytest.raises(InvalidArgumentError, match=r"has no states: load_model\(\.\.\., states"):
+        plain.stream()
+    assert plain.states() == {}
+
+
+def test_a_state_of_an_open_shape_needs_a_first_value(load) -> None:
+    model = load("open shape", shapes=[])
+    with pytest.raises(InvalidArgumentError, match=r"\[rows,3\] of the state 'h' is not known"):
+        model.run({"x": FRAMES[0]})
+    zeros = np.zeros((1, 3), np.float32)
+    model.set_states({"h": zeros, "c": zeros})
+    np.testing.assert_array_equal(model.run({"x": FRAMES[0]})["y"], next(by_hand(FRAMES[:1]))[2])
+
+
+USUAL = (
+    (
+        {"past_key_values.0.key": (1, 8), "past_key_values.0.value": (1, 8)},
+        "present.0.key",
+        "past_key_values.0.key",
+    ),
+    ({"past.0.key": (1, 8)}, "present.0.key", "past.0.key"),
+    ({"h": (1, 8)}, "hn", "h"),
+    ({"state": (2, None, 8)}, "stateN", "state"),
+    ({"h_in": (1, 8)}, "h_out", "h_in"),
+    ({"c": (1, 8)}, "new_c", "c"),
+    ({"same": (1, 8)}, "same", "same"),
+    ({"h": (1, 8), "h_in": (1, 8)}, "h_out", None),
+    ({"past_key_values.0.key": (1, "past", 8)}, "present.0.key", None),
+    ({"x": (1, 8)}, "y", None),
+    ({"h": (1, 9)}, "hn", None),
+)
+
+
+@pytest.mark.parametrize(("inputs", "output", "expected"), USUAL)
+def test_usual_names_tell_of_states_where_nothing_else_can_be_meant(
+    inputs: Mapping[str, Any], output: str, expected: str | None
+) -> None:
+    infos = {name: TensorInfo(shape) for name, shape in inputs.items()}
+    shape = (None, None, None) if output == "stateN" else (1, 8)
+    made = TensorInfo((1, "past + 1", 8) if "past" in str(inputs.values()) else shape)
+    found = usual_states(infos, {output: made})
+    assert found == ({} if expected is None else {expected: output})
