@@ -12,8 +12,8 @@ import pytest
 from armnn import DataType, Network, TensorInfo
 from armnn.backends import Support
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
+from armnn.optimizer.preparation import Template
 from armnn.optimizer.symbolic.trace import Recipe
-from armnn.optimizer.template import Template
 from armnn.profiling import Recorder
 
 MEANINGS = {

@@ -11,7 +11,7 @@ from native_mock import counts_of
 from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.backends.native import NativeLibrary
 from armnn.errors import BackendError
-from armnn.optimizer.template import Template
+from armnn.optimizer.preparation import Template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
