@@ -18,6 +18,7 @@ from armnn.backends import BACKEND_API_VERSION, BackendEntry, BackendState, Back
 from armnn.backends.crashes import remember_lost_worker
 from armnn.installing import install_command
 from armnn_backend_api import __version__ as api_version
+from armnn_tools.__about__ import __version__ as tools_version
 from armnn_tools.cli.doctor import advice, matrix
 from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed, write_plugin
@@ -43,6 +44,7 @@ def test_it_shows_the_versions_and_where_it_looked(
     with installed(tmp_path, GOOD, alone=True):
         document = examine(capsys)
     assert document["system"]["armnn-core"] == __version__
+    assert document["system"]["armnn-tools"] == tools_version
     assert document["system"]["Backend API"] == str(BACKEND_API_VERSION)
     assert document["system"]["Python"].startswith(platform.python_version())
     assert document["system"]["armnn-backend-api"] == api_version

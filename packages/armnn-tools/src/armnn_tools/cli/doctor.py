@@ -61,6 +61,7 @@ from armnn.installing import FAST, USUAL, install_command, reinstall_command
 from armnn.parsing import installed_parsers
 from armnn.processor import described_processor
 from armnn_backend_api.processes import Bounds, PythonCall, run
+from armnn_tools.__about__ import __version__ as tools_version
 from armnn_tools.cli.backends import (
     capabilities,
     descriptions,
@@ -514,6 +515,7 @@ def _system() -> dict[str, str]:
     versions = {name: metadata.version_of(name) or "not installed" for name in _DEPENDENCIES}
     return {
         "armnn-core": __version__,
+        "armnn-tools": tools_version,
         "Backend API": str(BACKEND_API_VERSION),
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "executable": sys.executable,
