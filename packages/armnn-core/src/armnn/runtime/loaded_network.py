@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends import ProfilingSink
 from armnn.backends.contract import Backend, CancelToken, RunControl
+from armnn.buffer import SupportsDLPack
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.graph.aliases import Aliased, Aliases, first_names
 from armnn.runtime.backends_in_use import BackendEvents
@@ -38,7 +39,13 @@ from armnn.runtime.calls.control import (
     seconds_until,
     watched_run,
 )
-from armnn.runtime.calls.inputs import InputShapes, Ports, checked_array, checked_shape
+from armnn.runtime.calls.inputs import (
+    InputShapes,
+    Ports,
+    Written,
+    checked_array,
+    checked_shape,
+)
 from armnn.runtime.closing import Closing
 from armnn.runtime.engine import memory_of
 from armnn.runtime.plans import PlanCache, backends_beside, reached_devices, shared_memory_beside
@@ -358,7 +365,7 @@ class LoadedNetwork:
     def run(
         self,
         inputs: Mapping[str, ArrayLike],
-        outputs: Targets | None = None,
+        outputs: Written | None = None,
         *,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
@@ -471,7 +478,7 @@ class LoadedNetwork:
     def submit(
         self,
         inputs: Mapping[str, ArrayLike],
-        outputs: Targets | None = None,
+        outputs: Written | None = None,
         *,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
@@ -551,8 +558,8 @@ class LoadedNetwork:
 
     def bind(
         self,
-        inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
-        outputs: Targets | None = None,
+        inputs: Mapping[str, SupportsDLPack | tuple[int, ...]],
+        outputs: Written | None = None,
         *,
         states: Mapping[str, str] | None = None,
     ) -> BoundCall:
@@ -586,10 +593,10 @@ class LoadedNetwork:
         """
         self._expected.check_mapping(inputs)
         named = first_names(inputs, self._aliases.inputs)
-        inputs = self._ports.arrays("input", named, takes_devices=True)
+        taken = self._ports.arrays("input", named, takes_devices=True)
         targets = {} if outputs is None else self._ports.targets(outputs, takes_devices=True)
-        pairs = self._bound_states(inputs, targets, states)
-        call = self.bind_states(inputs, targets, pairs, None)
+        pairs = self._bound_states(taken, targets, states)
+        call = self.bind_states(taken, targets, pairs, None)
         call.keep(self)
         return call
 
@@ -698,7 +705,7 @@ class LoadedNetwork:
 
     def import_inputs(
         self,
-        inputs: Mapping[str, NDArray[Any] | FileMemory],
+        inputs: Mapping[str, SupportsDLPack | FileMemory],
         *,
         source: MemorySource | str | int | None = None,
     ) -> dict[str, int]:
@@ -724,7 +731,7 @@ class LoadedNetwork:
 
     def import_outputs(
         self,
-        outputs: Mapping[str, NDArray[Any] | FileMemory],
+        outputs: Mapping[str, SupportsDLPack | FileMemory],
         *,
         source: MemorySource | str | int | None = None,
     ) -> dict[str, int]:

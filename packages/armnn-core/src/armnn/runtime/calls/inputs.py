@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnn.arguments import array as array_of
 from armnn.arguments import closest, conversion, items, mapping, refused, shown, text
-from armnn.buffer import Buffer, device_of, unreachable
+from armnn.buffer import Buffer, SupportsDLPack, device_of, unreachable
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
 from armnn.optimizer import OptimizedNetwork
@@ -25,8 +25,11 @@ _T = TypeVar("_T")
 
 Side: TypeAlias = Literal["input", "output"]
 
-InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
+InputShapes: TypeAlias = "Mapping[str, Sequence[int] | SupportsDLPack]"
 """The shape of each input, or an array, or an object with ``__dlpack__``: the data itself."""
+
+Written: TypeAlias = "Mapping[str, Any]"
+"""An array, or an object with ``__dlpack__``, by the name of the output that is written into it."""
 
 _MOST_ELEMENTS = 2**59  # of 16 bytes each an address can tell apart
 
@@ -441,7 +444,7 @@ class Ports:
             taken[name] = buffer.numpy() if buffer.device.is_host else buffer
         return taken
 
-    def targets(self, outputs: Targets, *, takes_devices: bool = False) -> Targets:
+    def targets(self, outputs: Written, *, takes_devices: bool = False) -> Targets:
         """Return arrays that outputs are written into, by first names.
 
         Args:
