@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -153,3 +155,42 @@ def test_rows_outside_of_a_cache_are_an_error(positions: list[int]) -> None:
             rows,
             np.array(positions),
         )
+
+
+IN_PLACE = """
+import ctypes, mmap
+import numpy as np
+from armnn import Network
+from armnn.backends import ArrayHandle, ModelContext
+from armnn.tensor import TensorInfo, info_of
+from armnn.types import DataType
+from armnn_backend_neon.backend import CpuAccBackend
+
+PAGE, ROWS = mmap.PAGESIZE, 64
+memory = mmap.mmap(-1, PAGE * ROWS)
+cache = np.frombuffer(memory, np.float32).reshape(1, ROWS, PAGE // 4)
+network = Network()
+new = np.ones((1, 1, PAGE // 4), np.float32)
+values = [network.add_input(n, info_of(a)) for n, a in (("x", cache), ("u", new))]
+values.append(network.add_input("p", TensorInfo((1,), DataType.SIGNED64)))
+layer = network.add("TensorScatter", values)
+backend, model = CpuAccBackend(), ModelContext({})
+assert backend.supports(layer, model)
+arrays = cache, new, np.array([37])
+handles = [ArrayHandle(v.info, a) for v, a in zip(layer.inputs, arrays, strict=True)]
+step = backend.create_workload(layer, model).bind(handles, handles[:1])
+# All pages but that of row 37 are read-only.
+libc = ctypes.CDLL(None, use_errno=True)
+for first, count in ((0, 37), (38, ROWS - 38)):
+    place = ctypes.c_void_p(cache.ctypes.data + first * PAGE)
+    assert libc.mprotect(place, ctypes.c_size_t(count * PAGE), mmap.PROT_READ) == 0
+step()
+print(cache.sum() == PAGE // 4, cache[0, 37].all())
+"""
+
+
+def test_a_cache_in_place_has_only_its_new_rows_written() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_PLACE], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr
