@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,27 @@ from armnn.types import DataType
 from armnn_parser_onnx import messages
 from armnn_parser_onnx.body import Bodies
 from armnn_parser_onnx.tensors import ExternalData, to_array
+
+
+class FewBits(NamedTuple):
+    """Weights of few bits in blocks, which a value has as real numbers.
+
+    Attributes:
+        packed: [N, bytes], the numbers of each column of a matrix [K, N] from the low bits on.
+        scales: [N, blocks].
+        zero_points: [N, bytes], packed likewise; None for 2^(bits - 1).
+        bits: Of a number.
+        block_size: How many share a scale.
+        is_turned: Whether the value is [N, K].
+    """
+
+    packed: NDArray[np.uint8]
+    scales: NDArray[Any]
+    zero_points: NDArray[np.uint8] | None
+    bits: int
+    block_size: int
+    is_turned: bool
+
 
 Quantization: TypeAlias = "tuple[DataType, tuple[float, ...], tuple[int, ...]]"
 """Type, scales and zero points."""
@@ -49,6 +70,7 @@ class Graph(ValueTable[str]):
         scope: Stands before the names of the nodes where they must be unique in the file.
         may_fold: Whether quantised operators may become layers on stored values.
         quantizations: What scales and zero points say, by their names; ``folded`` fills it.
+        few_bits: The weights of few bits that values have as real numbers.
     """
 
     def __init__(
@@ -68,6 +90,7 @@ class Graph(ValueTable[str]):
         self.scope = scope
         self.may_fold = False
         self.quantizations: dict[tuple[str, ...], Quantization | None] = {}
+        self.few_bits: dict[Value, FewBits] = {}
         self._initializers: dict[str, messages.Tensor | NDArray[Any]] = {}
         self._types: dict[str, DataType] = {}
         self._derived: dict[tuple[Value, str], Value] = {}

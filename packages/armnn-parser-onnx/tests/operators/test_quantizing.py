@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -251,3 +252,33 @@ def test_real_steps_saturate_or_not(model: Model, run: Callable[..., Any]) -> No
         )  # fmt: skip
         (y,) = run(made, {"x": x})
         np.testing.assert_array_equal(y.astype(np.float32), [largest, 2.0, -6.5])
+
+
+@pytest.mark.parametrize("has_points", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [(ml_dtypes.int4, -8, 7), (ml_dtypes.uint4, 0, 15), (np.int8, -128, 127), (np.uint8, 0, 255)],
+)
+def test_products_with_weights_in_blocks_keep_their_bits(
+    model: Any, run: Any, rng: Any, kind: Any, low: int, high: int, axis: int, has_points: bool
+) -> None:
+    x = rng.standard_normal((2, 3, 80)).astype(np.float32)
+    numbers = rng.integers(low, high, (80, 5), endpoint=True)
+    scales = rng.uniform(0.1, 1, (3, 5)).astype(np.float32)
+    points = rng.integers(low, high, (3, 5), endpoint=True)
+    real = np.repeat(scales, 32, 0)[:80] * (
+        numbers - (np.repeat(points, 32, 0)[:80] if has_points else 0)
+    )
+    arrays = {"q": numbers.astype(kind), "s": scales, "z": points.astype(kind)}
+    if axis == 1:
+        arrays = {name: each.T for name, each in arrays.items()}
+    names = ["q", "s", "z"][: 3 if has_points else 2]
+    nodes = [helper.make_node("DequantizeLinear", names, ["w"], axis=axis, block_size=32)]
+    if axis == 1:
+        nodes.append(helper.make_node("Transpose", ["w"], ["t"]))
+    nodes.append(helper.make_node("MatMul", ["x", "w" if axis == 0 else "t"], ["y"]))
+    made = model(nodes, {"x": x}, constants={name: arrays[name].copy() for name in names})
+    (product,) = parse(made.SerializeToString()).outputs[0].inputs
+    assert product.producer.type == "MatMulNBits"
+    np.testing.assert_allclose(run(made, {"x": x})[0], x @ real, 1e-5, 1e-3)

@@ -8,6 +8,7 @@ from armnn.layers.matmul import EinsumDescriptor
 from armnn.parsing.conversion import RefusedError, add_layer, reshape
 from armnn.types import BinaryOperation, DataType
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.graph import FewBits
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.schemas import MICROSOFT
@@ -25,6 +26,9 @@ def matmul(operation: Operation) -> Value:
     ranks = len(operation.shape(0)), len(operation.shape(1))
     if 0 in ranks:
         raise operation.error("an input is a scalar: expected rank 1 or more")
+    weights = operation.graph.few_bits.get(second)
+    if weights is not None and not weights.is_turned:
+        return _product_with_few_bits(operation, first, weights)
     if ranks == (2, 2) and second.constant is not None and first.info.data_type.is_float:
         return add_layer(operation, "FullyConnected", [first, second])
     if 1 not in ranks:
@@ -116,6 +120,27 @@ def matmul_integer(operation: Operation) -> Value:
 def determinant(operation: Operation) -> Value:
     """Add Determinant."""
     return operation.network.add_determinant(operation.input(), name=operation.layer_name())
+
+
+def _product_with_few_bits(operation: Operation, value: Value, weights: FewBits) -> Value:
+    """Add MatMulNBits of weights that DequantizeLinear makes real."""
+    held = [
+        None
+        if data is None
+        else operation.network.add_constant(data, name=operation.layer_name(part))
+        for data, part in (
+            (weights.packed, "weights"),
+            (weights.scales, "scales"),
+            (weights.zero_points, "zero_points"),
+        )
+    ]
+    return add_layer(
+        operation,
+        "MatMulNBits",
+        [value, *held],
+        bits=weights.bits,
+        block_size=weights.block_size,
+    )
 
 
 @operator("MatMulNBits", domain=MICROSOFT)

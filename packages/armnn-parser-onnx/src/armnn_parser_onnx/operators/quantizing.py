@@ -19,6 +19,7 @@ from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, 
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
 from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.graph import FewBits
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
@@ -75,8 +76,47 @@ def dequantize(operation: Operation) -> Value:
         info = _quantized_info(operation, given)
         value = operation.network.add_constant(data, info, name=operation.layer_name("stored"))
     else:
-        return _dequantize_by_arithmetic(operation, real)
+        made = _dequantize_by_arithmetic(operation, real)
+        weights = _weights_of_few_bits(operation, given, real)
+        if weights is not None:
+            operation.graph.few_bits[made] = weights
+        return made
     return add_layer(operation, "Dequantize", [value], output=real)
+
+
+def _weights_of_few_bits(operation: Operation, given: DataType, real: DataType) -> FewBits | None:
+    """Return the blocks of a constant matrix as products read them, None of other tensors."""
+    size, kind = operation.integer("block_size", 0), _FEW_BITS.get(given)
+    data, scales, points = (operation.constant(index) for index in range(3))
+    if kind is None or size < 16 or size & (size - 1) or data is None or scales is None:
+        return None
+    if data.ndim != 2 or scales.ndim != 2 or real is not operation.data_type(1):
+        return None
+    if operation.has_input(2) and points is None:
+        return None
+    bits, added = kind
+    axis = operation.axis(operation.integer("axis", 1), 2)
+    if points is None:
+        points = None if added else np.zeros(scales.shape, np.uint8)
+    else:
+        points = points.astype(np.int16) + added
+    numbers = data.astype(np.int16) + added
+    if axis == 0:  # the numbers of a column, one behind the other
+        numbers, scales = numbers.T, np.ascontiguousarray(scales.T)
+        points = None if points is None else points.T
+    packed = None if points is None else _packed_numbers(points, bits)
+    return FewBits(_packed_numbers(numbers, bits), scales, packed, bits, size, axis == 1)
+
+
+_FEW_BITS = {
+    DataType.INT2: (2, 2),
+    DataType.UINT2: (2, 0),
+    DataType.INT4: (4, 8),
+    DataType.UINT4: (4, 0),
+    DataType.SIGNED8: (8, 128),
+    DataType.UNSIGNED8: (8, 0),
+}
+"""The bits of a type, and what makes its numbers unsigned."""
 
 
 _STORED = {
@@ -346,7 +386,7 @@ def gather_block_quantized(operation: Operation) -> Value:
     bits, block_size = operation.integer("bits"), operation.integer("block_size")
     if kind is DataType.UNSIGNED8 and bits not in (2, 4, 8):
         raise RefusedError(f"its numbers have {bits} bits")
-    if kind is not DataType.UNSIGNED8 and kind not in _SIGNED_BY_TYPE:
+    if kind is not DataType.UNSIGNED8 and kind not in (DataType.INT4, DataType.UINT4):
         raise RefusedError(f"its numbers are {kind.arm_name}")
     if block_size < 16 or block_size & (block_size - 1):
         raise operation.error(
@@ -378,10 +418,6 @@ def gather_block_quantized(operation: Operation) -> Value:
     )
 
 
-_SIGNED_BY_TYPE = {DataType.INT4: 8, DataType.UINT4: 0}
-"""What is added to integers of four bits to make them unsigned."""
-
-
 def _packed_fours(operation: Operation, kind: DataType) -> tuple[Value, Value | None]:
     """Return rows and zero points of four bits in bytes; those of signed ones are moved by 8."""
     data = operation.known(0)
@@ -394,7 +430,7 @@ def _packed_fours(operation: Operation, kind: DataType) -> tuple[Value, Value | 
         given = np.zeros((*data.shape[:-1], blocks), np.int8)
     rows, points = (
         operation.network.add_constant(
-            _bytes_of_fours(each.astype(np.int8) + _SIGNED_BY_TYPE[kind]),
+            _packed_numbers(each.astype(np.int16) + _FEW_BITS[kind][1], 4),
             name=operation.layer_name(part),
         )
         for each, part in ((data, "packed"), (given, "packed_zero_points"))
@@ -402,9 +438,11 @@ def _packed_fours(operation: Operation, kind: DataType) -> tuple[Value, Value | 
     return rows, points
 
 
-def _bytes_of_fours(numbers: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return two numbers in each byte, the first one in its low bits."""
-    if numbers.shape[-1] % 2:
-        numbers = np.concatenate([numbers, np.zeros_like(numbers[..., :1])], -1)
-    pairs = numbers.astype(np.uint8)
-    return pairs[..., ::2] | pairs[..., 1::2] << np.uint8(4)
+def _packed_numbers(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Return rows of bytes, the first number of each byte in its lowest bits."""
+    per = 8 // bits
+    padded = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, -numbers.shape[-1] % per)])
+    parts = padded.astype(np.uint8).reshape(*numbers.shape[:-1], padded.shape[-1] // per, per)
+    shifted = parts << np.arange(0, 8, bits, dtype=np.uint8)
+    packed: NDArray[np.uint8] = np.bitwise_or.reduce(shifted, -1)
+    return packed

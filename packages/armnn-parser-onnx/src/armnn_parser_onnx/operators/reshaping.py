@@ -96,7 +96,11 @@ def transpose_axes(operation: Operation) -> Value:
     order = operation.integers("perm")
     if order is None:
         order = tuple(reversed(range(rank)))
-    return add_transpose(operation, operation.input(), order)
+    made = add_transpose(operation, operation.input(), order)
+    weights = operation.graph.few_bits.get(operation.input())
+    if weights is not None and tuple(order) == (1, 0):
+        operation.graph.few_bits[made] = weights._replace(is_turned=not weights.is_turned)
+    return made
 
 
 @operator("Expand", moves_data=True)
