@@ -60,6 +60,7 @@ class Producer:
         lanes: int = 1,
         axes: int | None = None,
         has_deleter: bool = True,
+        null: bool = False,
         name: bytes | None = None,
     ) -> None:
         """Copy the content to memory of its own.
@@ -76,6 +77,7 @@ class Producer:
             device: The field.
             lanes: The field.
             axes: The field, if it is not the length of the shape.
+            null: Whether the data pointer is NULL.
             has_deleter: Whether there is a deleter, rather than NULL.
             name: That of the capsule, if it is another.
         """
@@ -100,7 +102,7 @@ class Producer:
         self._delete = _DELETER(self._deleter)
         self._destroy = _DESTRUCTOR(self._destructor)
         tensor = _TENSOR.pack(
-            self._content + first if content else 0,
+            self._content + first if content and not null else 0,
             *device,
             len(shape) if axes is None else axes,
             *kind,

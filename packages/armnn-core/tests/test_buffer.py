@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import gc
+import pickle
 import subprocess
 import sys
 import threading
@@ -172,6 +174,11 @@ def test_what_buffers_are_not(keywords: dict[str, Any], message: str) -> None:
 def test_objects_that_are_no_tensors() -> None:
     with pytest.raises(InvalidArgumentError, match=r"the object is \[1\], expected one with"):
         Buffer.from_dlpack([1])  # type: ignore[arg-type]
+    nowhere = Producer(bytes(8), (2,), null=True)
+    with pytest.raises(InvalidArgumentError, match="8 bytes of the host cannot be at address 0"):
+        Buffer.from_dlpack(nowhere)
+    gc.collect()
+    assert nowhere.deleted == 1
     other = Producer(b"", (0,), name=b"arrow_array")
     with pytest.raises(InvalidArgumentError, match="a capsule of DLPack that was not consumed"):
         Buffer.from_dlpack(other)
@@ -400,6 +407,19 @@ def test_a_capsule_keeps_its_owner(is_consumed: bool) -> None:
     assert Owner.alive == 0
 
 
+def test_memory_is_not_copied_behind_its_owner() -> None:
+    producer = Producer(SIX.tobytes(), (6,))
+    buffer = Buffer.from_dlpack(producer)
+    array = buffer.numpy()
+    for each in (buffer, buffer.owner, array.base.base):
+        for duplicate in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="neither copied nor pickled"):
+                duplicate(each)
+    assert pickle.loads(pickle.dumps(array)).tolist() == copy.deepcopy(array).tolist()
+    del buffer, array, each
+    assert producer.deleted == 1
+
+
 def test_parts_must_fit() -> None:
     buffer = Buffer.from_numpy(np.zeros(64, np.uint8))
     info = armnn.TensorInfo((4, 4))
@@ -419,6 +439,7 @@ def test_parts_must_fit() -> None:
         (("cpu", 4, None), "the device of a buffer is 'cpu'"),
         (((1, 0), -4, None), "the nbytes of a buffer is -4"),
         (((1, 0), "4", None), "the nbytes of a buffer is '4'"),
+        (((1, 0), 4, None), "4 bytes of the host cannot be at address 0"),
     ],
 )
 def test_arguments_that_describe_no_memory(arguments: Any, message: str) -> None:

@@ -19,7 +19,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,6 +211,9 @@ class _Borrowed:
         """Call a deleter at the end, which frees the tensor without its producer."""
         self._delete, self._producer = _DELETER(deleter), None
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("memory of another library is neither copied nor pickled: copy an array")
+
     def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
         # Python calls it once, in any thread. A deleter in Python may be gone when the interpreter
         # ends, and so may the module's names: the memory goes with the process then.
@@ -285,13 +288,17 @@ class Buffer:
             is_readonly: Whether they must not be written to.
 
         Raises:
-            InvalidArgumentError: A number is negative, or none.
+            InvalidArgumentError: A number is negative or none, or bytes of the host have no address.
         """
         self.device = _checked_device(device)
         self.nbytes = _natural(nbytes, "the nbytes of a buffer")
         self.owner = owner
         self.data = _natural(data, "the data of a buffer", 2**64)
         self.offset = _natural(offset, "the offset of a buffer")
+        if self.nbytes and self.device.is_host and not self.data + self.offset:
+            raise InvalidArgumentError(
+                f"{self.nbytes} bytes of the host cannot be at address 0: give their data"
+            )
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self.shape: tuple[int, ...] = (self.nbytes,)
         self.strides: tuple[int, ...] = (1,)
@@ -561,6 +568,9 @@ class Buffer:
             "data": (address, self.is_readonly),
         }
         return np.asarray(_Memory(interface, self.owner))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self} is neither copied nor pickled: copy or pickle its numpy()")
 
     def __repr__(self) -> str:
         shape = ",".join(map(str, self.shape))
