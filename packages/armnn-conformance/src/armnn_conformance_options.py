@@ -228,7 +228,7 @@ class CaseCounter:
             terminalreporter.write_line(f"armnn conformance: the backend {self._claims()}")
 
     def _claims(self) -> str:
-        """Return what the backend claims in this run."""
+        """Return a line about the layers that the backend claims in this run."""
         from armnn_conformance.cases import covered_layers
 
         total = len(covered_layers()) if self._is_of_claimed else len(self._asked)

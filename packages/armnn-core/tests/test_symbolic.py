@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnn import TensorInfo
-from armnn._symbolic import Tape, differ_elsewhere, is_symbolic, settled
+from armnn._symbolic import Tape, differ_for_other_shapes, is_symbolic, settled
 
 SIZES = st.integers(1, 40)
 
@@ -120,14 +120,15 @@ def test_arrays_of_it_are_of_objects_and_become_numbers_by_a_decision() -> None:
 def test_whether_numbers_differ_elsewhere_decides_nothing() -> None:
     tape = Tape()
     batch, length, width = tape.input(1), tape.input(1), tape.input(8)
-    assert differ_elsewhere(batch, 1)
-    assert differ_elsewhere((batch, 3), (length, 3))
-    assert differ_elsewhere((batch, 3), (batch, 3, 1))
-    assert differ_elsewhere(batch * 4, 8 - length * 4)
-    assert differ_elsewhere(width // 8, 1)
-    assert differ_elsewhere(4 // (3 - batch), 2)  # which cannot be computed there
-    assert not differ_elsewhere((batch, length), (batch, length))
-    assert not differ_elsewhere((batch * 12 // 3, 2), (4 * batch, 2))
-    assert not differ_elsewhere(batch // batch, 1)
-    assert not differ_elsewhere((2, (3, None)), (4, (3, None)))  # plain ones need not be asked
+    assert differ_for_other_shapes(batch, 1)
+    assert differ_for_other_shapes((batch, 3), (length, 3))
+    assert differ_for_other_shapes((batch, 3), (batch, 3, 1))
+    assert differ_for_other_shapes(batch * 4, 8 - length * 4)
+    assert differ_for_other_shapes(width // 8, 1)
+    assert differ_for_other_shapes(4 // (3 - batch), 2)  # which cannot be computed there
+    assert not differ_for_other_shapes((batch, length), (batch, length))
+    assert not differ_for_other_shapes((batch * 12 // 3, 2), (4 * batch, 2))
+    assert not differ_for_other_shapes(batch // batch, 1)
+    # plain ones need not be asked
+    assert not differ_for_other_shapes((2, (3, None)), (4, (3, None)))
     assert tape.replay([9, 5, 30]) is not None

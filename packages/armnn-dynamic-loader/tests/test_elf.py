@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armnn_backend_api.elf import ElfError, describe, this_machine
-from armnn_dynamic_loader.notes import Note, NoteError, read_note
+from armnn_dynamic_loader.files import Note, NoteError, read_note
 
 NOTE = '{"id": "Good", "api": "1.0", "version": "7", "more": [1]}'
 

@@ -117,8 +117,8 @@ def test_pipes_and_folders_of_a_good_name_are_told_and_not_opened(tmp_path: Path
     (tmp_path / "plain folder").mkdir()
     records = examine(tmp_path)
     assert [(record.stage, record.reason) for record in records] == [
-        ("file", "is no regular file"),
-        ("file", "is no regular file"),
+        ("file", "is not a regular file"),
+        ("file", "is not a regular file"),
     ]
 
 

@@ -108,7 +108,7 @@ def test_a_folder_that_others_may_write_is_not_scanned(
     (path,) = make(tmp_path, "a")
     os.chmod(path, mode)
     (folder,) = search_path(CreationOptions(dynamic_backends_path=path))
-    assert folder.problem == f"is not trusted: {who} may write it; chmod go-w {path} mends that"
+    assert folder.problem == f"is not trusted: {who} may write it; fix: chmod go-w {path}"
 
 
 def test_other_systems_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ import pytest
 from armnn_dynamic_loader import probe
 
 if TYPE_CHECKING:
-    from armnn_dynamic_loader.outcome import Outcome
+    from armnn_dynamic_loader.probe import Outcome
 
 pytestmark = pytest.mark.xdist_group("hostile")  # of one worker: files are tried out once
 

@@ -136,7 +136,7 @@ def test_what_is_no_library_at_all_is_told(tmp_path: Path) -> None:
     assert lint_file(str(script)) == [
         "It is no ELF file: it begins with b'#!/b', expected b'\\x7fELF'."
     ]
-    assert lint_file(str(tmp_path)) == [f"It is no regular file: {str(tmp_path)!r}."]
+    assert lint_file(str(tmp_path)) == [f"It is not a regular file: {str(tmp_path)!r}."]
 
 
 def test_a_damaged_file_is_told_whatever_the_damage(build: Build, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from armnn_backend_api.linker import LinkError
-from armnn_dynamic_loader.needed import needed_files
+from armnn_dynamic_loader.files import needed_files
 
 CHILD = """\
 import ctypes, json, sys

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from armnn.backends.sources import SearchedFolder
-from armnn_dynamic_loader.files import examine_folders
-from armnn_dynamic_loader.names import name_problem
+from armnn_dynamic_loader.files import examine_folders, name_problem
 
 TAKEN, SAME = "", "duplicate"
 

@@ -14,7 +14,7 @@ from armnn import CreationOptions
 from armnn.backends import BackendEntry, BackendRegistry, BackendState
 from armnn.backends.locking import sha256_of
 from armnn_backend_api.linker import LinkError
-from armnn_dynamic_loader.needed import needed_files
+from armnn_dynamic_loader.files import needed_files
 from armnn_tools.cli.main import main
 
 Link = Callable[..., Path]

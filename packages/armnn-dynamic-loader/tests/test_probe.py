@@ -19,8 +19,7 @@ from armnn_backend_api import BackendVersion
 from armnn_backend_api.processes import Bounds, PythonCall
 from armnn_backend_api.processes import run as run_child
 from armnn_dynamic_loader import probe, questions
-from armnn_dynamic_loader.outcome import Outcome
-from armnn_dynamic_loader.probe import try_out
+from armnn_dynamic_loader.probe import Outcome, try_out
 
 Build = Callable[..., Path]
 GOOD = Outcome(id="MockAdd", api_version=BackendVersion(1, 0), version="3.2.1")

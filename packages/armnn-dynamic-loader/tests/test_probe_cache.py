@@ -14,9 +14,8 @@ import pytest
 
 from armnn_backend_api import BackendVersion
 from armnn_dynamic_loader import probe_cache
-from armnn_dynamic_loader.files import FileRecord, FileState
-from armnn_dynamic_loader.needed import NeededFile
-from armnn_dynamic_loader.outcome import Outcome
+from armnn_dynamic_loader.files import FileRecord, FileState, NeededFile
+from armnn_dynamic_loader.probe import Outcome
 from armnn_dynamic_loader.probe_cache import ProbeCache, cache_file
 
 RECORD = FileRecord("", "/opt/acme/Acme_A_backend.so", state=FileState(1, 2, 3, 4, 5))

@@ -13,8 +13,7 @@ import pytest
 
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn_backend_api import BackendVersion
-from armnn_dynamic_loader.outcome import Outcome
-from armnn_dynamic_loader.probe import try_out
+from armnn_dynamic_loader.probe import Outcome, try_out
 from fakes import DEVICE_SOURCE
 
 BYTES = "((armnn_device_buffer *)args->{}[0]->data)->bytes"

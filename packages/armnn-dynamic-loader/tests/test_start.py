@@ -18,7 +18,7 @@ from armnn import CreationOptions
 from armnn.backends import BackendEntry, BackendRegistry
 from armnn_backend_api import BackendVersion
 from armnn_dynamic_loader import source
-from armnn_dynamic_loader.outcome import Outcome
+from armnn_dynamic_loader.probe import Outcome
 
 Build = Callable[..., Path]
 HOSTILE = Path(__file__).with_name("hostile_backend.c")

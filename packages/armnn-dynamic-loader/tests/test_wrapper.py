@@ -13,8 +13,8 @@ import numpy as np
 from armnn import CreationOptions, DataLayout, Network, Runtime, TensorInfo
 from armnn.backends.native import NativeBackend
 from armnn_backend_api import get_include
+from armnn_dynamic_loader.files import read_note
 from armnn_dynamic_loader.lint import lint_file
-from armnn_dynamic_loader.notes import read_note
 from armnn_dynamic_loader.probe import try_out
 from armnn_dynamic_loader.wrapper import python_backend_source
 

@@ -107,7 +107,7 @@ def read_notes(path: str) -> list[tuple[bytes, int, bytes]]:
 
 
 def read_dynamic(path: str) -> Dynamic:
-    """Return what the dynamic linker reads of a library.
+    """Return the entries that the dynamic linker reads of a library.
 
     Raises:
         ElfError: It is no shared library, or its dynamic section leads out of the file.

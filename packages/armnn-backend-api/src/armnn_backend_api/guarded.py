@@ -149,7 +149,7 @@ class GuardedTensor:
         ctypes.memset(self.address, byte, self.size)
 
     def damage(self) -> str:
-        """Return what was done to memory that is not to be written; empty if nothing."""
+        """Return the words for damage to memory that is not to be written; empty without any."""
         if self._content is not None and not self.read().startswith(self._content):
             return self.outside() or "writes to"
         if self._content is None and self.size and not self.read().strip(bytes([self._poison])):

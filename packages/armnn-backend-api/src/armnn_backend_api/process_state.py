@@ -78,7 +78,7 @@ class ProcessState:
         self._items = self._read(floating_point)
 
     def changes_to(self, later: ProcessState) -> list[str]:
-        """Return what changed, each as the rest of a sentence."""
+        """Return the changes, each as the rest of a sentence."""
         return [
             what
             for what, value in self._items.items()
@@ -180,7 +180,7 @@ def _stack_permissions() -> str:
 
 
 def _status() -> dict[str, object]:
-    """Return what changed in the rows of the kernel's status."""
+    """Return the rows of the kernel's status that changed."""
     found: dict[str, list[str]] = {f"changes {what}": [] for what in _ROWS.values()}
     for line in _text("/proc/self/status").splitlines():
         name, _, value = line.partition(":")

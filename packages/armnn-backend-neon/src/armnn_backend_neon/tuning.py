@@ -157,7 +157,7 @@ def fork_ns() -> float:
 
 
 def element_ns() -> float:
-    """Return what a number that is copied takes, in nanoseconds."""
+    """Return the nanoseconds in which a number is copied."""
     with _threads("1"):
         short, long = _least_run_ns(_CHUNK), _least_run_ns(8 * _CHUNK)
     return max(0.01, (long - short) / (7 * _CHUNK))

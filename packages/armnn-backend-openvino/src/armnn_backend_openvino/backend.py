@@ -356,7 +356,7 @@ class OpenVinoBackend(Backend):
         return ModelContext(options)
 
     def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext:
-        """Return what reports the times of OpenVINO's nodes."""
+        """Return a profiling context that reports the times of OpenVINO's nodes."""
         return _KernelTimes(sink)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:

@@ -51,7 +51,7 @@ def cell_document(cell: Cell) -> Document:
 
 
 def subject_document(subject: Subject) -> Document:
-    """Return what a card says of the backend itself."""
+    """Return the part of a card about the backend itself."""
     return {
         "id": subject.id,
         "api_version": str(subject.backend.api_version),

@@ -108,7 +108,7 @@ def without_advice(error: OptimizationError) -> str:
 
 
 def feeds_of(case: LayerCase) -> dict[str, NDArray[Any]]:
-    """Return what the inputs of :func:`network_of` are given."""
+    """Return the data of the inputs of :func:`network_of`."""
     return {
         input_name(index): operand.stored
         for index, operand in enumerate(case.inputs)

@@ -29,7 +29,7 @@ EVERY_CASE = "all"
 
 
 def required(text: str | None) -> list[tuple[str, str, bool]]:
-    """Return what ``--armnn-require`` names.
+    """Return the cells that ``--armnn-require`` names.
 
     A row is a layer type, a data type, which is "" where any will do, and whether all cases of it
     must be claimed.

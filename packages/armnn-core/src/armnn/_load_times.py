@@ -210,7 +210,7 @@ class _Watch:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return what other finders find; None outside of loads."""
+        """Return the module spec that other finders find; None outside of loads."""
         load = _current.get()
         if load is None or load.stages[-1:] in ([], [IMPORT]):
             return None

@@ -72,7 +72,7 @@ class Tape:
         except (ArithmeticError, ValueError):
             return None  # computed before the decision that would have kept it from that
 
-    def elsewhere(self, position: int) -> Any:
+    def witness_value(self, position: int) -> Any:
         """Return a number for other inputs, None without one.
 
         These are more than twice as large, so that neither they nor, mostly, their quotients are 1,
@@ -304,7 +304,7 @@ def is_symbolic(value: object) -> bool:
     return type(value) is Symbolic
 
 
-def differ_elsewhere(one: object, other: object) -> bool:
+def differ_for_other_shapes(one: object, other: object) -> bool:
     """Return whether numbers differ for other inputs; decide nothing.
 
     What asks this first makes no difference between a batch of 1, say, and others: it takes numbers
@@ -315,14 +315,14 @@ def differ_elsewhere(one: object, other: object) -> bool:
         other: Another one.
     """
     if type(one) is tuple and type(other) is tuple:
-        return len(one) != len(other) or any(map(differ_elsewhere, one, other))
+        return len(one) != len(other) or any(map(differ_for_other_shapes, one, other))
     if type(one) is not Symbolic and type(other) is not Symbolic:
         return False
     return bool(_elsewhere(one) != _elsewhere(other))
 
 
 def _elsewhere(number: object) -> Any:
-    return number.tape.elsewhere(number.position) if type(number) is Symbolic else number
+    return number.tape.witness_value(number.position) if type(number) is Symbolic else number
 
 
 def settled(value: Any, numbers: Sequence[Any]) -> Any:
@@ -337,4 +337,4 @@ def settled(value: Any, numbers: Sequence[Any]) -> Any:
     return numbers[value.position] if type(value) is Symbolic else value
 
 
-__all__ = ["Symbolic", "Tape", "differ_elsewhere", "is_symbolic", "settled"]
+__all__ = ["Symbolic", "Tape", "differ_for_other_shapes", "is_symbolic", "settled"]

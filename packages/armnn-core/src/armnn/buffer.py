@@ -375,7 +375,7 @@ class Buffer:
 
     @classmethod
     def _described(cls, managed: Any, producer: object) -> Self:
-        """Return what a struct says, without an owner."""
+        """Return the buffer that a struct describes, without an owner."""
         version = managed.version if isinstance(managed, _Versioned) else None
         if version is not None and version.major != _VERSION[0]:
             raise _unusable(

@@ -145,7 +145,7 @@ _folders: tuple[str, ...] | None = None
 
 
 def scan() -> Scan:
-    """Return what is installed; only the first call reads anything."""
+    """Return the scan of installed distributions; only the first call reads anything."""
     with _lock:
         return _scan_once()
 

@@ -60,7 +60,7 @@ def optimized_types(network: Network, backend: Backend) -> tuple[str, ...]:
 
 
 def in_layout(layer: Layer, layout: DataLayout) -> Layer | None:
-    """Return what a layer is in a wished layout.
+    """Return the form of a layer in a wished layout.
 
     It is in a network of its own. None if it has no such form: it is in the layout already, or its
     tensors are no images.

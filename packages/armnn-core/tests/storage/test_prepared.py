@@ -75,7 +75,7 @@ def test_a_backend_finds_its_program_by_the_key_of_the_program(keeper, participa
 
 @pytest.mark.parametrize("compiled", [Stored(), object()], ids=["no key", "no program"])
 def test_what_no_cache_has_is_not_stored(compiled, keeper, participants) -> None:
-    with pytest.raises(UnstorableError, match="Keeper compiled 'all' to what is not stored"):
+    with pytest.raises(UnstorableError, match="Keeper's program of 'all' cannot be serialized"):
         encoded(prepared(compiled, participants(keeper)))
 
 

@@ -1,25 +1,163 @@
 # SPDX-License-Identifier: MIT
-"""The files of scanned folders, checked without running them."""
+"""The files of scanned folders, checked without running them.
+
+Their names, the note of each, and the libraries that are mapped with it.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is_compatible
 from armnn.backends.sources import SearchedFolder
-from armnn_backend_api.elf import ElfError
+from armnn_backend_api.elf import ElfError, read_notes
 from armnn_backend_api.files import FileState
-from armnn_backend_api.linker import LinkError
+from armnn_backend_api.linker import LinkError, is_in_system_folder, walk
 from armnn_backend_api.refusal import RefusedError, refused
 from armnn_backend_api.trust import distrust
-from armnn_dynamic_loader.names import name_problem
-from armnn_dynamic_loader.needed import NeededFile, needed_files
-from armnn_dynamic_loader.notes import Note, NoteError, read_note
-from armnn_dynamic_loader.outcome import VENDOR
+
+_NAME = re.compile(r"[A-Za-z0-9]+_[A-Za-z0-9]+_backend\.so(\.[0-9]+)*")
+
+
+def name_problem(name: str) -> str:
+    """Return why a file name is refused; empty if accepted.
+
+    The rule is Arm NN's, but Arm NN's expression accepts any character in place of the dot of
+    ".so".
+
+    Args:
+        name: Of the entry in the folder, not of what a link points at.
+    """
+    if _NAME.fullmatch(name):
+        return ""
+    return (
+        f"has the name {name!r}: expected <vendor>_<name>_backend.so or "
+        "<vendor>_<name>_backend.so.<version>, of letters and digits; versions are numbers with "
+        "single dots between them"
+    )
+
+
+_OWNER: Final = b"ArmNN\x00"
+_TYPE: Final = 0x41524D4E
+
+
+class NoteError(Exception):
+    """The note of a file cannot be read.
+
+    The text is the rest of a sentence.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a backend says about itself in ``.note.armnn``.
+
+    Attributes:
+        id: Its id; empty if the note does not say.
+        api: The Backend API version that it needs, as "major.minor"; empty likewise.
+        version: Its own version; empty likewise.
+        facts: The whole note.
+    """
+
+    id: str
+    api: str
+    version: str
+    facts: dict[str, Any]
+
+
+def read_note(path: str) -> Note | None:
+    """Return a backend's note, None if it has none.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ElfError: It is no shared library that this process could open.
+        NoteError: There is a note that cannot be understood.
+        OSError: It cannot be read.
+    """
+    for owner, kind, text in read_notes(path):
+        if owner == _OWNER and kind == _TYPE:
+            return _parsed(text)
+    return None
+
+
+def _parsed(text: bytes) -> Note:
+    try:
+        facts = json.loads(text.rstrip(b"\x00").decode())
+    except (ValueError, RecursionError) as error:
+        raise NoteError(f"has a note that is no JSON: {error}") from error
+    if not isinstance(facts, dict):
+        raise NoteError(f"has a note that holds {type(facts).__name__}, expected a JSON object")
+    for name in ("id", "api", "version"):
+        if not isinstance(facts.get(name, ""), str):
+            raise NoteError(f"has a note whose {name!r} is {facts[name]!r}, expected a text")
+    return Note(facts.get("id", ""), facts.get("api", ""), facts.get("version", ""), facts)
+
+
+class NeededFile(NamedTuple):
+    """A library that is mapped with a file.
+
+    Attributes:
+        name: By which it is linked.
+        path: Its canonical path.
+        state: The state in which it was found.
+        sha256: "" as long as nothing asked for it.
+    """
+
+    name: str
+    path: str
+    state: FileState
+    sha256: str = ""
+
+
+def needed_files(path: str) -> tuple[NeededFile, ...]:
+    """Return the libraries mapped with a file, in order.
+
+    Those in the folders of the system belong to its administrator, and are left out: the process
+    has mapped many of them already. What is nowhere is left to the dynamic linker, which names it.
+
+    Raises:
+        LinkError: A folder of RPATH or a library is not trusted.
+        OSError: A library cannot be read.
+    """
+    found: dict[str, NeededFile] = {}
+    for user, link in walk(path, check=_check_folder, is_settled=lambda link: link.is_system):
+        for place in link.places:
+            if not is_in_system_folder(place) and place != os.path.realpath(user):
+                found[place] = _checked(link.name, place)
+    return tuple(found.values())
+
+
+def _check_folder(folder: str, written: str) -> None:
+    """Refuse a folder of an RPATH that others may write.
+
+    Raises:
+        LinkError: They may.
+    """
+    if os.path.isdir(folder):
+        why = distrust(os.path.realpath(folder))
+        if why is not None:
+            reason = f"has the folder {written!r} in its RPATH, but {why.reason}"
+            raise LinkError(reason.replace("write it", "write that"), why.remedy)
+
+
+def _checked(name: str, place: str) -> NeededFile:
+    why = distrust(place)
+    if why is not None:
+        raise LinkError(f"is linked with {place!r}, but {why.reason}", why.remedy)
+    return NeededFile(name, place, FileState.of(os.stat(place)))
+
+
+VENDOR: Final = "tell its vendor"
+"""The remedy for a file that only its vendor can correct."""
 
 LARGEST_FILE = 1 << 30
 """Bytes; a larger one would keep a runtime from starting while its sha256 is computed."""
@@ -124,7 +262,7 @@ def _target(entry: str) -> tuple[str, os.stat_result]:
         raise RefusedError("link", reason, "mend or remove the link") from error
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise RefusedError("file", "is no regular file", "remove or rename it")
+        raise RefusedError("file", "is not a regular file", "remove or rename it")
     if not status.st_size:  # a file of the kernel's may look so, and wait for ever when it is read
         raise RefusedError("file", "is empty", "copy it again")
     if status.st_size > LARGEST_FILE:

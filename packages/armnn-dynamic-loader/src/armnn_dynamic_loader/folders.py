@@ -87,7 +87,7 @@ def _problem(path: str) -> str:
         return "is not a directory"
     why = distrust(os.path.realpath(path))
     if why is not None:
-        return f"is not trusted: {why.reason}; {why.remedy} mends that"
+        return f"is not trusted: {why.reason}; fix: {why.remedy}"
     if not os.access(path, os.R_OK | os.X_OK):
         return "cannot be read: permission denied"
     return ""

@@ -108,7 +108,7 @@ def symbols_of_versions(elf: ELFFile, versions: Sequence[str]) -> list[str]:
 
 @functools.cache
 def _read(path: str, _changed: int) -> _Library:
-    """Return what matters of a library, read once per change."""
+    """Return the symbols and needs of a library, read once per change."""
     with open(path, "rb") as file:
         elf = ELFFile(file)
         symbols: Any = elf.get_section_by_name(".dynsym")

@@ -23,9 +23,8 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
 from armnn_backend_api.elf import ElfError
 from armnn_backend_api.names import EXPORTS
+from armnn_dynamic_loader.files import NoteError, name_problem, read_note
 from armnn_dynamic_loader.linking import resolve, symbols_of_versions
-from armnn_dynamic_loader.names import name_problem
-from armnn_dynamic_loader.notes import NoteError, read_note
 
 GLIBC_FLOOR: Final = (2, 28)
 """The newest glibc that may be needed: that of the wheels for manylinux_2_28."""
@@ -37,13 +36,13 @@ _GLIBC: Final = re.compile(r"GLIBC_(\d+)\.(\d+)(\.\d+)*")
 
 
 def lint_file(path: str) -> list[str]:
-    """Return what is wrong with a file, one sentence each.
+    """Return the faults of a file, one sentence each.
 
     Args:
         path: The file, or a wheel with backends; an OSError is raised if it cannot be read.
     """
     if not os.path.isfile(path):
-        return [f"It is no regular file: {path!r}."]
+        return [f"It is not a regular file: {path!r}."]
     if zipfile.is_zipfile(path):
         return _wheel_problems(path)
     problems = [f"It {problem}." for problem in (name_problem(os.path.basename(path)),) if problem]

@@ -27,9 +27,32 @@ from armnn_backend_api.processes import (
     signal_name,
     wait_for_any,
 )
+from armnn_backend_api.refusal import Refusal
 from armnn_dynamic_loader import questions
 from armnn_dynamic_loader.child import LARGEST_MEMORY, LARGEST_OUTPUT
-from armnn_dynamic_loader.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Refusal):
+    """What came of trying a file out.
+
+    The stage is the step that went wrong, the reason says why the file must not be loaded.
+
+    Attributes:
+        id: What GetBackendId answered; empty if it was not reached.
+        api_version: The Backend API version that it needs; None if that was not reached.
+        version: The backend's own version.
+        is_timeout: Whether it took too long.
+        depends_on_machine: Whether the same file may fare differently when something else is
+            installed or plugged in.
+    """
+
+    id: str = ""
+    api_version: BackendVersion | None = None
+    version: str = ""
+    is_timeout: bool = False
+    depends_on_machine: bool = False
+
 
 FUNCTION: Final = "armnn_dynamic_loader.child.probing:main"
 """What the child runs, with :func:`search_path` as its import path."""

@@ -26,7 +26,7 @@ from armnn.backends.sources import environment, is_elevated
 from armnn_backend_api.files import who_else_may_write
 from armnn_dynamic_loader.__about__ import __version__
 from armnn_dynamic_loader.files import FileRecord
-from armnn_dynamic_loader.outcome import Outcome
+from armnn_dynamic_loader.probe import Outcome
 
 TIMEOUT_LIFE_SECONDS: Final = 24 * 60 * 60.0
 """How long a file that took too long is not tried again."""

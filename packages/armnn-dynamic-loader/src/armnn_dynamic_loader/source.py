@@ -35,11 +35,10 @@ from armnn_backend_api.linker import (
     namesake_of_files,
 )
 from armnn_backend_api.refusal import Refusal, refused
-from armnn_dynamic_loader.files import FileRecord, examine_folders
+from armnn_dynamic_loader.files import VENDOR, FileRecord, examine_folders
 from armnn_dynamic_loader.folders import search_path, warn_of
 from armnn_dynamic_loader.lint import lint_file
-from armnn_dynamic_loader.outcome import VENDOR, Outcome
-from armnn_dynamic_loader.probe import try_out, try_out_beside
+from armnn_dynamic_loader.probe import Outcome, try_out, try_out_beside
 from armnn_dynamic_loader.probe_cache import ProbeCache, cache_file
 
 HASH_BUDGET: Final = 1 << 31
@@ -393,5 +392,5 @@ def _remedy(record: FileRecord, outcome: Outcome) -> str:
     if outcome.stage == "dlopen" and outcome.depends_on_machine:
         return f"install what it needs: 'ldd {record.path}' shows what is missing"
     if outcome.stage == "probe":
-        return 'mend the Python installation, or trust the file with probe="off"'
+        return 'repair the Python installation, or trust the file with probe="off"'
     return VENDOR

@@ -196,7 +196,7 @@ def default_conversion(operation: StoredOperation, infos: Sequence[TensorInfo]) 
 
 
 def _newer(kind: str, **parameters: ArmnnEnum) -> Converter:
-    """Return what adds the layer that replaced an outdated one."""
+    """Return a converter to the layer that replaced an outdated one."""
     return partial(_plainly, kind=kind, parameters=parameters)
 
 
@@ -291,7 +291,7 @@ def _pad(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequence[Va
     value = decimal(operation.parameters.real("pad_value"))
     if source.info.is_quantized:
         if source.info.is_per_axis or not source.info.scales:
-            raise RefusedError(f"it pads {source.info}, whose stored values mean nothing single")
+            raise RefusedError(f"it pads {source.info}, which has no single pad value")
         value = (value - source.info.zero_point) * source.info.scale
     descriptor = operation.descriptor("Pad", pad_value=value)
     return operation.add("Pad", operation.inputs, descriptor, infos)

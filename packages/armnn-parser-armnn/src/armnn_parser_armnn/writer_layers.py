@@ -389,7 +389,7 @@ def _pad(plan: Plan) -> None:
     if not info.is_quantized:
         return
     if info.is_per_axis or not info.scales:
-        raise RefusedError(f"it pads {info}, whose stored values mean nothing single")
+        raise RefusedError(f"it pads {info}, which has no single pad value")
     limits = np.iinfo(info.data_type.numpy_dtype)
     stored = round(plan.values["pad_value"] / info.scale) + info.zero_point
     plan.values["pad_value"] = float(min(max(stored, limits.min), limits.max))

@@ -89,7 +89,7 @@ _Definition: TypeAlias = "str | Callable[[Node], str]"
 
 
 def definition_of(node: Node, schema: Schema) -> Function:
-    """Return what a node is defined by.
+    """Return the function that defines a node.
 
     Inputs have the names of the schema; ``@name`` in a node is the attribute of that name.
     """

@@ -230,13 +230,13 @@ def _given(operation: Operation, index: int) -> NDArray[Any] | None:
 
 
 def _output(operation: Operation, index: int) -> TensorInfo | None:
-    """Return what the node says of its output."""
+    """Return the description of the node's output."""
     said = _quantization(operation, index)
     return None if said is None or len(said[1]) != 1 else TensorInfo(None, *said)
 
 
 def _quantization(operation: Operation, index: int) -> Quantization | None:
-    """Return what a scale and its zero point say.
+    """Return the quantization that a scale and its zero point describe.
 
     They are read for what makes a value, and for all that read it.
     """

@@ -152,7 +152,7 @@ CONTEXT_OPERATORS = (
 
 
 def _context_function(node: Node, schema: Schema, types: Sequence[Type], opset: int) -> Function:
-    """Return what defines a node of these attributes and types.
+    """Return the function that defines a node of these attributes and types.
 
     Args:
         node: The node.

@@ -379,7 +379,7 @@ def check_span(status: os.stat_result, offset: int, size: int, what: str) -> Non
         what: What error messages call the data.
 
     Raises:
-        ParseError: It is no regular file, or too short.
+        ParseError: It is not a regular file, or too short.
     """
     if not stat.S_ISREG(status.st_mode):
         raise ParseError(f"{what} is not in a regular file")

@@ -149,7 +149,7 @@ class Graph(ValueTable[int]):
         self.inline = inline
 
     def tensor(self, index: int) -> Tensor:
-        """Return what the file says of a tensor."""
+        """Return the file's description of a tensor."""
         return self.subgraph.tensors[index]
 
     def has_data(self, index: int) -> bool:

@@ -440,7 +440,7 @@ def to_array(tensor: Tensor, buffers: Buffers) -> NDArray[Any] | None:
 
 
 def _elements(tensor: Tensor, plain: DataType, count: int, buffers: Buffers) -> NDArray[Any] | None:
-    """Return what a tensor stores, as a list."""
+    """Return the elements of a tensor as a list."""
     data = buffers.read(tensor, -(-count * plain.bits // 8))
     if data is None:
         return None

@@ -157,11 +157,11 @@ class SignatureRunner:
         return {name: self._interpreter.get_tensor(index) for name, index in outputs.items()}
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
-        """Return what is known of each input, by name."""
+        """Return the details of each input, by name."""
         return {name: self._details(index) for name, index in self._signature.inputs.items()}
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:
-        """Return what is known of each output, by name."""
+        """Return the details of each output, by name."""
         return {name: self._details(index) for name, index in self._signature.outputs.items()}
 
     def _details(self, index: int) -> dict[str, Any]:
@@ -235,11 +235,11 @@ class Interpreter:
     # -- tensors --------------------------------------------------------------------------------
 
     def get_input_details(self) -> list[dict[str, Any]]:
-        """Return what is known of each input."""
+        """Return the details of each input."""
         return [self._details(index) for index in self.model.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Return what is known of each output."""
+        """Return the details of each output."""
         return [self._details(index) for index in self.model.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
@@ -441,7 +441,7 @@ class Interpreter:
                 yield index, info
 
     def _by_name(self, items: Iterable[_Item]) -> dict[str, _Item]:
-        """Return what is given for inputs by their network names."""
+        """Return the data of inputs by their names in the network."""
         return dict(zip(self._optimized.inputs, items, strict=False))
 
     def _first_value(self, name: str) -> NDArray[Any]:

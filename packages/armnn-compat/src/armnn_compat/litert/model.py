@@ -122,7 +122,7 @@ class Model:
         return self._data_of(self._file.main.tensors[index])
 
     def first_values(self) -> dict[str, NDArray[Any]]:
-        """Return what initialisation assigns to variables, by name.
+        """Return the values that initialization assigns to variables, by name.
 
         Raises:
             InvalidArgumentError: It computes what it assigns.

@@ -110,7 +110,7 @@ class Sizes:
 
 
 def describe(source: str | bytes, sizes: Sizes) -> Description:
-    """Return what a model declares.
+    """Return the description of a model: inputs, outputs, metadata.
 
     Args:
         source: The path of a file, or its content.

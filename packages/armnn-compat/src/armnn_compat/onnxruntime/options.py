@@ -371,7 +371,7 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """Return what really is there."""
+    """Return the build of armnn that answers in onnxruntime's place."""
     return f"armnn-core {armnn_version} in the place of onnxruntime {VERSION}"
 
 

@@ -453,7 +453,7 @@ class InferenceSession:
         return self._overridable
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Return what the file says about itself."""
+        """Return the metadata of the model file."""
         return self._metadata
 
     def get_session_options(self) -> SessionOptions:

@@ -72,7 +72,7 @@ class IOutputSlot:
         self._info = TensorInfo(tensorInfo)
 
     def GetTensorInfo(self) -> TensorInfo:
-        """Return what was declared; an empty description otherwise."""
+        """Return the declared description of the tensor; an empty one if none was declared."""
         return TensorInfo() if self._info is None else self._info
 
     def IsTensorInfoSet(self) -> bool:

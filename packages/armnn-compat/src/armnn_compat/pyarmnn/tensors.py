@@ -206,7 +206,7 @@ class TensorInfo:
 
     @classmethod
     def of(cls, info: armnn.TensorInfo) -> TensorInfo:
-        """Return what describes a tensor of the core.
+        """Return the description of a tensor of the core.
 
         Raises:
             InvalidArgumentError: A dimension is not known.
@@ -220,7 +220,7 @@ class TensorInfo:
         return made
 
     def for_core(self) -> armnn.TensorInfo:
-        """Return what describes the tensor to the core.
+        """Return the core's description of the tensor.
 
         Raises:
             InvalidArgumentError: There is no such data type.

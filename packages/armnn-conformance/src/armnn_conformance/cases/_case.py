@@ -268,7 +268,7 @@ def covered_layers() -> tuple[str, ...]:
 
 
 def generators_of(layer: str) -> tuple[Generator, ...]:
-    """Return what makes the cases of a layer type."""
+    """Return the generators of the cases of a layer type."""
     return tuple(registered.generate for registered in _generators().get(layer, ()))
 
 

@@ -119,7 +119,7 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
 
 
 def answer_of(subject: Subject, layer: Layer) -> Support:
-    """Return what a backend says of a layer.
+    """Return the answer of a backend about a layer.
 
     Raises:
         NonconformityError: It is a refusal without a reason, or another answer each time.

@@ -293,7 +293,7 @@ def _size(answer: Any, _: Sequence[Any]) -> str | None:
 
 
 def _answers(answer: Any, arguments: Sequence[Any]) -> str | None:
-    """Return what is wrong with the answers to ``query``."""
+    """Return the words for a fault in the answers to ``query``."""
     layers = arguments[0].layers
     if not isinstance(answer, Collection) or isinstance(answer, (str, bytes, Mapping)):
         return shown(answer)
@@ -317,7 +317,7 @@ def _names(answer: Any, _: Sequence[Any]) -> str | None:
 
 
 def _stated(answer: Any, _: Sequence[Any]) -> str | None:
-    """Return what is wrong with capabilities."""
+    """Return the words for a fault in capabilities."""
     if not isinstance(answer, Mapping):
         return shown(answer)
     for name, value in answer.items():

@@ -360,7 +360,7 @@ class OptimizationViews:
 
 
 def wrong_views(views: Any) -> str | None:
-    """Return what is wrong with an answer of ``optimize_subgraph``, None if nothing is."""
+    """Return the words for a fault in an answer of ``optimize_subgraph``, None without one."""
     from armnn.graph import Network  # late: a prepared load does without
 
     if not isinstance(views, OptimizationViews):

@@ -360,7 +360,7 @@ def _signal_of(fault: str) -> str:
 
 
 def this_process() -> dict[str, Any]:
-    """Return what a note says of its process."""
+    """Return the facts about this process for a note."""
     return {"pid": os.getpid(), "began": _beginning_of(os.getpid()), "boot": _boot()}
 
 

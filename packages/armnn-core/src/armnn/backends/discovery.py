@@ -103,7 +103,7 @@ def static_backends_of(backend_id: str, api_version: BackendVersion) -> tuple[Fo
 def _found_backends(
     entry_points: Sequence[metadata.EntryPoint], api_version: BackendVersion
 ) -> tuple[FoundBackend, ...]:
-    """Return what these entry points name, found once."""
+    """Return the backends that these entry points name, each found once."""
     with _lock:
         for entry_point in entry_points:
             if (entry_point, api_version) not in _found:

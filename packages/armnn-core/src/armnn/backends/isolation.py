@@ -193,7 +193,7 @@ def _use_note() -> UseNote:
 
 
 def _importable(entry: BackendEntry) -> str:
-    """Return what a worker imports or opens.
+    """Return the module or path that a worker imports or opens.
 
     Raises:
         BackendUnavailableError: It can be found in this process only.

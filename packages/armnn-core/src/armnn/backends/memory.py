@@ -207,7 +207,7 @@ class ComputedHandle(TensorHandle):
         self._array: NDArray[Any] | None = None
 
     def map(self) -> NDArray[Any]:
-        """Return what was assigned last.
+        """Return the array that was assigned last.
 
         Raises:
             ExecutionError: Nothing was.

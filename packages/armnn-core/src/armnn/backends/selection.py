@@ -213,7 +213,7 @@ class Selection:
 
     @classmethod
     def of(cls, options: CreationOptions) -> Selection:
-        """Return what the options and the environment say now.
+        """Return the selection by the options and the environment as they are now.
 
         Raises:
             InvalidArgumentError: A switch is not a list of ids.

@@ -12,4 +12,4 @@ forward(__name__)
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return what the stand-ins have under a name."""
+        """Return the attribute of the stand-ins of a name."""

@@ -176,7 +176,7 @@ def spec_of(layer_type: object) -> LayerSpec:
 
 
 def replaced_inputs(layer: Layer, values: Mapping[Value, Value]) -> tuple[Value | None, ...]:
-    """Return what the copy of a layer reads.
+    """Return the values that the copy of a layer reads.
 
     Raises:
         GraphError: There is nothing for one of its inputs.

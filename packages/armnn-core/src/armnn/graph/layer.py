@@ -207,7 +207,7 @@ class Layer:
             self.note_inference()
 
     def _facts(self) -> list[object]:
-        """Return what decides about the outputs, and their infos."""
+        """Return the facts that decide about the outputs, and their infos."""
         facts: list[object] = [self.descriptor, self.requested]
         if self.spec.reads_data:
             facts.append(self.inputs)

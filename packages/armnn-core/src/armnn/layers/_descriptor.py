@@ -299,7 +299,7 @@ def descriptor(kind: type[_T]) -> type[_T]:
 
 
 def _getter_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gets the parameters of a descriptor."""
+    """Return a function that returns the parameters of a descriptor."""
     if kind not in _getters:
         names = [field.name for field in fields(kind)]
         _getters[kind] = (

@@ -136,7 +136,7 @@ class FoldPermission:
 def fold_permission(
     participants: Participants, doubtful: Collection[Hashable] | None = None
 ) -> SupportQuery:
-    """Return what decides about layers on stored values.
+    """Return the query that decides about layers on stored values.
 
     Args:
         participants: The backends.
@@ -168,5 +168,5 @@ def _computes_stored_values(layer: Layer) -> bool:
 
 
 def _trait_of(layer: Layer) -> Hashable:
-    """Return what recognises a layer in copies of its network."""
+    """Return a key by which a layer is recognized in copies of its network."""
     return layer.name, layer.descriptor, layer.input_infos, layer.output_infos

@@ -75,7 +75,7 @@ def order_to(layout: DataLayout) -> Order:
 
 
 def transposed(layer: Layer, layout: DataLayout) -> Transposed | None:
-    """Return what a layer is in a layout.
+    """Return the form of a layer in a layout.
 
     The layer is in the opposite layout, or in none. None if it has no such form: its type is not
     known here, its tensors are no images, or shapes are not known.
@@ -431,7 +431,7 @@ class Region:
     def _read(
         self, network: Network, layer: Layer, index: int, moved: dict[Value, Value]
     ) -> Value | None:
-        """Return what a layer reads in the layout."""
+        """Return the value that a layer reads, in the layout."""
         value = layer.inputs[index]
         if value is None or index not in self._forms[layer].inputs:
             return value
@@ -502,7 +502,7 @@ def crossing(value: Value, on_backend: Collection[Layer]) -> int:
 
 
 def _reached(start: Sequence[Layer], joined: Callable[[Layer], Iterable[Layer]]) -> set[Layer]:
-    """Return what can be reached over shared values."""
+    """Return the layers that can be reached over shared values."""
     found, waiting = set(start), list(start)
     while waiting:
         new = [layer for layer in joined(waiting.pop()) if layer not in found]

@@ -49,7 +49,7 @@ class ShapeInferenceMethod(ArmnnEnum):
 
 
 def _about(convert: Callable[..., Any], arm_nn: str, purpose: str) -> dict[str, Any]:
-    """Return what a field of OptimizerOptions has beside its default.
+    """Return the metadata of a field of OptimizerOptions.
 
     Args:
         convert: Takes a value and what a message calls it; returns the checked value.

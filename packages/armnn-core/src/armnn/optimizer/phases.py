@@ -447,7 +447,7 @@ def _rewrite_head(
     if options.rewrite and (not cut.is_rewritten or quantises(cut.head)):
         rewrite(cut.head, evaluate, accepts)
     if trace is not None:
-        trace.settle(cut.head)
+        trace.concretize(cut.head)
     if not (options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16):
         return None
     conversions = Conversions(cut.head, participants.preferred)
@@ -513,7 +513,7 @@ def _report(
     replaced: Mapping[Layer, Layer],
     label: str,
 ) -> Callable[[], Report]:
-    """Return what makes the report, for which no layer stays."""
+    """Return a function that builds the report without keeping the layers alive."""
     placed = [layer for layer in assignment.final(layers) if layer.backend is not None]
     named: dict[Layer, list[str]] = {}
     for layer in placed:

@@ -294,7 +294,7 @@ def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:
 def _label(
     shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
 ) -> Callable[[], str]:
-    """Return what describes shapes later; the values may change."""
+    """Return a function that describes shapes; the values may change until it is called."""
     kept = {name: value.copy() for name, value in values.items()} if values else values
     return partial(describe, shapes, kept)
 
@@ -490,7 +490,7 @@ class Template:
             )
 
     def _changes(self, shapes: Mapping[str, tuple[int, ...]]) -> Changes | None:
-        """Return what is different for shapes; None if decisions are."""
+        """Return the changes for other shapes; None if decisions differ."""
         trace = self._trace
         numbers = trace.numbers(shapes)
         if numbers is None:

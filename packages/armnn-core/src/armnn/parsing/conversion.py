@@ -518,7 +518,7 @@ class Conversion(ABC, Generic[Record, Found, Key]):
 
     @abstractmethod
     def find(self, record: Record) -> Found:
-        """Return what converts an operator.
+        """Return the converter of an operator.
 
         Raises:
             RefusedError: Nothing does.

@@ -256,7 +256,7 @@ def open_model(
 def _dependencies(
     file: str, digest: str, origin: LoadRequest, backends: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the preparation of a model depends on."""
+    """Return the facts on which the preparation of a model depends."""
     suffix = splitext(file)[1]
     return {
         "model": digest,

@@ -161,7 +161,7 @@ class ModelSource:
 
 
 def _stamp_of(path: str) -> tuple[int, ...]:
-    """Return what changes with a file; empty without one."""
+    """Return the numbers that change with a file; empty without one."""
     try:
         status = os.stat(path)
     except OSError:
@@ -306,7 +306,7 @@ def parsed(
 
 
 def tensor_sink(options: OptimizerOptions) -> TensorSink | None:
-    """Return what gets intermediate tensors, if they are shown."""
+    """Return the sink of intermediate tensors, None if they are not shown."""
     if not options.shows_tensors:
         return None
     return TensorSink(options)

@@ -432,7 +432,7 @@ class CacheFolder(ProgramCache):
         if mode & _OTHERS_MAY_WRITE:
             raise InvalidArgumentError(
                 f"{self._folder!r} cannot be a cache folder: others may write to it (mode "
-                f"{stat.S_IMODE(mode):o}), expected its owner only; chmod go-w mends that"
+                f"{stat.S_IMODE(mode):o}), expected its owner only; fix: chmod go-w"
             )
 
     @property

@@ -65,7 +65,9 @@ def _encoded_layer(
     elif layer.compiled is not None:
         key = layer.compiled.cache_key if isinstance(layer.compiled, Program) else ()
         if not key:
-            raise UnstorableError(f"{layer.backend} compiled {layer.name!r} to what is not stored")
+            raise UnstorableError(
+                f"{layer.backend}'s program of {layer.name!r} cannot be serialized"
+            )
         stored["program"] = key
     return stored
 

@@ -81,7 +81,7 @@ class ModelPrograms(ProgramCache):
             _log.info("%s: %s: %s", backend_id, layers, outcome)
 
     def encoded(self) -> tuple[list[dict[str, Any]], list[Block]]:
-        """Return what was used since :meth:`begin`, as JSON and blocks."""
+        """Return the programs used since :meth:`begin`, as JSON and blocks."""
         rows: list[dict[str, Any]] = []
         blocks: list[Block] = []
         for key in self._used:

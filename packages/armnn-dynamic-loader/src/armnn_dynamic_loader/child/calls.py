@@ -12,7 +12,21 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.floating_point import kept_floating_point
 from armnn_backend_api.guarded import attempt
 from armnn_backend_api.process_state import ProcessState
-from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
+
+
+class DefectError(Exception):
+    """The file breaks the contract.
+
+    The text is the rest of a sentence.
+    """
+
+
+class UnavailableError(Exception):
+    """The backend lacks a device or library that it needs.
+
+    That is no defect.
+    """
+
 
 if TYPE_CHECKING:
     from armnn_backend_api.processes import Channel

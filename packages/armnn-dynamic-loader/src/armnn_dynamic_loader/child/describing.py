@@ -11,7 +11,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.names import ASYNC_EXECUTION, DEVICE_MEMORY, SHARED_MEMORY
 from armnn_backend_api.structs import MESSAGE_LIMIT, copied, end_of, new_error
-from armnn_dynamic_loader.child.defects import DefectError
+from armnn_dynamic_loader.child.calls import DefectError
 
 _COUNT_LIMIT: Final = 1024
 _EXTENSIONS: Final = {

@@ -18,7 +18,7 @@ from armnn_backend_api.device_memory import DeviceMemory
 from armnn_backend_api.guarded import GuardLayout
 from armnn_backend_api.structs import struct
 from armnn_dynamic_loader.child import LARGEST_OUTPUT
-from armnn_dynamic_loader.child.defects import DefectError
+from armnn_dynamic_loader.child.calls import DefectError
 from armnn_dynamic_loader.child.graphs import Execution, ProbeGraph
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.device_memory import DeviceMemory, DeviceTensor
 from armnn_backend_api.guarded import GuardedTensor, GuardLayout
 from armnn_backend_api.structs import Arena, struct
-from armnn_dynamic_loader.child.defects import DefectError
+from armnn_dynamic_loader.child.calls import DefectError
 
 _DL_FLOAT: Final = 2
 _NOBODY_COUNTS: Final = abi.ConstantFn(lambda _: None)

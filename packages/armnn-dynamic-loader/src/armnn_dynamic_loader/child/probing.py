@@ -18,8 +18,13 @@ from armnn_backend_api.exports import Exports, LibraryError, check_id, open_libr
 from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.structs import MESSAGE_LIMIT
 from armnn_backend_api.table import read_text
-from armnn_dynamic_loader.child.calls import Calls, left_running, running_threads
-from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
+from armnn_dynamic_loader.child.calls import (
+    Calls,
+    DefectError,
+    UnavailableError,
+    left_running,
+    running_threads,
+)
 from armnn_dynamic_loader.child.describing import describe
 from armnn_dynamic_loader.child.executing import ComputedLayer
 from armnn_dynamic_loader.child.graphs import ProbeGraph, supports_of

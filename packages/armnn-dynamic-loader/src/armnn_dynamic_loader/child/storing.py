@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
-from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
+from armnn_dynamic_loader.child.calls import DefectError, UnavailableError
 
 if TYPE_CHECKING:
     from armnn_dynamic_loader.child.calls import Calls

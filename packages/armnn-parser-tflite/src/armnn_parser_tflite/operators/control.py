@@ -64,7 +64,7 @@ def loop(operation: Operation) -> Sequence[Value]:
 
 
 def _truth(operation: Operation, value: Value, what: str) -> bool | None:
-    """Return what a condition is, None if it is computed."""
+    """Return the value of a condition, None if it is computed."""
     if value.constant is None:
         return None
     if value.constant.size != 1:

@@ -159,7 +159,7 @@ class _Observations:
             loaded.observer = None
 
     def of(self, value: Value) -> Array | None:
-        """Return what was computed, None if it was not observed."""
+        """Return the computed data, None if it was not observed."""
         place = (value.producer.name, value.index)
         if place not in self._stored:
             return None
@@ -272,7 +272,7 @@ class _Comparison:
         )
 
     def findings(self) -> Findings:
-        """Return what was found, in graph order."""
+        """Return the findings, in graph order."""
         at = self.order
         ordered = sorted(self.verdicts.values(), key=lambda each: at.get(each.layers[0], len(at)))
         return Findings(

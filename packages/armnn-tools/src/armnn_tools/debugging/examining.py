@@ -212,7 +212,7 @@ def _outputs_after(
 
 
 def _bits_of(made: Mapping[str, Array] | Figures) -> object:
-    """Return what differs for other outputs or failures."""
+    """Return a key that differs for other outputs or failures."""
     if isinstance(made, Figures):
         return made.detail
     return {name: (array.shape, digest(array)) for name, array in made.items()}

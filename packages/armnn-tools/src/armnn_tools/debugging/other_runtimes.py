@@ -140,7 +140,7 @@ class _ByName:
             network = rest
 
     def findings(self) -> Findings:
-        """Return what was found, in graph order."""
+        """Return the findings, in graph order."""
         return Findings(
             verdicts=tuple(self.verdicts.values()),
             unexplained=(),
@@ -249,7 +249,7 @@ class ModelElsewhere:
 def run_elsewhere(
     runtime: str, path: str | os.PathLike[str], loaded: LoadedNetwork, inputs: Arrays
 ) -> dict[str, NDArray[Any]]:
-    """Return what another runtime computes of a model file.
+    """Return the outputs that another runtime computes of a model file.
 
     onnxruntime computes without its optimisations, and LiteRT with its reference kernels: both
     define what a model means, which their fast kernels approximate.

@@ -145,7 +145,7 @@ class _Search:
     def _answers(
         self, backend_ids: Sequence[str], deadline: float
     ) -> tuple[dict[str, Sequence[bool]], list[Trial]]:
-        """Return what each backend runs, and those that cannot say."""
+        """Return the layers that each backend runs, and trials of those that cannot say."""
         answers: dict[str, Sequence[bool]] = {}
         faults: list[Trial] = []
         waiting = list(backend_ids)

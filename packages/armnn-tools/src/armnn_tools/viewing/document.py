@@ -64,7 +64,7 @@ def trace_for_page(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def verdicts_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    """Return what a comparison says of layers, by their names.
+    """Return the verdicts of a comparison about layers, by their names.
 
     Args:
         path: The output of ``armnn compare --json``.

@@ -252,7 +252,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         inputs: Sequence[TensorInfo | None],
         outputs: Sequence[TensorInfo],
     ) -> Workload:
-        """Return what runs a program of this backend.
+        """Return a workload that runs a program of this backend.
 
         Raises:
             BackendError: It is none.

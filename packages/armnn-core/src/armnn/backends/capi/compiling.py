@@ -272,7 +272,7 @@ def _compiled(
     compile_now: Callable[..., int],
     call_ids: tuple[int, int],
 ) -> int | None:
-    """Return what a function makes of a graph.
+    """Return the address of the program that a function compiles a graph to.
 
     Raises:
         _RefusedLayersError: The backend refuses some layers.

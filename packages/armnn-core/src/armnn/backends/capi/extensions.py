@@ -111,7 +111,7 @@ class NativeHandleFactory(TensorHandleFactory):
 
 
 def _alignment_of(library: Library, table: abi.DeviceMemory | abi.DeviceMemory2) -> int:
-    """Return what offsets in a buffer are multiples of; 0 where it holds one tensor.
+    """Return the alignment of offsets in a buffer; 0 where it holds one tensor.
 
     Raises:
         BackendError: The backend says no power of two.

@@ -161,7 +161,7 @@ class RowMemory:
             for name, minor, number in known_fields(kind, self._version)
         ]
 
-    def settle(self) -> None:
+    def assign(self) -> None:
         """Give everything that was added its memory."""
         self.texts_at = self._hold(b"\0".join([*self._texts, b""]))
         self.integers_at = self._hold(_packed("q", self.integers))
@@ -385,7 +385,7 @@ class NativeGraph:
         values = [self._value_row(value, memory) for value in self._values]
         nodes = [self._node_row(*each, memory) for each in enumerate(self.layers)]
         inputs, outputs = self._indices(self.inputs, memory), self._indices(self.outputs, memory)
-        memory.settle()
+        memory.assign()
         texts, indices = memory.texts_at, memory.indices_at
         of_values = (texts, 0, 0, 0, memory.integers_at, 0, 0, 0)
         self._value_rows = memory.pack(abi.Value, values, of_values)

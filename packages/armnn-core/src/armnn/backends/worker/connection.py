@@ -360,7 +360,7 @@ class Link:
         try:
             self._greet()
         except WorkerLostError:
-            self.settle()  # no answer is waited for yet, so that how it ended is worth the time
+            self.wait_exit()  # no answer is waited for yet, so that how it ended is worth the time
             self.close()
             raise self.error() from None
         except BaseException:
@@ -450,7 +450,7 @@ class Link:
             except LateError:
                 raise self.lose(f"did not answer within {seconds:g} s", doing) from None
             except ProtocolError as error:
-                raise self.lose(f"sent what is no answer: {error}", doing) from error
+                raise self.lose(f"sent an invalid reply: {error}", doing) from error
             except BaseException:
                 self.lose("was interrupted", doing)  # the rest of a frame may still come
                 raise
@@ -458,12 +458,12 @@ class Link:
             try:
                 raise protocol.decoded_error(reply.document)
             except ProtocolError as error:
-                raise self.lose(f"sent what is no answer: {error}", doing) from error
+                raise self.lose(f"sent an invalid reply: {error}", doing) from error
         return reply
 
     def malformed(self, error: ProtocolError, doing: str) -> WorkerLostError:
         """Give the worker up for an answer that means nothing."""
-        return self.lose(f"sent what is no answer: {error}", doing)
+        return self.lose(f"sent an invalid reply: {error}", doing)
 
     def lose(self, did: str, layer: str = "", call: int = 0) -> WorkerLostError:
         """Give the worker up; return the error that says why.
@@ -486,7 +486,7 @@ class Link:
                 self._lost(self)
         return self.error()
 
-    def settle(self) -> Fault:
+    def wait_exit(self) -> Fault:
         """Return how it was lost, once its process has ended."""
         assert self.fault is not None
         if not self._is_settled:

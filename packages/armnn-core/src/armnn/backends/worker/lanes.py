@@ -240,7 +240,7 @@ class Lane:
         until = time.monotonic() + link.recipe.seconds
         given_up: ExecutionError | None = None
         while True:
-            ready = self._poll.poll(self._patience(until, control))
+            ready = self._poll.poll(self._milliseconds_left(until, control))
             if any(number == self._done for number, _ in ready):
                 if self._taken():
                     self._command[_STOP] = 0
@@ -259,7 +259,7 @@ class Lane:
                 )
                 raise lost if given_up is None else given_up from lost
 
-    def _patience(self, until: float, control: RunControl | None) -> float:
+    def _milliseconds_left(self, until: float, control: RunControl | None) -> float:
         seconds = until - time.monotonic()
         if control is not None and control.cancel is not None:
             seconds = min(seconds, _TICK_SECONDS)

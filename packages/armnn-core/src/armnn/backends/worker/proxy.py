@@ -81,7 +81,7 @@ class IsolatedBackend(NetworkBackend):
         try:
             found = link.request({"do": "describe"}).document
         except WorkerLostError:
-            link.settle()  # nothing runs yet, so that how it ended is worth the time
+            link.wait_exit()  # nothing runs yet, so that how it ended is worth the time
             raise link.error() from None
         try:
             version = BackendVersion(*protocol.integers(found.get("api_version"), 2))

@@ -156,7 +156,7 @@ class Supervisor:
             self._thread.start()
 
     def _start_again(self, lost: Link) -> None:
-        fault = lost.settle()
+        fault = lost.wait_exit()
         self._count(lost)
         lost.close()
         self._faults[-1:] = [fault]

@@ -149,7 +149,7 @@ class Served:
     # -- one method per request -------------------------------------------------------------------
 
     def describe(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
-        """Return what a registry asks of a backend."""
+        """Return the facts about the backend that a registry asks for."""
         backend = self.backend
         capabilities, score = backend.capabilities, backend.score()
         check_answer(backend.id, "capabilities", capabilities)
@@ -224,7 +224,7 @@ class Served:
         return Answer({"answers": [protocol.encoded_support(each) for each in answers]})
 
     def optimize(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
-        """Return what becomes of layers; the worker keeps the programs."""
+        """Return the views that the backend makes of layers; the worker keeps the programs."""
         model = self._model(request)
         view, graph = self._graph(request, blobs)
         views = self.backend.optimize_subgraph(view, model)

@@ -390,7 +390,7 @@ def _named(
 
 
 def _advice(layers: Sequence[Layer], assignment: Assignment) -> str:
-    """Return what to do about layers that no backend runs."""
+    """Return the advice about layers that no backend runs."""
     if all(REFERENCE in assignment.refused_by(layer) for layer in layers):
         return (
             f"{REFERENCE}, which runs every type of layer, refused them as well: change in the "

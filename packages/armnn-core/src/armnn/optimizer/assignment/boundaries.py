@@ -69,7 +69,7 @@ def place_tensors(
         return factory not in registered or bool(registered[factory].export_sources)
 
     def crosses(layer: Layer, value: Value) -> Sequence[Callable[[str], bool]]:
-        """Return what the memory of a crossing tensor must do."""
+        """Return the conditions on the memory of a crossing tensor."""
         read = any(reader.type == "Output" for reader, _ in value.uses)
         wishes = [imports] if options.import_enabled and layer.type == "Input" else []
         return wishes + ([exports] if options.export_enabled and read else [])

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._symbolic import differ_elsewhere
+from armnn._symbolic import differ_for_other_shapes
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.passes._edits import awaits_parameters, discard_unread, walk
 
@@ -144,7 +144,7 @@ def squash_equal_siblings(network: Network) -> int:
 def _are_equal(one: Layer, other: Layer) -> bool:
     """Return whether layers of one type and inputs are equal."""
     shapes = [tuple([info.shape for info in layer.output_infos]) for layer in (one, other)]
-    if differ_elsewhere(*shapes):
+    if differ_for_other_shapes(*shapes):
         return False  # they are equal in a batch of 1 only
     return (
         one.descriptor == other.descriptor

@@ -363,7 +363,7 @@ def _static(info: TensorInfo) -> TensorInfo:
 
 
 def _real(layer: Layer, read: Sequence[_Stored | None]) -> list[_Stored | None]:
-    """Return what the layer on floats reads, constants as such."""
+    """Return the operands of the layer on floats, constants as such."""
     real: list[_Stored | None] = []
     for value, operand in zip(layer.inputs, read, strict=True):
         if value is None or operand is None:

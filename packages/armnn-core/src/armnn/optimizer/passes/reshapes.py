@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from armnn._symbolic import differ_elsewhere
+from armnn._symbolic import differ_for_other_shapes
 from armnn.graph import Layer, Network
 from armnn.layers.reshaping import BroadcastToDescriptor, ReshapeDescriptor
 from armnn.optimizer.passes._edits import (
@@ -65,7 +65,7 @@ def _remove_identity(network: Network, layer: Layer) -> bool:
     if not isinstance(layer.descriptor, ReshapeDescriptor):
         return False
     source = first_input(layer)
-    if differ_elsewhere(source.info.shape, layer.output.info.shape):
+    if differ_for_other_shapes(source.info.shape, layer.output.info.shape):
         return False  # it changes something in other batches than one of 1
     if source.info != layer.output.info or not _says_one_shape(source.info.shape):
         return False
@@ -100,7 +100,7 @@ def _moves_elements(order: Sequence[int], shape: Shape) -> bool:
 
     A symbolic dimension counts as several elements, so that a batch of 1 is prepared as others are.
     """
-    has_several = [differ_elsewhere(dim, 1) or dim != 1 for dim in shape]
+    has_several = [differ_for_other_shapes(dim, 1) or dim != 1 for dim in shape]
     return any(
         order[behind] < order[before] and has_several[before] and has_several[behind]
         for before, behind in itertools.combinations(range(len(order)), 2)

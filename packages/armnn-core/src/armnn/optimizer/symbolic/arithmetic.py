@@ -156,7 +156,7 @@ def _combined(
     made: TensorInfo,
     spare: Array | None,
 ) -> Array | None:
-    """Return what becomes of pairs of elements of one type.
+    """Return the results for pairs of elements of one type.
 
     Many of them take less time in memory that is there than in pages that are new to the process.
     """

@@ -416,7 +416,7 @@ class Trace:
         return self.numbers(twice)
 
     def constants(self, evaluate: Evaluate) -> ShapeConstants:
-        """Return what computes :attr:`sources` for shapes."""
+        """Return the constants that compute :attr:`sources` for shapes."""
         made = ShapeConstants(self._recipes, evaluate)
         for layer, data in self._data.items():
             made.keep(self.sources[layer], self.tape.values, data)
@@ -503,7 +503,7 @@ class Trace:
     # -- while it is rewritten ------------------------------------------------------------------
 
     def evaluator(self, evaluate: Evaluate) -> Evaluate:
-        """Return what computes layers of plain numbers only."""
+        """Return an evaluator of layers that read plain numbers only."""
 
         def compute(
             layer: Layer, _spare: NDArray[Any] | None = None, /
@@ -547,7 +547,7 @@ class Trace:
                 self.sources[stand_in.producer] = source
                 network.remove(layer)
 
-    def settle(self, network: Network) -> None:
+    def concretize(self, network: Network) -> None:
         """Give the network plain numbers, and constants their data."""
         numbers = self.tape.values
         for stand_in, source in tuple(self.sources.items()):

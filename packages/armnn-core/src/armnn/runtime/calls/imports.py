@@ -391,7 +391,7 @@ class ImportingRuns:
         closing.end()
 
     def _key(self, given: Mapping[str, NDArray[Any]], targets: Targets) -> Hashable:
-        """Return what a binding depends on: shapes and addresses."""
+        """Return the key of a binding: its shapes and addresses."""
         read = ((each.shape, _address(each) if self._imports else 0) for each in given.values())
         written = targets.items() if self._exports else ()
         return (*read, *((name, _address(each)) for name, each in written))

@@ -347,7 +347,7 @@ def _buffer_of(given: Any, copy: bool | None) -> Buffer:
 
 
 def _told(ask: Callable[[Any], _T], given: object, what: str) -> _T:
-    """Return what an object answers, whose errors name the input or output."""
+    """Return the result of a call of an object; errors name the input or output."""
     try:
         return ask(given)
     except ArmnnError as error:
@@ -463,7 +463,7 @@ class Ports:
         return given
 
     def imported_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is imported for inputs, by first names.
+        """Return the imported memory of inputs, by first names.
 
         Raises:
             InvalidArgumentError: An input is not known.
@@ -474,7 +474,7 @@ class Ports:
         return dict(self.arrays("input", given, takes_devices=True))
 
     def imported_outputs(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is imported for outputs, by first names.
+        """Return the imported memory of outputs, by first names.
 
         Raises:
             InvalidArgumentError: An output is not known, or an array does not fit.

@@ -148,7 +148,7 @@ class ThreadRun:
         return True
 
     def outputs(self) -> Outputs:
-        """Return what the run returned."""
+        """Return the outputs of the run."""
         return self._future.result()
 
     def stop(self) -> None:

@@ -125,7 +125,7 @@ def test_attributes_are_those_that_ctypes_fills_one_by_one(layer_type: str) -> N
     arena, expected = Arena(), abi.Node()
     memory = RowMemory(arena, version, values=0)
     place, count = memory.attributes(descriptor)
-    memory.settle()
+    memory.assign()
     assert place == 0
     rows = attributes_of(descriptor, version, arena)
     expected.attributes, expected.num_attributes = rows, len(rows)

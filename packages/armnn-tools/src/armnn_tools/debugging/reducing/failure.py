@@ -184,7 +184,7 @@ def _largest(array: NDArray[Any]) -> float:
 
 
 def _arguments(options: Any, usual: Any) -> str:
-    """Return what differs from the usual options, as arguments."""
+    """Return the options other than the usual ones, as arguments."""
     changed = {
         each.name: getattr(options, each.name)
         for each in fields(options)

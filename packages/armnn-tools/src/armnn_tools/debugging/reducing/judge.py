@@ -46,7 +46,7 @@ class Worker:
             ) from error
 
     def failures(self, model: Path, inputs: Path, repeats: int, seconds: float) -> list[Failure]:
-        """Return what is wrong with a model.
+        """Return the failures of a model.
 
         Args:
             model: Its file.
@@ -123,7 +123,7 @@ class Judge:
     _worker: Worker | None = None
 
     def failures(self, variant: Variant, repeats: int) -> list[Failure]:
-        """Return what is wrong with a variant."""
+        """Return the failures of a variant."""
         model, inputs = self.folder / f"variant{self.suffix}", self.folder / "inputs"
         try:
             write_model(variant.network, model)
@@ -133,7 +133,7 @@ class Judge:
         return self.failures_of(model, inputs, repeats)
 
     def failures_of(self, model: Path, inputs: Path, repeats: int) -> list[Failure]:
-        """Return what is wrong with a model in a file."""
+        """Return the failures of a model in a file."""
         digest = hashlib.sha256(repr((model.suffix, repeats)).encode())
         for path in (model, inputs):
             with path.open("rb") as file:

@@ -104,7 +104,7 @@ class Recorder:
             arrays |= self.outputs(segment)
 
     def values(self, variant: Variant) -> dict[Value, Array]:
-        """Return what each layer of a variant computes.
+        """Return the data that each layer of a variant computes.
 
         Raises:
             BackendError: The reference does not compute a layer.
