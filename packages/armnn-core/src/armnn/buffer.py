@@ -288,7 +288,7 @@ class Buffer:
             is_readonly: Whether they must not be written to.
 
         Raises:
-            InvalidArgumentError: A number is negative or none, or bytes of the host have no address.
+            InvalidArgumentError: A number is negative or none, or host memory has no address.
         """
         self.device = _checked_device(device)
         self.nbytes = _natural(nbytes, "the nbytes of a buffer")
@@ -341,8 +341,10 @@ class Buffer:
         if not hasattr(producer, "__dlpack__"):
             raise refused("the object", producer, "one with __dlpack__, such as an array or tensor")
         capsule = _capsule_of(producer, copy)
-        name = next((each for each in _LAYOUTS if _is_capsule(capsule, each)), None)
-        if name is None:
+        for name in _LAYOUTS:
+            if _is_capsule(capsule, name):
+                break
+        else:
             raise refused(
                 f"what __dlpack__ of {shown(producer)} returned",
                 capsule,
@@ -397,7 +399,7 @@ class Buffer:
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
         dtype = data_type.numpy_dtype
         nbytes = prod(shape) * dtype.itemsize
-        if any(size < 0 for size in shape) or nbytes >= 2**63:
+        if min(shape, default=0) < 0 or nbytes >= 2**63:
             raise _unusable(producer, f"has the shape {list(shape)}, which no memory has")
         flags = _flags_of(managed)
         made = cls(
@@ -410,7 +412,7 @@ class Buffer:
         )
         made.dtype, made.shape = dtype, shape
         if tensor.ndim and tensor.strides:
-            made.strides = tuple(step * dtype.itemsize for step in tensor.strides[: tensor.ndim])
+            made.strides = tuple([step * dtype.itemsize for step in tensor.strides[: tensor.ndim]])
         else:
             made.strides = _row_major(shape, dtype.itemsize)
         made.is_copy = bool(flags & _IS_COPIED)
