@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armnn
 from armnn.errors import ExecutionError
+from armnn.tensor import TensorInfo
 
 Array = NDArray[Any]
 
@@ -115,6 +117,11 @@ def decoder(points: str) -> bytes:
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
 
 
+def mask(total: int) -> Array:
+    """Return a mask of two items with room for all tokens, of which so many are there."""
+    return np.repeat((np.arange(CAPACITY) < total).astype(np.int64)[None], 2, 0)
+
+
 def caches(batch: int, length: int) -> dict[str, Array]:
     shape = (batch, GROUPS, length, SIZE)
     names = [f"past_key_values.{i}.{p}" for i in range(LAYERS) for p in ("key", "value")]
@@ -146,7 +153,7 @@ def test_each_token_is_onnxruntimes(points: str, backends: list[str]) -> None:
             feeds = {"input_ids": tokens, "attention_mask": np.ones((2, total), np.int64)}
             expected = dict(zip(names, session.run(None, {**feeds, **theirs}), strict=True))
             # The mask has room for all tokens, so that no step but the first has another shape.
-            seen = np.broadcast_to(np.arange(CAPACITY) < total, (2, CAPACITY)).astype(np.int64)
+            seen = mask(total)
             results = model.run({"input_ids": tokens, "attention_mask": seen, **ours})
             largest = np.abs(expected["logits"]).max()
             assert np.abs(results["logits"] - expected["logits"]).max() < 3e-4 * largest
@@ -179,3 +186,60 @@ def test_what_does_not_fit_is_an_error_of_the_run(backends: list[str]) -> None:
             feeds["attention_mask"][0, 0] = total
             with pytest.raises(ExecutionError, match=message):
                 model.run(feeds)
+
+
+def decoded_in_place(
+    model: armnn.LoadedNetwork, steps: int
+) -> tuple[list[Array], dict[str, Array]]:
+    """Return the logits of steps whose caches are written where they are read."""
+    kept = caches(2, CAPACITY)
+    outputs = {name.replace("past_key_values", "present"): each for name, each in kept.items()}
+    tokens, logits = np.arange(10).reshape(2, 5), []
+    for step in range(steps):
+        seen = mask(5 + step)
+        call = model.bind({"input_ids": tokens, "attention_mask": seen, **kept}, outputs)
+        assert call.copied == ()
+        logits.append(call()["logits"].copy())
+        tokens = logits[-1][:, -1:].argmax(-1)
+    return logits, kept
+
+
+@pytest.mark.parametrize("backends", [["CpuRef"], ["CpuAcc"]], ids=["CpuRef", "CpuAcc"])
+def test_caches_are_written_where_they_are_read(backends: list[str]) -> None:
+    content = decoder("packed")
+    with armnn.Runtime() as runtime:
+        network = armnn.parse(content, suffix="onnx")
+        model = runtime.load_network(runtime.optimize(network, backends=backends))
+        logits, kept = decoded_in_place(model, 4)
+        apart, tokens = caches(2, CAPACITY), np.arange(10).reshape(2, 5)
+        for step, expected in enumerate(logits):
+            seen = mask(5 + step)
+            results = model.run({"input_ids": tokens, "attention_mask": seen, **apart})
+            np.testing.assert_array_equal(results["logits"], expected)
+            apart, tokens = next_caches(results), expected[:, -1:].argmax(-1)
+        for name, cache in apart.items():
+            np.testing.assert_array_equal(kept[name], cache)
+
+
+def test_a_cache_that_another_layer_reads_is_copied() -> None:
+    network = armnn.Network()
+    cache = network.add_input("cache", TensorInfo((1, 4, 2)))
+    rows = network.add_input("rows", TensorInfo((1, 1, 2)))
+    network.add_output("next", network.add_tensor_scatter(cache, rows))
+    network.add_output("before", network.add_addition(cache, cache))
+    array, after = np.ones((1, 4, 2), np.float32), np.full((1, 4, 2), 2, np.float32)
+    call = armnn.load_model(network, backends=["CpuRef"]).bind(
+        {"cache": array, "rows": np.full((1, 1, 2), 5, np.float32)}, {"next": array}
+    )
+    assert call.copied == ("next",)
+    np.testing.assert_array_equal(call()["before"], after)
+    assert array.tolist() == [[[5, 5], [1, 1], [1, 1], [1, 1]]]
+
+
+def test_a_prepared_decoder_is_in_place(tmp_path: Path) -> None:
+    source = tmp_path / "decoder.onnx"
+    source.write_bytes(decoder("real"))
+    for _ in range(2):  # the second one is read from the cache
+        model = armnn.load_model(source, backends=["CpuAcc"], cache_dir=tmp_path / "cache")
+        logits, _kept = decoded_in_place(model, 2)
+        assert all(np.isfinite(each).all() for each in logits)

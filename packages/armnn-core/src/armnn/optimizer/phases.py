@@ -42,7 +42,7 @@ from armnn.optimizer.participants import Participants
 from armnn.optimizer.passes import quantises, rewrite
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.passes.quantization import FoldPolicy
-from armnn.optimizer.plan import Observation, Plan, plan_of
+from armnn.optimizer.plan import Observation, Plan, in_place_outputs, plan_of
 from armnn.optimizer.shapes.specialise import (
     CONTROL_FLOW,
     DIRECT_VALUE_LIMIT,
@@ -294,6 +294,7 @@ def prepare_specialisation(
         else:
             multiply_adds = trace.learn(head)
             head.keeps_graphs = True
+    in_place = in_place_outputs(head) if cut.rest is None else {}
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     moved: dict[Value, Value] | None = None
     if before_backends is not None:
@@ -311,6 +312,7 @@ def prepare_specialisation(
     )
     report = make_report() if trace is None else functools.cache(lambda: make_report()())
     plan = plan_of(head, placement, report, cut.rest, cut.crossing)
+    plan.in_place = in_place
     plan.has_refusals = any(map(assignment.refusals.get, assignment.final(layers)))
     plan.borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
     return plan

@@ -127,6 +127,8 @@ class Plan:
         has_refusals: Whether a backend refused a layer that another one runs; known of a plan that
             further ones are made from.
         is_derived: Whether it was made from that of other shapes, or read: nothing was freed.
+        in_place: The input whose memory an output may have, by the names of both: the layer that
+            makes the output writes there what changes, and no other layer reads the input.
         borders: The layer and the output whose place a value of a compiled part takes, where they
             were asked for.
     """
@@ -141,6 +143,7 @@ class Plan:
     crossing: tuple[str, ...] = ()
     has_refusals: bool = False
     is_derived: bool = False
+    in_place: Mapping[str, str] = field(default_factory=dict)
     borders: Mapping[Value, tuple[str, int]] = field(default_factory=dict)
     _network: Network | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -164,6 +167,25 @@ class Plan:
         for graph in (self._network, self.rest):
             if graph is not None:
                 graph.clear()
+
+
+def in_place_outputs(network: Network) -> dict[str, str]:
+    """Return the outputs that may be in the memory of an input, with that input.
+
+    Args:
+        network: Its layers are those of the layer table, not compiled parts.
+    """
+    found: dict[str, str] = {}
+    for layer in network.outputs:
+        (made,) = layer.inputs
+        slot = "" if made is None else made.producer.spec.in_place
+        if made is None or not slot or made.index:
+            continue
+        given = made.producer.input(slot)
+        is_only_read = given is not None and len(given.uses) == 1
+        if given is not None and is_only_read and given.producer.type == "Input":
+            found[layer.name] = given.producer.name
+    return found
 
 
 def plan_of(

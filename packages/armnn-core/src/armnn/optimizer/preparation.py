@@ -426,6 +426,7 @@ class Template:
             _Once(lambda: self._report(changes.numbers, network(), label())),
             network,
             is_derived=True,
+            in_place=self._plan.in_place,
         )
 
     def _tensor(self, tensor: PlannedTensor, changes: Changes) -> PlannedTensor:

@@ -486,7 +486,8 @@ class LoadedPlan:
         """Return the tensors that stand on a caller's memory.
 
         An output whose memory is also that of an input, as a state's is, may be written in place if
-        the last step that reads the input is before the step that writes the output.
+        the last step that reads the input is before the step that writes the output, or if its
+        layer writes only what changes there.
         """
         direct = _Direct()
         read: dict[PlannedTensor, TensorHandle] = {}
@@ -502,7 +503,9 @@ class LoadedPlan:
                 direct.inputs.add(name)
         for name, made in self.plan.outputs.items():
             given = binding.outputs[name]
-            handle = self._output_on(made, given, read, passed_on)
+            replaced = self.plan.inputs.get(self.plan.in_place.get(name, ""))
+            others = {each: at for each, at in read.items() if each is not replaced}
+            handle = self._output_on(made, given, others, passed_on)
             if isinstance(handle, str):
                 direct.copied[name] = _copied(f"the output {name!r}", given, made, handle)
             elif made is not None:

@@ -21,7 +21,7 @@ from armnn.graph.network import Network
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, plan_of
-from armnn.storage.programs import program_of
+from armnn.storage.programs import program_of, stored_in_place
 from armnn.storage.reports import check_report, decoded_report
 
 _NOTHING: Final[Mapping[str, Program]] = MappingProxyType({})
@@ -53,7 +53,10 @@ def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
     rows = [row.as_dict() for row in plan.report]
     parts = [part.as_dict() for part in plan.report.parts]
-    return {"name": network.name, "layers": layers, "report": rows, "parts": parts}, arrays
+    made = {"name": network.name, "layers": layers, "report": rows, "parts": parts}
+    if plan.in_place:
+        made["in_place"] = dict(plan.in_place)
+    return made, arrays
 
 
 def _encoded_layer(
@@ -119,4 +122,6 @@ def _decoded(
     placement = place_tensors(network, preferences, participants.factories, options, sources)
     check_report(stored["report"], stored["parts"])
     make_report = partial(decoded_report, stored["report"], stored["parts"])
-    return plan_of(network, placement, make_report)
+    plan = plan_of(network, placement, make_report)
+    plan.in_place = stored_in_place(stored)
+    return plan

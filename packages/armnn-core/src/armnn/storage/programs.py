@@ -156,6 +156,7 @@ def plan_of_programs(
             partial(decoded_report, stored["report"], stored["parts"]),
             partial(decode, programs),
             is_derived=True,
+            in_place=stored_in_place(stored),
         )
         held = _fill(plan, stored["layers"])
         for row in held:
@@ -169,6 +170,18 @@ def plan_of_programs(
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError):
         return None
     return plan
+
+
+def stored_in_place(stored: Mapping[str, Any]) -> dict[str, str]:
+    """Return the outputs of a stored plan that may be in the memory of an input.
+
+    Raises:
+        ValueError: They are no names.
+    """
+    pairs = stored.get("in_place", {})
+    if not isinstance(pairs, dict) or not all(isinstance(each, str) for each in pairs.values()):
+        raise ValueError(f"its outputs in place are {pairs!r}: expected names")
+    return pairs
 
 
 def program_of(row: Mapping[str, Any], participants: Participants) -> Program:
