@@ -53,7 +53,12 @@ def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
     rows = [row.as_dict() for row in plan.report]
     parts = [part.as_dict() for part in plan.report.parts]
-    made = {"name": network.name, "layers": layers, "report": rows, "parts": parts}
+    made: dict[str, Any] = {
+        "name": network.name,
+        "layers": layers,
+        "report": rows,
+        "parts": parts,
+    }
     if plan.in_place:
         made["in_place"] = dict(plan.in_place)
     return made, arrays
