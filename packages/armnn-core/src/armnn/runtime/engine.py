@@ -206,6 +206,7 @@ class LoadedPlan:
         self._lifetimes = lifetimes(plan)
         self._arenas = self._planned_arenas(allocators, strategies)
         self.arena_bytes = sum([arena.layout.size for arena in self._arenas.values()])
+        self._foreign = {each.outputs[0] for each in plan.layers if each.type == "MemImport"}
         self._blocks = self._planned_blocks(strategies)
         self._alone = self._tensors_alone()
         self.context_bytes = self.arena_bytes + sum(self._device_bytes().values())
@@ -375,11 +376,10 @@ class LoadedPlan:
 
     def _planned_blocks(self, strategies: MemoryStrategies | None) -> list[_Shared]:
         """Lay out the tensors of factories that make blocks; see ``block_alignment``."""
-        imported = {layer.outputs[0] for layer in self.plan.layers if layer.type == "MemImport"}
         owned: dict[tuple[str, str], list[PlannedTensor]] = {}
         for tensor in self._lifetimes:
             factory = self._participants.factories.get(tensor.factory)
-            if factory is None or tensor in imported or not tensor.info.is_static:
+            if factory is None or tensor in self._foreign or not tensor.info.is_static:
                 continue
             if factory.block_alignment:
                 owned.setdefault((tensor.factory, tensor.owner), []).append(tensor)
@@ -403,7 +403,7 @@ class LoadedPlan:
 
     def _tensors_alone(self) -> list[PlannedTensor]:
         """Return the tensors of backends' own memory that are in no block."""
-        placed = {tensor for block in self._blocks for tensor in block.tensors}
+        placed = {tensor for block in self._blocks for tensor in block.tensors} | self._foreign
         return [
             tensor
             for tensor in self._lifetimes
@@ -556,7 +556,7 @@ class LoadedPlan:
             handles.update(_in_block(shared, managers.get(shared.owner)))
         handles.update(direct.handles)
         for tensor in self._lifetimes:
-            if tensor not in handles:
+            if tensor not in handles and tensor not in self._foreign:
                 is_computed = tensor.factory == HOST_FACTORY_ID
                 handles[tensor] = (
                     ComputedHandle(tensor.info)
@@ -565,7 +565,7 @@ class LoadedPlan:
                 )
         steps = []
         for layer, workload in zip(self.plan.layers, self._workloads, strict=True):
-            if not self._is_imported(layer, handles):
+            if not self._is_imported(layer, handles, managers):
                 steps.append((layer, self._step(layer, workload, handles, scratch.get(layer))))
         outputs = [
             (name, None if tensor is None else handles[tensor])
@@ -597,15 +597,22 @@ class LoadedPlan:
                     managers[backend_id] = manager
         return managers
 
-    def _is_imported(self, layer: PlannedLayer, handles: Handles) -> bool:
-        """Import the memory of a MemImport layer's input for its output, if possible."""
-        if layer.type != "MemImport" or layer.inputs[0] is None:
+    def _is_imported(
+        self, layer: PlannedLayer, handles: Handles, managers: Mapping[str, MemoryManager]
+    ) -> bool:
+        """Import the memory of a MemImport layer's input for its output, if possible.
+
+        Else the output gets memory of its own.
+        """
+        if layer.type != "MemImport":
             return False
-        imported = self._imported(layer.outputs[0], handles[layer.inputs[0]])
-        if imported is None:
-            return False
-        handles[layer.outputs[0]] = imported
-        return True
+        (source,), (target,) = layer.inputs, layer.outputs
+        imported = None if source is None else self._imported(target, handles[source])
+        if imported is not None:
+            handles[target] = imported
+        elif target not in handles:
+            handles[target] = self._created(target, managers.get(target.owner))
+        return imported is not None
 
     def _step(
         self,

@@ -139,8 +139,11 @@ def test_host_memory_is_imported_where_the_device_reaches_it(
     loaded = runtime.load_network(runtime.optimize(network, ["AcmeDevice", "Host"]))
     for x in (X[:length] / 1e20, -X[:length] / 1e20):
         np.testing.assert_array_equal(loaded.run({"x": x})["y"], expected(x, host_between=True))
-    # One that the device refuses, of three floats, is copied.
-    assert since(library, before).imported == imports
+    # One that the device refuses, of three floats, is copied; only that gets a buffer of its own.
+    found = since(library, before)
+    assert found.imported == imports
+    tensors = 4 if length == 4 else 5
+    assert found.allocated == tensors * 4 * length
 
 
 def test_a_device_that_takes_host_memory_gets_it_without_copies(
