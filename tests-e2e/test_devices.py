@@ -14,6 +14,11 @@ import pytest
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.errors import CancelledError, DeadlineExceededError
+from armnn.types import DataType
+from armnn_conformance.cases import cases_of
+from armnn_conformance.checks.by_name import Checks
+from armnn_conformance.checks.correctness import CaseResult, check_case
+from armnn_conformance.subject import Subject
 from fakes.devices import Counts, QueuedBackend, UnplacedBackend
 
 KINDS = (QueuedBackend, UnplacedBackend)
@@ -183,3 +188,11 @@ def test_a_worker_hands_tensors_of_the_device_to_an_isolated_backend(
         call = model.bind({"x": (2, WIDE)})
         call.inputs["x"][...] = X
         np.testing.assert_allclose(call()["y"], expected(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kit_passes_it_and_sees_a_kernel_that_fails(kind: type[QueuedBackend]) -> None:
+    with Subject(kind.id) as subject:
+        cases = [case for case in cases_of("Addition") if case.data_type is DataType.FLOAT32]
+        assert {check_case(subject, case).verdict for case in cases} == {CaseResult.PASSED}
+        Checks(subject).handles(["Addition"])

@@ -78,6 +78,7 @@ class Device:
         self._memory: dict[int, NDArray[np.uint8]] = {}
         self._queue: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._enqueued = self._finished = 0
+        self._failure: Exception | None = None
         threading.Thread(target=self._work, name="fake-device", daemon=True).start()
 
     def allocate(self, size: int) -> Buffer:
@@ -96,11 +97,18 @@ class Device:
         self._queue.put(kernel)
 
     def finish(self) -> None:
-        """Wait for the kernels so far; end early if the run must."""
+        """Wait for the kernels so far; end early if the run must.
+
+        Raises:
+            Exception: A kernel failed.
+        """
         wanted = self._enqueued
         while self._finished < wanted:
             raise_if_stopped()
             time.sleep(_POLL_SECONDS)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def inside(self, buffer: Buffer, offset: int, info: TensorInfo) -> NDArray[Any]:
         """Return a tensor as kernels see it."""
@@ -112,7 +120,10 @@ class Device:
             kernel = self._queue.get()
             if self.seconds:
                 time.sleep(self.seconds)
-            kernel()
+            try:
+                kernel()
+            except Exception as error:
+                self._failure = error
             self._finished += 1
 
 

@@ -170,11 +170,11 @@ class BoundCase:
                 shape = handle.info.static_shape
                 handle.copy_from(np.full(shape, garbage(handle.info)))
         self._step() if by is None else by(self._step)
-        results = [_read(handle) for handle in self.outputs]
+        results = [contents(handle) for handle in self.outputs]
         for source, given in zip(self.inputs, self._given, strict=True):
             if source is None or given is None:
                 continue
-            if _read(source).tobytes() != given.tobytes():
+            if contents(source).tobytes() != given.tobytes():
                 raise MemoryDamageError("the step changed one of its inputs")
         for block in self._blocks:
             if np.any(block[:_GUARD_BYTES] != GARBAGE) or np.any(block[-_GUARD_BYTES:] != GARBAGE):
@@ -201,7 +201,7 @@ class BoundCase:
         return ArrayHandle(info, body.view(info.data_type.numpy_dtype).reshape(info.static_shape))
 
 
-def _read(handle: TensorHandle) -> NDArray[Any]:
+def contents(handle: TensorHandle) -> NDArray[Any]:
     """Return a copy of a tensor."""
     if isinstance(handle, ComputedHandle):
         return handle.map().copy()

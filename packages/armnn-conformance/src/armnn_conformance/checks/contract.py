@@ -27,7 +27,13 @@ from armnn.tensor import TensorInfo
 from armnn_backend_api.names import fault_of_id
 from armnn_conformance.cases import LayerCase
 from armnn_conformance.checks.correctness import answer_of
-from armnn_conformance.running import LAYER, BoundCase, NonconformityError, layer_of
+from armnn_conformance.running import (
+    LAYER,
+    BoundCase,
+    NonconformityError,
+    contents,
+    layer_of,
+)
 from armnn_conformance.subject import Subject
 
 _FAR_FUTURE = (999, 0)
@@ -190,6 +196,9 @@ def check_handle_counts(subject: Subject, case: LayerCase) -> None:
     ):
         try:
             workload.bind(inputs, outputs)()
+            for handle in (*inputs, *outputs):  # a device may tell of it when it is waited for
+                if handle is not None:
+                    contents(handle)
         except Exception:
             continue  # any error will do: a host that is in order never gets here
         raise NonconformityError(f"a workload of {case.layer} that was given {what} did not fail")
