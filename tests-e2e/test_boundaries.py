@@ -132,7 +132,7 @@ def test_importing_armnn_loads_no_plugin_and_no_slow_dependency() -> None:
 
 NOT_FOR_PREPARED = re.compile(
     r"armnn_parser_|armnn\.(graph\.(?!aliases)|layers|parsing\.conversion)\b"
-    r"|armnn\.optimizer\.(assignment\.assign|layouts|passes|phases|shapes|symbolic|template)\b"
+    r"|armnn\.optimizer\.(assignment|layouts|passes|phases|preparation|shapes|symbolic)\b"
 )
 
 
@@ -147,6 +147,8 @@ def test_a_prepared_load_imports_no_parser_no_optimizer_and_no_layer_table(tmp_p
         "model = armnn.load_model(sys.argv[1], ['CpuAcc', 'CpuRef'], cache_dir=sys.argv[2])\n"
         "y = model.run({'x': numpy.ones((1, 4, 4, 3), numpy.float32)})['y']\n"
         "assert (y == 13.5).all()\n"
+        "call = model.bind({'x': numpy.ones((1, 4, 4, 3), numpy.float32)})\n"
+        "assert (call()['y'] == 13.5).all()\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "small.armnn"), str(tmp_path / "cache")]
