@@ -376,7 +376,8 @@ def test_arguments_of_a_stateful_model_are_checked(load) -> None:
     with pytest.raises(InvalidArgumentError, match=r"the state 'h' .*float64"):
         model.set_states({"h": np.ones((1, 3))})
     with pytest.raises(
-        InvalidArgumentError, match=r"cannot be rewound: each step replaces .*\('h', 'c'\)"
+        InvalidArgumentError,
+        match=r"cannot be rewound: each step replaces all of the states 'h', 'c'",
     ):
         model.rewind(1)
     with pytest.raises(InvalidArgumentError, match=r"'x' has shape \[2,3\]: expected \[1,3\]"):
@@ -426,3 +427,137 @@ def test_usual_names_tell_of_states_where_nothing_else_can_be_meant(
     made = TensorInfo((1, "past + 1", 8) if "past" in str(inputs.values()) else shape)
     found = usual_states(infos, {output: made})
     assert found == ({} if expected is None else {expected: output})
+
+
+# -- states that fill up ---------------------------------------------------------------------------
+
+
+def decoder(capacity: Any = 300, rows: Any = "rows") -> Network:
+    """Return attention of x to a cache of all x so far."""
+    network = Network("decoder")
+    x = network.add_input("x", TensorInfo((1, 2, rows, 4)))
+    past, at, count = (
+        network.add_input(name, TensorInfo(shape, kind))
+        for name, shape, kind in (
+            ("past", (1, 2, capacity, 4), "Float32"),
+            ("at", (1,), "Signed64"),
+            ("count", (), "Signed64"),
+        )
+    )
+    keys = network.add_tensor_scatter(past, x, at, name="scatter")
+    network.add_output("present", keys)
+    network.add_output("y", network.add_cached_attention(x, keys, keys, count, name="attention"))
+    return network
+
+
+def attended(seen: Array, rows: int) -> Array:
+    """Return what the last rows see of all rows up to themselves, in float64."""
+    made = np.zeros((1, 2, rows, 4))
+    for head in range(2):
+        for row in range(rows):
+            keys = seen[0, head, : seen.shape[2] - rows + row + 1].astype(np.float64)
+            weights = np.exp(keys @ keys[-1] / 2)
+            made[0, head, row] = weights @ keys / weights.sum()
+    return made
+
+
+STEPS = (5, 1, 1, 3, 1, 240, 6, 1)
+
+
+@pytest.mark.parametrize("kind", ["in process", "isolated"])
+@pytest.mark.parametrize("capacity", [300, "capacity"])
+def test_a_cache_gets_its_new_rows_only(kind: str, capacity: Any) -> None:
+    creation = CreationOptions(isolate=["CpuRef"] if kind == "isolated" else [])
+    with Runtime(creation) as runtime:
+        model = runtime.load_model(decoder(capacity), ["CpuRef"], states="auto")
+        stream = model.stream()
+        seen = np.empty((1, 2, 0, 4), np.float32)
+        for rows in STEPS:
+            x = RNG.standard_normal((1, 2, rows, 4)).astype(np.float32)
+            before, valid = stream.copied_bytes, seen.nbytes
+            seen = np.concatenate([seen, x], 2)
+            np.testing.assert_allclose(stream.run({"x": x})["y"], attended(seen, rows), rtol=1e-4)
+            if kind == "in process":
+                moved = valid if capacity != 300 and valid // 32 <= 256 < seen.shape[2] else 0
+                assert stream.copied_bytes - before == x.nbytes + moved
+            assert stream.length == seen.shape[2]
+            assert stream.states()["past"].tobytes() == seen.tobytes()
+
+
+def test_steps_of_a_cache_have_the_bits_of_a_loop_by_hand() -> None:
+    stateful = armnn.load_model(decoder(64), ["CpuRef"], states={"present": "past"})
+    plain = armnn.load_model(decoder(64), ["CpuRef"])
+    past = np.zeros((1, 2, 64, 4), np.float32)
+    for number in range(64):
+        x = RNG.standard_normal((1, 2, 1, 4)).astype(np.float32)
+        given = {"x": x, "past": past, "at": np.array([number]), "count": np.array(number + 1)}
+        made = plain.run(given)
+        past = made["present"]
+        assert stateful.run({"x": x})["y"].tobytes() == made["y"].tobytes()
+    with pytest.raises(
+        ExecutionError, match=r"^the states 'past' are full: 64 of 64 rows are used, .* adds 1;"
+    ):
+        stateful.run({"x": x})
+    assert stateful.states()["past"].tobytes() == past.tobytes()
+
+
+def test_a_cache_is_rewound_saved_and_reset() -> None:
+    model = armnn.load_model(decoder(32), ["CpuRef"], states="auto")
+    x = RNG.standard_normal((8, 1, 2, 2, 4)).astype(np.float32)
+    first = [model.run({"x": each})["y"] for each in x]
+    saved = model.states()
+    assert saved["past"].shape == (1, 2, 16, 4)
+    model.rewind(6)
+    again = [model.run({"x": each})["y"] for each in x[3:]]
+    assert [y.tobytes() for y in again] == [y.tobytes() for y in first[3:]]
+    other = model.stream()
+    other.set_states({"past": saved["past"][:, :, :4]})
+    assert other.length == 4
+    assert other.run({"x": x[2]})["y"].tobytes() == first[2].tobytes()
+    model.reset()
+    assert model.states()["past"].shape == (1, 2, 0, 4)
+    assert model.run({"x": x[0]})["y"].tobytes() == first[0].tobytes()
+    with pytest.raises(InvalidArgumentError, match="cannot be rewound to 3 rows: expected 0 to 2"):
+        model.rewind(3)
+    with pytest.raises(InvalidArgumentError, match=r"'at' counts the rows of the states 'past'"):
+        model.run({"x": x[0], "at": np.array([0])})
+
+
+def test_a_bound_call_writes_into_the_cache_until_this_has_grown() -> None:
+    stream = armnn.load_model(decoder("n"), ["CpuRef"], states="auto").stream()
+    x = np.ones((1, 2, 1, 4), np.float32)
+    call = stream.bind({"x": x})
+    assert [*call.inputs] == ["x"]
+    for count in range(1, 257):
+        call()
+        assert stream.length == count
+    with pytest.raises(ExecutionError, match=r"256 of 256 rows are used.*run\(\) it, which makes"):
+        call()
+    stream.run({"x": x})
+    assert stream.length == 257
+    with pytest.raises(ExecutionError, match=r"outgrown the arrays of this bound call: bind again"):
+        call()
+    stream.bind({"x": x})()
+    assert stream.length == 258
+
+
+def test_a_cache_that_another_layer_reads_is_copied() -> None:
+    network = decoder(16)
+    (past,) = (layer.output for layer in network.inputs if layer.name == "past")
+    network.add_output("old", network.add_activation(past, function="ReLu", name="reader"))
+    model = armnn.load_model(network, ["CpuRef"], states={"present": "past"})
+    one = np.ones((1, 2, 1, 4), np.float32)
+    for number in range(3):
+        made = model.run({"x": one, "at": np.array([number]), "count": np.array(number + 1)})
+        assert made["old"][0, 0, :, 0].sum() == number
+
+
+def test_caches_are_known_of_a_prepared_model(tmp_path: Path) -> None:
+    armnn.save(decoder(16, 1), tmp_path / "m.armnn", beyond_arm_nn=True)
+    for _ in range(2):
+        named = {"cache_dir": tmp_path / "cache", "states": "auto"}
+        model = armnn.load_model(tmp_path / "m.armnn", ["CpuRef"], **named)
+        for count in range(1, 4):
+            model.run({"x": np.ones((1, 2, 1, 4), np.float32)})
+            assert model.states()["past"].shape == (1, 2, count, 4)
+        model.unload()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -28,6 +28,26 @@ CARRIERS: Final = ("MemCopy", "MemImport")
 """The layers that bring a tensor into another kind of memory; the runtime itself runs them."""
 
 
+class Cache(NamedTuple):
+    """An input of which only rows differ in an output.
+
+    Attributes:
+        output: The output.
+        axis: The axis of the rows.
+        rows: How many a run writes: a number; or an axis of an input that has as many, as its name
+            and the axis. None if that is not known.
+        position: The input that says where the first of them goes, "" for none: then the state does
+            not fill up, and is written in place only.
+        lengths: The inputs that say how many rows there are, with those of the run.
+    """
+
+    output: str
+    axis: int
+    rows: int | tuple[str, int] | None
+    position: str
+    lengths: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkFacts:
     """What is known of a network for all input shapes.
@@ -41,6 +61,7 @@ class NetworkFacts:
         is_static: Whether there is only one set of input shapes, and no value decides about others.
         quantized_arithmetic: How quantised layers round.
         aliases: Second names of inputs and outputs.
+        caches: The inputs of which an output is a copy with some rows replaced.
     """
 
     name: str
@@ -51,6 +72,7 @@ class NetworkFacts:
     is_static: bool
     quantized_arithmetic: QuantizedArithmetic
     aliases: Aliases
+    caches: Mapping[str, Cache] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

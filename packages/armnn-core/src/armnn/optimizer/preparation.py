@@ -28,6 +28,7 @@ from armnn.optimizer.assignment.assign import UNASSIGNED, Evaluator, NetworkAnsw
 from armnn.optimizer.assignment.partition import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
 from armnn.optimizer.assignment.substitute import check_options
+from armnn.optimizer.caches import caches_of
 from armnn.optimizer.folds import FoldsRefused, FoldTrial, fold_permission
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
@@ -116,6 +117,7 @@ class Preparation:
         if may_change and self._source is not source:
             source.clear()
         self._value_inputs = value_inputs(self._source)
+        self._caches = caches_of(self._source)
         infos = [layer.output.info for layer in self._source.inputs]
         self._is_static = not self._value_inputs and all(info.is_static for info in infos)
         if trial is not None and not self._is_static:
@@ -152,6 +154,7 @@ class Preparation:
             self._is_static,
             self._arithmetic,
             self._aliases,
+            self._caches,
         )
 
     @property

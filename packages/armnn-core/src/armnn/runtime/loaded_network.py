@@ -31,6 +31,7 @@ from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.buffer import SupportsDLPack
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.graph.aliases import Aliased, Aliases, first_names
+from armnn.optimizer.plan import Cache
 from armnn.runtime.backends_in_use import BackendEvents
 from armnn.runtime.calls.control import (
     NetworkProperties,
@@ -645,6 +646,11 @@ class LoadedNetwork:
         self._states.rewind(self, length)
 
     @property
+    def caches(self) -> Mapping[str, Cache]:
+        """The inputs of which an output is a copy with some rows replaced."""
+        return self._plans.optimized.facts.caches
+
+    @property
     def aliases(self) -> Aliases:
         """The second names of its inputs and outputs."""
         return self._aliases
@@ -675,14 +681,13 @@ class LoadedNetwork:
         """Return values of inputs by first names, as arrays; only streams call it."""
         return self._ports.arrays("input", first_names(values, self._aliases.inputs))
 
-    def checked_state(self, name: str, given: ArrayLike) -> NDArray[Any]:
+    def checked_state(self, name: str, given: ArrayLike, info: TensorInfo) -> NDArray[Any]:
         """Return a value of a state; only streams call it.
 
         Raises:
-            InvalidArgumentError: It is no array, or has another type or shape than the input.
+            InvalidArgumentError: It is no array, or has another type or shape than it is to have.
         """
-        what = f"the value for the state {name!r}"
-        return checked_array(given, what, self._plans.optimized.inputs[name], self.dtype_of(name))
+        return checked_array(given, f"the value for the state {name!r}", info, self.dtype_of(name))
 
     def checked_targets(self, outputs: Targets) -> Targets:
         """Return arrays for outputs by first names; only streams call it."""

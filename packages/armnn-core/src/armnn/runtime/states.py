@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn.arguments import mapping, text
+from armnn.arguments import integer, mapping, text
 from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.graph.aliases import Aliased, Aliases, first_names
+from armnn.optimizer.plan import Cache
 from armnn.quantization import dequantize
 from armnn.runtime.steps import Targets, filling
 from armnn.tensor import Shape, TensorInfo, format_shape
@@ -38,6 +40,9 @@ States: TypeAlias = "Mapping[str, str] | str | None"
 AUTO: Final = "auto"
 
 _WRITTEN_FLAGS = {"False": False, "True": True}
+
+_BLOCK: Final = 256
+"""The rows by which a state that fills up grows, where the model leaves their number open."""
 
 _MOST_CALLS = 8
 """The prepared calls that a stream keeps, one for each set of shapes of its other inputs."""
@@ -227,26 +232,57 @@ class StateMemory:
     Attributes:
         pairs: The output that is the next value of each state, by input.
         sides: The arrays by input, twice: a call reads those of one side and writes those of the
-            other.
+            other. A cache, of which a call writes some rows only, is one array on both.
         side: The side that the next call reads.
         other: The side after each one.
         lock: Is taken by the call that runs: one thread at a time is in a stream.
-        counters: Inputs that are kept up to date before each call, by name.
-        before: Keeps them so; None if there are none.
+        caches: The caches among the states, by input.
+        counters: The inputs that say where the rows of a call go and how many there are.
+        length: How many rows of the caches that fill up are valid.
+        copied_bytes: The bytes of states that calls have copied so far: of a cache in place those
+            of the rows that were added, of a state whose two arrays take turns none.
     """
 
-    def __init__(self, pairs: Mapping[str, str], initial: Mapping[str, NDArray[Any]]) -> None:
-        """Make the arrays; they begin with the initial values."""
+    def __init__(
+        self,
+        pairs: Mapping[str, str],
+        initial: Mapping[str, NDArray[Any]],
+        caches: Mapping[str, Cache] = MappingProxyType({}),
+        inputs: Mapping[str, TensorInfo] = MappingProxyType({}),
+        lock: threading.Lock | None = None,
+    ) -> None:
+        """Make the arrays; they begin with the initial values.
+
+        Args:
+            pairs: See the attribute.
+            initial: What the states begin with.
+            caches: The caches of the network.
+            inputs: What the counters are.
+            lock: That of the memory in whose place this one comes.
+        """
         self.pairs = dict(pairs)
-        self.sides = tuple(
-            {name: zeros(initial[name].dtype, initial[name].shape) for name in pairs}
-            for _ in range(2 if pairs else 1)
-        )
+        self.caches = {
+            name: cache for name, cache in caches.items() if pairs.get(name) == cache.output
+        }
+        first = {name: zeros(array.dtype, array.shape) for name, array in initial.items()}
+        again = {
+            name: first[name] if name in self.caches else zeros(array.dtype, array.shape)
+            for name, array in initial.items()
+        }
+        takes_turns = len(pairs) > len(self.caches)
+        self.sides = (first, again) if takes_turns else (first,)
         self.side = 0
-        self.other = (1, 0) if pairs else (0,)
-        self.lock = threading.Lock()
-        self.counters: dict[str, NDArray[Any]] = {}
-        self.before: Callable[[], None] | None = None
+        self.other = (1, 0) if takes_turns else (0,)
+        self.lock = threading.Lock() if lock is None else lock
+        self.length = 0
+        self.copied_bytes = 0
+        self._is_outgrown = False
+        self._filling = {name: cache for name, cache in self.caches.items() if cache.position}
+        self.counters = {
+            name: zeros(inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name]))
+            for cache in self._filling.values()
+            for name in (cache.position, *cache.lengths)
+        }
         self._initial = {name: array.copy() for name, array in initial.items()}
         self.reset()
 
@@ -266,10 +302,125 @@ class StateMemory:
         for side, after in enumerate(self.other):
             yield self.sides[side], self.sides[after]
 
+    @property
+    def filling(self) -> Mapping[str, Cache]:
+        """The caches that fill up, by input."""
+        return self._filling
+
+    @property
+    def capacity(self) -> int:
+        """How many rows the caches have room for."""
+        read = self.read
+        return min(
+            (read[name].shape[cache.axis] for name, cache in self._filling.items()), default=0
+        )
+
+    def rows_of(self, shapes: Mapping[str, tuple[int, ...]]) -> int:
+        """Return how many rows a call adds whose inputs have these shapes."""
+        for cache in self._filling.values():
+            if isinstance(cache.rows, tuple):
+                name, axis = cache.rows
+                return shapes[name][axis]
+            return cache.rows or 0
+        return 0
+
+    def bytes_of(self, rows: int, copied: Collection[str]) -> int:
+        """Return the bytes of states that a call copies.
+
+        Args:
+            rows: How many rows it adds.
+            copied: The inputs and outputs that the runtime copies for it.
+        """
+        total = 0
+        for name, output in self.pairs.items():
+            array = self.read[name]
+            total += array.nbytes * ((name in copied) + (output in copied))
+            if name in self._filling:
+                total += rows * _row_bytes(array, self._filling[name].axis)
+        return total
+
+    def begin(self, rows: int) -> None:
+        """Let the counters say what a call that adds rows needs to know.
+
+        Raises:
+            ExecutionError: There is no room for the rows.
+        """
+        if self._is_outgrown:
+            raise ExecutionError(
+                "the states of the stream have outgrown the arrays of this bound call: bind again"
+            )
+        after = self.length + rows
+        if after > self.capacity:
+            names = ", ".join(map(repr, self._filling))
+            raise ExecutionError(
+                f"the states {names} are full: {self.length} of {self.capacity} rows are used, and "
+                f"this call adds {rows}; rewind() or reset() the stream, or run() it, which makes "
+                "room where the model leaves the number of rows open"
+            )
+        for cache in self._filling.values():
+            self.counters[cache.position][...] = self.length
+            for name in cache.lengths:
+                self.counters[name][...] = after
+
+    def end(self, rows: int, copied_bytes: int) -> None:
+        """Count what a call has added and copied."""
+        self.length += rows
+        self.copied_bytes += copied_bytes
+
+    def grown(self, capacity: int, inputs: Mapping[str, TensorInfo]) -> StateMemory:
+        """Return a memory in place of this one with room for more rows; copies the valid ones."""
+        first = dict(self._initial)
+        for name, cache in self._filling.items():
+            shape = list(first[name].shape)
+            shape[cache.axis] = capacity
+            first[name] = np.zeros(shape, first[name].dtype)
+        made = StateMemory(self.pairs, first, self.caches, inputs, self.lock)
+        made.copied_bytes = self.copied_bytes
+        for name, array in self.read.items():
+            if name not in self._filling:
+                made.read[name][...] = array
+            else:
+                valid = _rows(self._filling[name].axis, self.length)
+                made.read[name][valid] = array[valid]
+                made.copied_bytes += array[valid].nbytes
+        made.length = self.length
+        self._is_outgrown = True
+        return made
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        """Return copies of the states; of those that fill up, of the valid rows."""
+        return {
+            name: array[_rows(self._filling[name].axis, self.length)].copy()
+            if name in self._filling
+            else array.copy()
+            for name, array in self.read.items()
+        }
+
     def reset(self) -> None:
         """Let the states begin anew."""
         for name, array in self.read.items():
-            array[...] = self._initial[name]
+            if name not in self._filling:
+                array[...] = self._initial[name]
+            else:
+                array[_rows(self._filling[name].axis, self.length)] = 0
+        self.length = 0
+
+    def _counter_shape(self, info: TensorInfo) -> tuple[int, ...]:
+        """Return the shape of a counter: one number, or one for each item of the batch."""
+        if info.is_static:
+            return info.static_shape
+        batch = next(self.read[name].shape[0] for name in self._filling)
+        return tuple(dim if isinstance(dim, int) else batch for dim in info.shape or ())
+
+
+def _rows(axis: int, count: int) -> tuple[slice, ...]:
+    """Return the index of the first rows along an axis."""
+    return (*[slice(None)] * axis, slice(count))
+
+
+def _row_bytes(array: NDArray[Any], axis: int) -> int:
+    size = array.shape[axis]
+    return array.nbytes // size if size else 0
 
 
 def first_value(
@@ -355,6 +506,10 @@ class StreamStates:
                 prepared = self._last
                 if prepared is None or not prepared.fill(inputs):
                     prepared = self._filled(network, memory, inputs)
+                rows = prepared.call.rows
+                if rows and memory.length + rows > memory.capacity:
+                    memory = self._with_room(network, memory, rows)
+                    prepared = self._filled(network, memory, inputs)
                 prepared.call.run_taken()
                 made = {name: array.copy() for name, array in prepared.outputs.items()}
                 return self._named(network, made)
@@ -383,7 +538,10 @@ class StreamStates:
         """
         if self._memory is None:
             self._memory = StateMemory(
-                self.pairs, {name: self._first(network, name) for name in self.pairs}
+                self.pairs,
+                {name: self._first(network, name) for name in self.pairs},
+                network.caches,
+                network.inputs,
             )
         return self._memory
 
@@ -397,7 +555,7 @@ class StreamStates:
         """Return copies of the states, by input."""
         memory = self.memory(network)
         with memory.lock:
-            return {name: array.copy() for name, array in memory.read.items()}
+            return memory.values()
 
     def set_values(self, network: LoadedNetwork, states: Mapping[str, ArrayLike]) -> None:
         """Write values into states; see :meth:`Stream.set_states`."""
@@ -409,28 +567,36 @@ class StreamStates:
                 f"there is no state {unknown!r}: the states of the network {network.name!r} are "
                 f"{', '.join(map(repr, self.pairs)) or 'none'}"
             )
-        arrays = {name: network.checked_state(name, array) for name, array in given.items()}
+        infos = {name: self._info(network, name) for name in given}
+        arrays = {
+            name: network.checked_state(name, array, infos[name]) for name, array in given.items()
+        }
         if self._memory is None:
-            self._shapes |= {name: array.shape for name, array in arrays.items()}
+            filling = self._filling(network)
+            plain = {name: array.shape for name, array in arrays.items() if name not in filling}
+            self._shapes |= plain
         memory = self.memory(network)
-        for name, array in arrays.items():
-            if array.shape != memory.read[name].shape:
-                raise InvalidArgumentError(
-                    f"the value for the state {name!r} has shape {format_shape(array.shape)}: "
-                    f"expected {format_shape(memory.read[name].shape)}"
-                )
         with memory.lock:
-            for name, array in arrays.items():
-                memory.read[name][...] = array
+            self._set(network, memory, arrays)
 
     def rewind(self, network: LoadedNetwork, length: int) -> None:
-        """Refuse: a recurrent state has no length; see :meth:`Stream.rewind`."""
-        del length
-        names = ", ".join(map(repr, self.pairs)) or "none"
-        raise InvalidArgumentError(
-            f"the network {network.name!r} cannot be rewound: each step replaces all of its states "
-            f"({names}), so earlier values are gone; keep states() and give them to set_states()"
-        )
+        """Drop all rows but the first; see :meth:`Stream.rewind`."""
+        memory = self.memory(network)
+        names = ", ".join(repr(name) for name in self.pairs if name not in memory.filling)
+        if names:
+            raise InvalidArgumentError(
+                f"the network {network.name!r} cannot be rewound: each step replaces all of the "
+                f"states {names}, so earlier values are gone; keep states() and give them to "
+                "set_states()"
+            )
+        rows = integer(length, "the length to rewind to")
+        with memory.lock:
+            if not 0 <= rows <= memory.length:
+                raise InvalidArgumentError(
+                    f"the states of the network {network.name!r} cannot be rewound to {rows} rows: "
+                    f"expected 0 to {memory.length}, as many as there are"
+                )
+            memory.length = rows
 
     def close(self) -> None:
         """Give the working memory of prepared calls back; the states stay."""
@@ -455,11 +621,17 @@ class StreamStates:
         targets = {} if outputs is None else network.checked_targets(outputs)
         asked = {name: targets[name] for name in self.pairs.values() if name in targets}
         following = {self.pairs[name]: array for name, array in memory.written.items()}
-        if memory.before is not None:
-            memory.before()
-        given = {**inputs, **memory.counters, **memory.read}
+        arrays = network.checked_inputs(inputs, self.pairs, memory.counters)
+        rows = memory.rows_of({name: array.shape for name, array in arrays.items()})
+        if memory.length + rows > memory.capacity:
+            memory = self._with_room(network, memory, rows)
+            following = {self.pairs[name]: array for name, array in memory.written.items()}
+        if rows:
+            memory.begin(rows)
+        given = {**arrays, **memory.counters, **memory.read}
         made = network.run_given(given, {**targets, **following}, **limits)
         memory.side = memory.other[memory.side]
+        memory.end(rows, memory.bytes_of(0, [*self.pairs, *self.pairs.values()]))
         for name in self.pairs.values():
             if name in asked:
                 asked[name][...] = following[name]
@@ -495,6 +667,73 @@ class StreamStates:
         names = network.aliases.outputs
         return Aliased(made, names) if names else made
 
+    def _with_room(self, network: LoadedNetwork, memory: StateMemory, rows: int) -> StateMemory:
+        """Return a memory with room for further rows, if the model allows another one."""
+        shapes = [
+            (network.inputs[name].shape or ())[cache.axis] for name, cache in memory.filling.items()
+        ]
+        if any(isinstance(dim, int) for dim in shapes):
+            return memory  # begin() says that it is full
+        capacity = -(-(memory.length + rows) // _BLOCK) * _BLOCK
+        grown = memory.grown(capacity, network.inputs)
+        calls = [*self._calls.values()]
+        self._calls.clear()
+        self._last = None
+        for each in calls:
+            each.call.close_taken()
+        self._memory = grown
+        return grown
+
+    def _set(
+        self, network: LoadedNetwork, memory: StateMemory, arrays: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Write checked values into states."""
+        counts = {
+            name: array.shape[memory.filling[name].axis]
+            for name, array in arrays.items()
+            if name in memory.filling
+        }
+        length = next(iter(counts.values()), memory.length)
+        kept = [name for name in memory.filling if name not in counts] if counts else []
+        if any(count != length for count in counts.values()) or (kept and length != memory.length):
+            found = ", ".join(f"{name!r} has {count} rows" for name, count in counts.items())
+            rest = f", {', '.join(map(repr, kept))} {memory.length}" if kept else ""
+            raise InvalidArgumentError(
+                f"the states that fill up have one number of rows: {found}{rest}"
+            )
+        if length > memory.capacity and counts:
+            memory = self._with_room(network, memory, length - memory.length)
+        for name, array in arrays.items():
+            place = memory.read[name]
+            room = place[_rows(memory.filling[name].axis, length)] if name in counts else place
+            if array.shape != room.shape:
+                raise InvalidArgumentError(
+                    f"the value for the state {name!r} has shape {format_shape(array.shape)}: "
+                    f"expected {format_shape(room.shape)}"
+                )
+        for name, array in arrays.items():
+            place = memory.read[name]
+            room = place[_rows(memory.filling[name].axis, length)] if name in counts else place
+            room[...] = array
+        memory.length = length
+
+    def _filling(self, network: LoadedNetwork) -> dict[str, Cache]:
+        """Return the states that fill up."""
+        return {
+            name: cache
+            for name, cache in network.caches.items()
+            if cache.position and self.pairs.get(name) == cache.output
+        }
+
+    def _info(self, network: LoadedNetwork, name: str) -> TensorInfo:
+        """Return what a value of a state is; of one that fills up the number of rows is open."""
+        info = network.inputs[name]
+        cache = self._filling(network).get(name)
+        if cache is None or info.shape is None:
+            return info
+        shape = info.shape
+        return info.with_shape((*shape[: cache.axis], None, *shape[cache.axis + 1 :]))
+
     def _check_free(self, network: LoadedNetwork, inputs: Mapping[str, object]) -> None:
         """Check that no state is among the inputs.
 
@@ -507,11 +746,23 @@ class StreamStates:
                     f"the input {name!r} is a state, which the output {self.pairs[name]!r} "
                     "follows: leave it out; set_states() gives it another value"
                 )
+            if self._memory is not None and name in self._memory.counters:
+                states = ", ".join(map(repr, self._memory.filling))
+                raise InvalidArgumentError(
+                    f"the input {name!r} counts the rows of the states {states}: leave it out; "
+                    "rewind() changes how many there are"
+                )
 
     def _first(self, network: LoadedNetwork, name: str) -> NDArray[Any]:
         """Return the value with which a state begins."""
         info = network.inputs[name]
         shape = info.static_shape if info.is_static else self._shapes.get(name)
+        cache = self._filling(network).get(name)
+        if shape is None and cache is not None and info.shape is not None:
+            block = info.with_shape(
+                (*info.shape[: cache.axis], _BLOCK, *info.shape[cache.axis + 1 :])
+            )
+            shape = block.static_shape if block.is_static else None
         if shape is None:
             raise InvalidArgumentError(
                 f"the shape {format_shape(info.shape)} of the state {name!r} is not known in full: "
@@ -638,6 +889,19 @@ class Stream:
                 replaces all of it.
         """
         self._states.rewind(self.network, length)
+
+    @property
+    def length(self) -> int:
+        """How many rows of the states that fill up are valid; 0 where none does."""
+        return self._states.memory(self.network).length
+
+    @property
+    def copied_bytes(self) -> int:
+        """The bytes of states that the calls of this stream have copied so far.
+
+        Of a state that fills up in place these are the rows that were added.
+        """
+        return self._states.memory(self.network).copied_bytes
 
     def close(self) -> None:
         """Give the working memory back that runs of the stream use; the states stay."""

@@ -19,7 +19,7 @@ from armnn.backends.encoding import UnstorableError, decoded_info, encoded_info,
 from armnn.graph.aliases import Aliases
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
-from armnn.optimizer.plan import NetworkFacts, Plan
+from armnn.optimizer.plan import Cache, NetworkFacts, Plan
 from armnn.parsing import is_below, resolved_below
 from armnn.storage.folder import VERSION, CacheFolder, stamp_in, stamp_of
 from armnn.storage.programs import ModelPrograms, plan_of_programs
@@ -95,7 +95,28 @@ def encoded_facts(facts: NetworkFacts) -> dict[str, Any]:
     for side in ("inputs", "outputs"):
         stored[side] = {name: encoded_info(info) for name, info in stored[side].items()}
     stored["aliases"] = [dict(facts.aliases.inputs), dict(facts.aliases.outputs)]
+    stored["caches"] = {name: list(cache) for name, cache in facts.caches.items()}
     return stored | {"quantized_arithmetic": int(facts.quantized_arithmetic)}
+
+
+def _decoded_cache(
+    stored: Mapping[str, Any], name: str, output: str, axis: int, rows: Any, *counted: Any
+) -> Cache:
+    """Return a cache of a network.
+
+    Raises:
+        ValueError: It names what the network has not.
+    """
+    position, lengths = counted
+    inputs, kind = stored["inputs"], type(rows)
+    named = [name, *lengths, *([position] if position else []), *(rows[:1] if kind is list else [])]
+    if output not in stored["outputs"] or any(each not in inputs for each in named):
+        raise ValueError(f"the cache {name!r} has other tensors")
+    if kind is list:
+        rows = (str(rows[0]), range(inputs[rows[0]].rank or 0)[rows[1]])
+    elif rows is not None and (kind is not int or rows < 0):
+        raise ValueError(f"the cache {name!r} has {rows!r} rows")
+    return Cache(output, range(inputs[name].rank or 1)[axis], rows, position, tuple(lengths))
 
 
 def decoded_facts(stored: dict[str, Any]) -> NetworkFacts:
@@ -110,6 +131,10 @@ def decoded_facts(stored: dict[str, Any]) -> NetworkFacts:
         arithmetic = member_of(QuantizedArithmetic, stored.pop("quantized_arithmetic"))
         inputs, outputs = (dict(names) for names in stored.pop("aliases"))
         aliases = Aliases(inputs, outputs)
+        stored["caches"] = {
+            name: _decoded_cache(stored, name, *row)
+            for name, row in stored.get("caches", {}).items()
+        }
         return NetworkFacts(**stored, quantized_arithmetic=arithmetic, aliases=aliases)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StaleEntryError(f"it is no model: {error!r}") from error

@@ -80,6 +80,7 @@ class BoundCall(Closable):
         copies: Mapping[str, str],
         turns: Sequence[Turn],
         memory: StateMemory,
+        rows: int,
         after: Callable[[], None] | None,
     ) -> None:
         """Take over contexts; closing the call closes them.
@@ -91,6 +92,7 @@ class BoundCall(Closable):
             copies: See the attribute.
             turns: A turn for each side of the states.
             memory: The states; further calls of the same stream may share them.
+            rows: How many rows it adds to the states that fill up.
             after: Called after each run, if there is anything to call.
         """
         self.inputs = dict(inputs)
@@ -98,8 +100,9 @@ class BoundCall(Closable):
         self.copied = tuple(copies)
         self.copies = dict(copies)
         self._title = title
+        self.rows = rows
         self._memory = memory
-        self._before = memory.before
+        self._copied_bytes = memory.bytes_of(rows, copies)
         self._after = after
         self._take, self._give = memory.lock.acquire, memory.lock.release
         self._turns = tuple(turns)
@@ -136,10 +139,12 @@ class BoundCall(Closable):
             raise self._busy()
         try:
             memory = self._memory
-            if self._before is not None:
-                self._before()
+            if self.rows:
+                memory.begin(self.rows)
             self._runs[memory.side]()
             memory.side = memory.other[memory.side]
+            if self._copied_bytes:
+                memory.end(self.rows, self._copied_bytes)
             if self._after is not None:
                 self._after()
         finally:
@@ -172,8 +177,8 @@ class BoundCall(Closable):
                 task = RunTask(run, run.outputs)
             else:
                 self._runs = [turn.run for turn in self._turns]  # nothing is counted elsewhere
-                if self._before is not None:
-                    self._before()
+                if self.rows:
+                    self._memory.begin(self.rows)
                 task = RunTask(BackendRun(submit(deadline), self._end_submitted), self._bound)
         except BaseException:
             self._give()
@@ -220,7 +225,6 @@ class BoundCall(Closable):
         refuse = partial(_refuse, self._title)
         self._runs = [refuse for _ in self._turns]
         self._turns = tuple([Turn(refuse, None) for _ in self._turns])
-        self._before = None
 
     def _give_back(self) -> None:
         """Free the contexts, and the network, which may close further calls."""
@@ -250,10 +254,12 @@ class BoundCall(Closable):
     def run_taken(self) -> None:
         """Run once; the caller has taken the lock of the states."""
         memory = self._memory
-        if self._before is not None:
-            self._before()
+        if self.rows:
+            memory.begin(self.rows)
         self._runs[memory.side]()
         memory.side = memory.other[memory.side]
+        if self._copied_bytes:
+            memory.end(self.rows, self._copied_bytes)
         if self._after is not None:
             self._after()
 
@@ -262,6 +268,8 @@ class BoundCall(Closable):
         try:
             if success:
                 self._memory.side = self._memory.other[self._memory.side]
+                if self._copied_bytes:
+                    self._memory.end(self.rows, self._copied_bytes)
                 if self._after is not None:
                     self._after()
         finally:
@@ -415,7 +423,13 @@ class Binder:
         _check_overlaps(arrays, targets)
         if memory is None:
             first = {name: self._initial(name, given.get(name)) for name in states}
-            memory = StateMemory(states, first)
+            optimized = self.plans.optimized
+            caches = {
+                name: cache
+                for name, cache in optimized.facts.caches.items()
+                if not {cache.position, *cache.lengths} & {*arrays, *read}
+            }
+            memory = StateMemory(states, first, caches, optimized.inputs)
         arrays |= memory.counters
         every = {**arrays, **memory.read, **{name: _stand_in(each) for name, each in read.items()}}
         self.expected.check_names(every)
@@ -483,12 +497,13 @@ class Binder:
             copies.update(why)
         title = f"the network {self.plans.optimized.name!r}"
         shown = {name: array for name, array in inputs.items() if name not in memory.counters}
+        rows = memory.rows_of({name: array.shape for name, array in shown.items()})
         if not self.may_move:
-            return BoundCall(title, shown, outputs, copies, turns, memory, self.after)
+            return BoundCall(title, shown, outputs, copies, turns, memory, rows, self.after)
         (turn,) = turns
         survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}), self.after)
         turns = [replace(turn, run=survivor, submit=None)]
-        return BoundCall(title, shown, outputs, copies, turns, memory, None)
+        return BoundCall(title, shown, outputs, copies, turns, memory, rows, None)
 
     def _replayed(
         self,
@@ -507,7 +522,8 @@ class Binder:
         copies = dict.fromkeys((*optimized.inputs, *optimized.outputs), why)
         title = f"the network {optimized.name!r}"
         shown = {name: array for name, array in inputs.items() if name not in memory.counters}
-        return BoundCall(title, shown, outputs, copies, turns, memory, None)
+        rows = memory.rows_of({name: array.shape for name, array in shown.items()})
+        return BoundCall(title, shown, outputs, copies, turns, memory, rows, None)
 
     def _arrays(self, inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
         """Return the inputs, and the names of those made here."""
