@@ -201,6 +201,33 @@ class BoundCase:
         return ArrayHandle(info, body.view(info.data_type.numpy_dtype).reshape(info.static_shape))
 
 
+def run_in_place(
+    subject: Subject, layer: Layer, inputs: Sequence[CaseTensor | None]
+) -> list[NDArray[Any]] | None:
+    """Run a layer whose output is in the memory of the input that it changes.
+
+    Args:
+        subject: The backend.
+        layer: One whose type says that it may be.
+        inputs: Its inputs.
+
+    Returns:
+        Its output; None if the input is a constant or has another type than the output.
+    """
+    place = layer.spec.input_index(layer.spec.in_place)
+    changed, (info,) = inputs[place], layer.output_infos
+    if changed is None or changed.constant or changed.info != info:
+        return None
+    operands = [None if value is None else inputs[i] for i, value in enumerate(layer.inputs)]
+    handles = [
+        None if each is None else ArrayHandle(each.info, _aligned(each.stored)) for each in operands
+    ]
+    output = ArrayHandle(info, _aligned(changed.stored))
+    handles[place] = ArrayHandle(info, output.map())
+    subject.backend.create_workload(layer, subject.model).bind(handles, [output])()
+    return [output.map()]
+
+
 def contents(handle: TensorHandle) -> NDArray[Any]:
     """Return a copy of a tensor."""
     if isinstance(handle, ComputedHandle):

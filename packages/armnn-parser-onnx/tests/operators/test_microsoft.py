@@ -115,10 +115,35 @@ def test_the_sum_itself_is_an_output(run: Run, model: Model) -> None:
     made = model(node("SkipLayerNormalization", [*feeds], ["y", "", "", "t"]), feeds, ["t"])
     made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     np.testing.assert_allclose(run(made, feeds)[0], feeds["x"] + feeds["s"], 1e-6)
-    made = model(node("SkipLayerNormalization", [*feeds], ["y", "m"]), feeds, ["m"])
+
+
+@pytest.mark.parametrize("op_type", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_statistics_of_the_sum_are_outputs(run: Run, model: Model, op_type: str) -> None:
+    # onnxruntime computes them in training only.
+    feeds = {"x": reals(2, 3, 8), "s": reals(2, 3, 8), "g": reals(8)}
+    asked = node(op_type, [*feeds], ["y", "m", "i"], epsilon=1e-3)
+    made = model(asked, feeds, ["y", "m", "i"])
     made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    with pytest.raises(ParseError, match="'mean' and 'inv_std_var' are for training"):
-        parse(made.SerializeToString())
+    total = feeds["x"].astype(np.float64) + feeds["s"]
+    mean = total.mean(-1, keepdims=True)
+    centred = total - mean if op_type == "SkipLayerNormalization" else total
+    inverse = 1 / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-3)
+    expected = (centred * inverse * feeds["g"], mean, inverse)
+    for result, wanted in zip(run(made, feeds), expected, strict=True):
+        np.testing.assert_allclose(result, wanted, 1e-5, 1e-6)
+
+
+def test_simplified_layer_normalization_says_what_it_multiplies_by(run: Run, model: Model) -> None:
+    feeds = {"x": reals(2, 3, 8), "g": reals(3, 8)}
+    plain = helper.make_node(
+        "SimplifiedLayerNormalization", ["x", "g"], ["y", "i"], epsilon=1e-3, axis=1
+    )
+    types = dict.fromkeys("yi", onnx.TensorProto.FLOAT)
+    made = model(plain, feeds, ["y", "i"], opset=17, output_types=types)
+    expected = ort.InferenceSession(made.SerializeToString()).run(None, feeds)
+    for result, wanted in zip(run(made, feeds), expected, strict=True):
+        assert result.shape == wanted.shape
+        np.testing.assert_allclose(result, wanted, 1e-5, 1e-6)
 
 
 def test_simplified_layer_normalization_has_no_domain(run: Run, model: Model) -> None:

@@ -25,6 +25,8 @@ from armnn_conformance.running import (
     NonconformityError,
     layer_of,
     run_by_runtime,
+    run_in_place,
+    works_in_host_memory,
 )
 from armnn_conformance.subject import Subject
 
@@ -110,6 +112,7 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
                 reason = f"it {meaning}, and the backend says that {capability} is false"
                 return Outcome(CaseResult.NOT_SUPPORTED, reason)
         check_workload(subject, layer, case)
+        check_in_place(subject, layer, case)
         check_runtime(subject, case)
     except NonconformityError as error:
         return Outcome(CaseResult.FAILED, str(error), isinstance(error, MemoryDamageError))
@@ -159,6 +162,18 @@ def check_workload(subject: Subject, layer: Layer, case: LayerCase) -> None:
     bound = BoundCase(subject, layer, case.inputs)
     compare(bound.run(), case, "the workload's")
     compare(bound.run(), case, "the workload's second")
+
+
+def check_in_place(subject: Subject, layer: Layer, case: LayerCase) -> None:
+    """Run a layer that changes an input, with its output in that input's memory.
+
+    Raises:
+        NonconformityError: A result is not what the case expects.
+    """
+    if layer.spec.in_place and works_in_host_memory(subject):
+        results = run_in_place(subject, layer, case.inputs)
+        if results is not None:
+            compare(results, case, "with its output in the memory of an input, the workload's")
 
 
 def check_runtime(subject: Subject, case: LayerCase) -> None:

@@ -6,11 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armnn.graph import Value
-from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast
-from armnn.types import ActivationFunction, BinaryOperation, DataType, ReduceOperation
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, cast
+from armnn.types import (
+    ActivationFunction,
+    BinaryOperation,
+    DataType,
+    ReduceOperation,
+    UnaryOperation,
+)
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.schemas import MICROSOFT
 
 _LONGEST = 2**24
@@ -60,7 +67,7 @@ def fused_mat_mul(operation: Operation) -> Value:
 
 @operator("SimplifiedLayerNormalization", domain=MICROSOFT)
 def simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add RmsNormalization; the further output, of training, cannot be had."""
+    """Add RmsNormalization, and what it multiplies by if that is an output."""
     axis = operation.axis(operation.integer("axis"), len(operation.shape()))
     result = operation.network.add_rms_normalization(
         operation.input(),
@@ -69,12 +76,15 @@ def simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
         eps=operation.real("epsilon"),
         name=operation.layer_name(),
     )
-    return [result]
+    if not any(operation.outputs[1:]):
+        return [result]
+    axes = tuple(range(axis, len(operation.shape())))
+    return [result, _inverse_root(operation, operation.input(), axes)]
 
 
 @operator("SkipLayerNormalization", domain=MICROSOFT)
 def skip_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add LayerNormalization of a sum; refuse the training statistics."""
+    """Add LayerNormalization of a sum, and its statistics if they are outputs."""
     total = _sum(operation, bias=4)
     result = operation.network.add_layer_normalization(
         total,
@@ -89,7 +99,7 @@ def skip_layer_normalization(operation: Operation) -> Sequence[Value]:
 
 @operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add RmsNormalization of a sum; refuse the training statistics."""
+    """Add RmsNormalization of a sum, and what it multiplies by if that is an output."""
     total = _sum(operation, bias=3)
     result = operation.network.add_rms_normalization(
         total,
@@ -109,9 +119,24 @@ def _sum(operation: Operation, bias: int) -> Value:
 
 
 def _with_sum(operation: Operation, result: Value, total: Value) -> Sequence[Value]:
-    if any(operation.outputs[1:3]):
-        raise RefusedError("its outputs 'mean' and 'inv_std_var' are for training")
-    return [result, total, total, total]
+    """Return the outputs: the result, mean and inverse deviation, and the sum."""
+    if not any(operation.outputs[1:3]):
+        return [result, total, total, total]
+    axes = (len(operation.shape_of(total)) - 1,)
+    mean = add_layer(operation, "Mean", [total], "mean", axis=axes, keep_dims=True)
+    spread = total
+    if operation.op_type == "SkipLayerNormalization":
+        spread = binary(operation, BinaryOperation.SUB, total, mean, "centred")
+    return [result, mean, _inverse_root(operation, spread, axes), total]
+
+
+def _inverse_root(operation: Operation, value: Value, axes: tuple[int, ...]) -> Value:
+    """Return 1 / sqrt(mean of x^2 + epsilon) over axes that stay."""
+    square = activation(operation, value, ActivationFunction.SQUARE, part="square")
+    mean = add_layer(operation, "Mean", [square], "mean_square", axis=axes, keep_dims=True)
+    epsilon = operation.number(operation.real("epsilon"), mean, "epsilon")
+    shifted = binary(operation, BinaryOperation.ADD, mean, epsilon, "shifted")
+    return unary(operation, UnaryOperation.RSQRT, shifted, "inverse_deviation")
 
 
 @operator("EmbedLayerNormalization", domain=MICROSOFT)
