@@ -415,6 +415,8 @@ USUAL = (
     ({"past_key_values.0.key": (1, "past", 8)}, "present.0.key", None),
     ({"x": (1, 8)}, "y", None),
     ({"h": (1, 9)}, "hn", None),
+    ({"h": (1, 8), "x": ("n", 8)}, "new_h", "h"),
+    ({"h": (1, 8), "x": ("n", 8)}, "next_h", None),
 )
 
 
@@ -425,6 +427,8 @@ def test_usual_names_tell_of_states_where_nothing_else_can_be_meant(
     infos = {name: TensorInfo(shape) for name, shape in inputs.items()}
     shape = (None, None, None) if output == "stateN" else (1, 8)
     made = TensorInfo((1, "past + 1", 8) if "past" in str(inputs.values()) else shape)
+    if "x" in inputs:  # a name that no input has says nothing, one that an input has is another
+        made = TensorInfo(("any" if output == "new_h" else "n", 8))
     found = usual_states(infos, {output: made})
     assert found == ({} if expected is None else {expected: output})
 

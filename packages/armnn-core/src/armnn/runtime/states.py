@@ -25,7 +25,7 @@ from armnn.graph.aliases import Aliased, Aliases, first_names
 from armnn.optimizer.plan import Cache
 from armnn.quantization import dequantize
 from armnn.runtime.steps import Targets, filling
-from armnn.tensor import Shape, TensorInfo, format_shape
+from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
@@ -128,11 +128,12 @@ def usual_states(
     Such as these, ``hn`` and ``h``, ``stateN`` and ``state``, ``h_out`` and ``h_in``, and equal
     names. Both have one type and one shape, and neither could be of another pair.
     """
+    named = {dim for info in inputs.values() for dim in info.shape or () if isinstance(dim, str)}
     found: dict[str, list[str]] = {}
     for output in outputs:
         for name in dict.fromkeys(_names_before(output)):
             grows = "past" in name  # such a cache may get longer with each step
-            if name in inputs and _is_same(inputs[name], outputs[output], grows=grows):
+            if name in inputs and _is_same(inputs[name], outputs[output], named, grows=grows):
                 found.setdefault(output, []).append(name)
     sure = {output: names[0] for output, names in found.items() if len(names) == 1}
     taken = [*sure.values()]
@@ -157,18 +158,27 @@ def _names_before(output: str) -> Iterator[str]:
             yield from (stem, f"in_{stem}", f"input_{stem}", f"prev_{stem}", f"old_{stem}")
 
 
-def _is_same(state: TensorInfo, output: TensorInfo, *, grows: bool) -> bool:
+def _is_same(state: TensorInfo, output: TensorInfo, named: Collection[str], *, grows: bool) -> bool:
     """Return whether an output has the type and the shape of a state.
 
-    Dimensions that are not known fit any, unless the state might grow; those with two names are
-    two.
+    Dimensions that are not known fit any, unless the state might grow.
+
+    Args:
+        state: The state.
+        output: The output.
+        named: The names of the inputs' dimensions; another name says nothing.
+        grows: Whether the state might get longer with each run.
     """
     if not _may_follow(state, output) or state.shape is None or output.shape is None:
         return False
     return all(
-        dim == other if dim is not None and other is not None else not grows
+        dim == other or (not grows and (dim is None or _is_unknown(other, named)))
         for dim, other in zip(state.shape, output.shape, strict=True)
     )
+
+
+def _is_unknown(dim: Dimension, named: Collection[str]) -> bool:
+    return dim is None or (isinstance(dim, str) and dim not in named)
 
 
 def _may_follow(state: TensorInfo, output: TensorInfo) -> bool:
