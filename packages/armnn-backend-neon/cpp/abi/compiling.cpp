@@ -9,7 +9,7 @@
 #include "abi/clock.h"
 #include "abi/errors.h"
 #include "abi/importing.h"
-#include "graph/small_memory.h"
+#include "graph/bump_allocator.h"
 #include "passes/passes.h"
 #include "costs/costs.h"
 #include "costs/machine.h"
@@ -32,12 +32,12 @@ Sharing sharing() {
 Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMath &fast_math) {
   Graph graph;
   Lowering lowering(from.values, graph, kernels, fast_math);
-  for (const int32_t value : from.inputs) lowering.receive(value);
+  for (const int32_t value : from.inputs) lowering.add_input(value);
   for (const auto &each : from.layers) {
     const Layer &layer = *each;
-    const auto younger = from.younger.find(layer.id);
-    if (younger != from.younger.end()) {
-      throw Failure{ARMNN_UNSUPPORTED_NODE, "the parameter '" + younger->second + "' is not known",
+    const auto newer = from.newer_than_api.find(layer.id);
+    if (newer != from.newer_than_api.end()) {
+      throw Failure{ARMNN_UNSUPPORTED_NODE, "the parameter '" + newer->second + "' is not known",
                     {layer.node}};
     }
     try {
@@ -46,7 +46,7 @@ Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMat
       throw Failure{ARMNN_UNSUPPORTED_NODE, refusal.reason, {layer.node}};
     }
   }
-  for (const int32_t value : from.outputs) lowering.deliver(value);
+  for (const int32_t value : from.outputs) lowering.add_output(value);
   return graph;
 }
 
@@ -78,7 +78,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   const bool is_fast = options.allows_fast_math;
   const FastMath fast_math{is_fast, is_fast && backend.kernels.gemm_tile_bfloat16 != nullptr};
   Graph lowered = lower_all(imported, backend.kernels, fast_math);
-  has_packed ? imported.let_go_unread() : imported.keep_constants();
+  has_packed ? imported.release_unused() : imported.keep_constants();
   run_passes(lowered, backend.kernels, fast_math.has_bfloat16);
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
@@ -123,7 +123,7 @@ int32_t default_threads() {
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args,
                        const armnn_program *earlier) {
   const uint64_t began_ns = now_ns();
-  const SmallMemory memory;
+  const ScopedBumpAllocator memory;
   Options options = backend.defaults;
   if (args != nullptr) options.read(args->options, args->num_options);
   ImportedGraph imported = import_graph(graph, true, earlier == nullptr ? nullptr : &earlier->graph);

@@ -157,7 +157,7 @@ void ImportedGraph::keep_constants() {
   }
 }
 
-void ImportedGraph::let_go_unread() {
+void ImportedGraph::release_unused() {
   for (Value &value : values) {
     if (!value.lent.expired() && !value.is_read) value.memory.reset();
   }
@@ -187,7 +187,7 @@ ImportedGraph import_graph(const armnn_graph &graph, bool has_constants, const I
     result.layers.push_back(is_known ? earlier->layers[i] : import_layer(graph, row, static_cast<size_t>(i)));
     if (is_known) continue;
     const std::string name = younger_parameter(graph, row);
-    if (!name.empty()) result.younger[static_cast<int32_t>(i)] = name;
+    if (!name.empty()) result.newer_than_api[static_cast<int32_t>(i)] = name;
   }
   result.inputs.assign(graph.inputs, graph.inputs + graph.num_inputs);
   result.outputs.assign(graph.outputs, graph.outputs + graph.num_outputs);

@@ -18,11 +18,11 @@ struct ImportedGraph {
    */
   void keep_constants();
   /* Leaves the host's constants to the tensors that have them. */
-  void let_go_unread();
+  void release_unused();
 
   std::vector<Value> values;
   std::vector<std::shared_ptr<const Layer>> layers; /* by position */
-  std::map<int32_t, std::string> younger; /* by position: a parameter that is not known here */
+  std::map<int32_t, std::string> newer_than_api; /* by position: a parameter that is not known here */
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
 };

@@ -10,14 +10,14 @@ namespace {
 
 /* Tries each node on its own, all its inputs in plain order. */
 std::string refusal_of(const ImportedGraph &graph, const Layer &layer, const Kernels &kernels, int32_t &input) {
-  const auto younger = graph.younger.find(layer.id);
-  if (younger != graph.younger.end()) return "the parameter '" + younger->second + "' is not known";
+  const auto newer = graph.newer_than_api.find(layer.id);
+  if (newer != graph.newer_than_api.end()) return "the parameter '" + newer->second + "' is not known";
   Graph scratch;
   Lowering lowering(graph.values, scratch, kernels);
   try {
     for (const int32_t value : layer.inputs) {
       if (value >= 0 && !graph.values[static_cast<size_t>(value)].is_constant()) {
-        lowering.receive(value);
+        lowering.add_input(value);
       }
     }
     lowering.lower(layer);

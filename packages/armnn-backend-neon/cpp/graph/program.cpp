@@ -151,7 +151,7 @@ Program::Context::Context(const Program &program, ArenaPool &arenas)
   arenas_.enter(program.arena_.bytes);
 }
 
-void Program::Context::stand_on(std::byte *arena) {
+void Program::Context::set_arena(std::byte *arena) {
   for (const Place &place : program_.places_) {
     tensors_[static_cast<size_t>(place.tensor)] = arena + place.offset;
   }

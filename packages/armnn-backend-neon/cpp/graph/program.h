@@ -42,7 +42,7 @@ class Program {
     bool run(const void *const *inputs, void *const *outputs, const Stop &stop) {
       const Loan loan(arenas_, program_.arena_.bytes);
       std::byte *arena = loan.memory();
-      if (arena != arena_) stand_on(arena);
+      if (arena != arena_) set_arena(arena);
       bind(inputs, outputs);
       /* A call that was beside others, or begins soon after, stays on its thread: behind a server the
        * other CPUs have work then, and a second thread would come and leave all the time.
@@ -80,7 +80,7 @@ class Program {
       Block block_;
     };
 
-    void stand_on(std::byte *arena);
+    void set_arena(std::byte *arena);
     void bind(const void *const *inputs, void *const *outputs);
 
     const Program &program_;

@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <string>
 
-#include "graph/few.h"
+#include "graph/small_vector.h"
 
 namespace cpuacc {
 
-using Shape = Few<int64_t>;
+using Shape = SmallVector<int64_t>;
 
 /* The order of a tensor's axes in memory: axis i in memory is axis order[i] of the layer.
  */
-using Order = Few<int32_t>;
+using Order = SmallVector<int32_t>;
 
 /* Why a layer is not taken. Thrown while a layer is lowered, caught by query and compile. */
 struct Refusal {

@@ -2,7 +2,7 @@
 /* The epilogue of a gemm tile summed in float32: bias, residual and function, then to memory. */
 #pragma once
 
-#include "kernels/ahead.h"
+#include "kernels/prefetcher.h"
 #include "kernels/functions.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -21,7 +21,7 @@ void sum_up(const GemmTile &tile) {
   sums.clear();
   if constexpr (kHasTwo) others.clear();
   prefetch_output<R>(tile);
-  Ahead ahead(tile.ahead);
+  Prefetcher ahead(tile.ahead);
   const float *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const PointedRows<R> a(tile.rows + t * tile.rows_stride);

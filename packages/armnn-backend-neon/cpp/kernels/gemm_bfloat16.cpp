@@ -12,7 +12,7 @@ void gemm(const GemmTileBfloat16 &tile) {
   Bfloat16Sums<R, V> sums;
   sums.clear();
   prefetch_output<R, Number>(tile);
-  Ahead ahead(tile.ahead);
+  Prefetcher ahead(tile.ahead);
   const Bfloat16 *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const PointedRows<R, Bfloat16> a(tile.rows + t * tile.rows_stride);

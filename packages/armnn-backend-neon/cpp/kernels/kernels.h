@@ -379,7 +379,7 @@ struct Kernels {
                          int64_t n);
   void (*reduce_columns_of_bfloat16)(Reduction reduction, const Bfloat16 *x, int64_t count, int64_t stride, float *y,
                                      int64_t n);
-  void (*mix_pixels)(const MixedPixels &pixels);
+  void (*resize_bilinear_row)(const MixedPixels &pixels);
   void (*scale_rows)(const ScaledRowsOf<float> &rows);
   void (*scale_rows_of_bfloat16)(const ScaledRowsOf<Bfloat16> &rows); /* in float32, as depthwise rows */
   /* y[c][r] = x[r][c]. */
@@ -394,8 +394,8 @@ struct Kernels {
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
   /* Rows of a panel, of a register or of table.columns numbers, each times the step of its column. */
-  void (*steps_to_float32)(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row);
-  void (*add_in_steps)(const SumsInSteps &sums);
+  void (*dequantize_s8_panel)(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row);
+  void (*accumulate_requantized)(const SumsInSteps &sums);
   /* Quantises to unsigned bytes, ties rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);
   /* By HalfFormat: as float32, and back with ties to even. */

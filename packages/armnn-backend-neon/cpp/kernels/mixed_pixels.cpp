@@ -37,7 +37,7 @@ CPUACC_INLINE void mix(const Between &pixels, float *made, int64_t n) {
   rest.put(made + c, mixed(rest.get(pixels.low + c), rest.get(pixels.high + c), pixels.share));
 }
 
-void mix_pixels(const MixedPixels &pixels) {
+void resize_bilinear_row(const MixedPixels &pixels) {
   const int64_t n = pixels.channels;
   for (int64_t i = 0; i < pixels.count; ++i) {
     const Between between{pixels.row + pixels.low[i] * n, pixels.row + pixels.high[i] * n, pixels.share[i]};
@@ -52,6 +52,6 @@ void mix_pixels(const MixedPixels &pixels) {
 
 }  // namespace
 
-void fill_mixed_pixels(Kernels &table) { table.mix_pixels = mix_pixels; }
+void fill_mixed_pixels(Kernels &table) { table.resize_bilinear_row = resize_bilinear_row; }
 
 }  // namespace cpuacc::CPUACC_LEVEL

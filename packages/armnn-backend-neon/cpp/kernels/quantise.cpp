@@ -55,7 +55,7 @@ void rows_to_float32(const int8_t *x, const float *steps, float *y, int64_t rows
   }
 }
 
-void steps_to_float32(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row) {
+void dequantize_s8_panel(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row) {
   row == kLanes ? rows_to_float32<1>(x, steps, y, rows) : rows_to_float32<kVectors>(x, steps, y, rows);
 }
 
@@ -137,7 +137,7 @@ void add_all_terms(const SumsInSteps &s, const Keep &keep) {
   if (i < s.n) add_terms<1>(s, i, First{s.n - i}, keep);
 }
 
-void add_in_steps(const SumsInSteps &s) {
+void accumulate_requantized(const SumsInSteps &s) {
   if (s.scale == 0.0f) return add_all_terms(s, AllKept{});
   add_all_terms(s, WholeSteps{splat(s.scale), splat(s.lowest), splat(s.highest)});
 }
@@ -145,7 +145,7 @@ void add_in_steps(const SumsInSteps &s) {
 }  // namespace
 
 void fill_quantise(Kernels &table) {
-  table.steps_to_float32 = steps_to_float32;
+  table.dequantize_s8_panel = dequantize_s8_panel;
   table.dequantize[static_cast<int>(Integer::unsigned8)] = dequantize<uint8_t>;
   table.dequantize[static_cast<int>(Integer::signed8)] = dequantize<int8_t>;
   table.dequantize[static_cast<int>(Integer::signed16)] = dequantize<int16_t>;
@@ -153,7 +153,7 @@ void fill_quantise(Kernels &table) {
   table.quantize[static_cast<int>(Integer::signed8)] = quantize<int8_t>;
   table.quantize[static_cast<int>(Integer::signed16)] = quantize<int16_t>;
   table.quantize_to_even = quantize_to_even;
-  table.add_in_steps = add_in_steps;
+  table.accumulate_requantized = accumulate_requantized;
 }
 
 }  // namespace cpuacc::CPUACC_LEVEL

@@ -60,7 +60,7 @@ class Chaining {
     const size_t last = groups_[maker].back();
     if (last == position || groups_[last].size() + groups_[position].size() > costs::kMostLinks) return;
     if (count(maker) != count(position) || !waits(groups_[last], position)) return;
-    Few<size_t> both;
+    SmallVector<size_t> both;
     std::merge(groups_[last].begin(), groups_[last].end(), groups_[position].begin(),
                groups_[position].end(), std::back_inserter(both));
     for (const size_t member : both) groups_[member] = {position};
@@ -70,7 +70,7 @@ class Chaining {
   /* Whether only the group itself needs what it makes before this position, which reads all of
    * it element by element.
    */
-  bool waits(const Few<size_t> &group, size_t position) const {
+  bool waits(const SmallVector<size_t> &group, size_t position) const {
     const auto is_member = [&](size_t i) { return std::binary_search(group.begin(), group.end(), i); };
     for (const size_t member : group) {
       for (const size_t user : users_[owner(made_by(member))]) {
@@ -86,13 +86,13 @@ class Chaining {
     return true;
   }
 
-  void replace(const Few<size_t> &group) {
+  void replace(const SmallVector<size_t> &group) {
     const auto is_member = [&](size_t i) { return std::binary_search(group.begin(), group.end(), i); };
     std::vector<std::unique_ptr<Pointwise>> links;
     std::vector<TensorId> outputs;
     for (const size_t member : group) {
       const TensorId made = made_by(member);
-      const Few<size_t> &users = users_[owner(made)];
+      const SmallVector<size_t> &users = users_[owner(made)];
       const bool is_inside = !is_delivered_[owner(made)] && std::all_of(users.begin(), users.end(), is_member);
       if (!is_inside) outputs.push_back(made);
       links.emplace_back(static_cast<Pointwise *>(graph_.operations[member].release()));
@@ -101,11 +101,11 @@ class Chaining {
   }
 
   Graph &graph_;
-  std::vector<Few<size_t>> users_; /* of the memory of each tensor: positions */
+  std::vector<SmallVector<size_t>> users_; /* of the memory of each tensor: positions */
   std::vector<size_t> makers_; /* of the memory of each tensor */
   std::vector<bool> is_delivered_; /* the caller reads it */
   /* At the last of its members a whole group, at the others the position of that one. */
-  std::vector<Few<size_t>> groups_;
+  std::vector<SmallVector<size_t>> groups_;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ void ThreadGain::enter(Phase phase) {
 void ThreadGain::note(double ns) {
   ++runs_;
   spent_ns_ += ns;
-  const bool is_first = runs_ == 1 || (phase_ == Phase::alone && runs_ % kTried == 1); /* of those that are compared */
+  const bool is_first = runs_ == 1 || (phase_ == Phase::single_thread && runs_ % kTried == 1); /* of those that are compared */
   best_ns_ = is_first ? ns : std::min(best_ns_, ns);
   switch (phase_) {
     case Phase::warms_up:
@@ -43,22 +43,22 @@ void ThreadGain::note(double ns) {
       alone_ns_ = best_ns_;
       return enter(Phase::shared);
     case Phase::shared: return note_shared(ns);
-    case Phase::doubts:
+    case Phase::verify:
       if (runs_ < kMeasured) return;
       alone_ns_ = best_ns_;
       if (slow_ns_ <= kSlow * alone_ns_) return enter(Phase::shared);
-      stay_ns_ = before_doubts_ns_ > kMostStayNs ? kLeastStayNs : std::clamp(2.0 * stay_ns_, kLeastStayNs, kMostStayNs);
-      return enter(Phase::alone);
-    case Phase::alone:
+      stay_ns_ = before_verify_ns_ > kMostStayNs ? kLeastStayNs : std::clamp(2.0 * stay_ns_, kLeastStayNs, kMostStayNs);
+      return enter(Phase::single_thread);
+    case Phase::single_thread:
       if (spent_ns_ < stay_ns_ || runs_ % kTried != 0) return;
       alone_ns_ = best_ns_;
-      return enter(Phase::tries);
-    case Phase::tries:
+      return enter(Phase::probe);
+    case Phase::probe:
       if (runs_ == 1) best_ns_ = alone_ns_;
       if (runs_ < kTried) return;
       if (best_ns_ < alone_ns_) return enter(Phase::shared);
       stay_ns_ = std::min(2.0 * stay_ns_, kMostStayNs);
-      return enter(Phase::alone);
+      return enter(Phase::single_thread);
   }
 }
 
@@ -66,8 +66,8 @@ void ThreadGain::note_shared(double ns) {
   slow_ns_ = slow_ == 0 ? ns : std::min(slow_ns_, ns);
   slow_ = ns > kSlow * alone_ns_ ? slow_ + 1 : 0;
   if (slow_ == kSlowInARow) {
-    before_doubts_ns_ = spent_ns_;
-    return enter(Phase::doubts);
+    before_verify_ns_ = spent_ns_;
+    return enter(Phase::verify);
   }
   if (spent_ns_ < kRefreshNs) return;
   /* What a run took alone may have been measured in a slow minute. */

@@ -22,7 +22,7 @@ class ThreadGain {
    */
   bool is_timed() const { return phase_ != Phase::too_short; }
   /* Whether the next run uses the calling thread only. */
-  bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::doubts || phase_ == Phase::alone; }
+  bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::verify || phase_ == Phase::single_thread; }
   void begin() { start_ = Clock::now(); }
   void end() { note(std::chrono::duration<double, std::nano>(Clock::now() - start_).count()); }
   /* What a run took. */
@@ -35,9 +35,9 @@ class ThreadGain {
     too_short, /* for good */
     measures, /* some runs alone */
     shared,
-    doubts, /* some runs alone, beside shared ones that took long */
-    alone,
-    tries /* shared again */
+    verify, /* some runs alone, beside shared ones that took long */
+    single_thread,
+    probe /* shared again */
   };
 
   void enter(Phase phase);
@@ -49,7 +49,7 @@ class ThreadGain {
   double best_ns_ = 0.0; /* of this phase */
   double spent_ns_ = 0.0; /* in this phase */
   double slow_ns_ = 0.0; /* what the best of the slow ones took */
-  double before_doubts_ns_ = 0.0; /* spent in the phase of these */
+  double before_verify_ns_ = 0.0; /* spent in the phase of these */
   double alone_ns_ = 0.0; /* what a run alone took */
   double stay_ns_ = 0.0; /* how long runs stay alone */
   Clock::time_point start_;

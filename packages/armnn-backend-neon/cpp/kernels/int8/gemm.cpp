@@ -93,7 +93,7 @@ void fill_small_weights(Int8Kernels &table) {
 /* A vector of bytes at a time; the last one overlaps the one before rather than being cut. */
 template <typename T>
 void widen_all(const T *bytes, int16_t *numbers, int64_t n) {
-  typedef T Few __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
+  typedef T HalfVector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
   typedef int16_t Numbers __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
   constexpr int64_t kTogether = CPUACC_VECTOR_BYTES / 2;
   if (n < kTogether) {
@@ -102,9 +102,9 @@ void widen_all(const T *bytes, int16_t *numbers, int64_t n) {
   }
   for (int64_t i = 0; i < n; i += kTogether) {
     const int64_t first = i + kTogether <= n ? i : n - kTogether;
-    Few few;
-    std::memcpy(&few, bytes + first, sizeof few);
-    const Numbers whole = __builtin_convertvector(few, Numbers);
+    HalfVector half;
+    std::memcpy(&half, bytes + first, sizeof half);
+    const Numbers whole = __builtin_convertvector(half, Numbers);
     std::memcpy(numbers + first, &whole, sizeof whole);
   }
 }

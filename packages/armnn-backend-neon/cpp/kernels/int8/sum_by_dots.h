@@ -2,7 +2,7 @@
 /* Sums of an int8 gemm tile: one register per vector of sums, four k at a time. */
 #pragma once
 
-#include "kernels/ahead.h"
+#include "kernels/prefetcher.h"
 #include "kernels/int8/dot_traits.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -58,7 +58,7 @@ inline void sum_products(const Int8GemmTile &tile, int64_t row_bytes, Ints (&tot
     }
   }
   const Ints turned = hidden(splat_int(turned_bits(tile.is_signed)));
-  [[maybe_unused]] Ahead ahead(tile.ahead);
+  [[maybe_unused]] Prefetcher ahead(tile.ahead);
   const int8_t *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const uint8_t *const *rows = tile.rows + t * tile.rows_stride;

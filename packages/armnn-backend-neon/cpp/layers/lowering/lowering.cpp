@@ -67,14 +67,14 @@ int64_t Lowering::constant_bytes() {
   return *constant_bytes_;
 }
 
-void Lowering::receive(int32_t value) {
+void Lowering::add_input(int32_t value) {
   const Order order = plain_order(this->value(value).shape.size());
   const TensorId id = graph_.add(tensor_of(this->value(value), order));
   graph_.inputs.push_back(id);
   forms_of(value) = {{order, id}};
 }
 
-TensorId Lowering::deliver(int32_t value) {
+TensorId Lowering::add_output(int32_t value) {
   layer_ = nullptr;
   const Value &from = this->value(value);
   const TensorId made = in_order(value, plain_order(from.shape.size()));
@@ -241,7 +241,7 @@ void Lowering::share(size_t i, TensorId shared, const Order &order) {
   forms_of(layer_->outputs[i]) = {{order, graph_.add(std::move(tensor))}};
 }
 
-void Lowering::pass_on() {
+void Lowering::forward() {
   in(0, order(0));
   forms_of(layer_->outputs[0]) = forms_of(layer_->inputs[0]);
 }

@@ -138,9 +138,9 @@ class Lowering {
   }
 
   /* Makes a value that execute receives. */
-  void receive(int32_t value);
+  void add_input(int32_t value);
   /* Returns a value in plain order in memory of its own, for execute to write. */
-  TensorId deliver(int32_t value);
+  TensorId add_output(int32_t value);
   /* Lowers a layer; one with quantised data that has no operation for it is computed in floats
    * between conversions. Throws Refusal.
    */
@@ -202,7 +202,7 @@ class Lowering {
   /* Says that an output is the memory of a tensor, in an order. */
   void share(size_t i, TensorId tensor, const Order &order);
   /* Says that the output is the first input, in all of its orders. */
-  void pass_on();
+  void forward();
 
   void add(OperationPtr operation) {
     operation->node = layer_ == nullptr ? -1 : layer_->id;

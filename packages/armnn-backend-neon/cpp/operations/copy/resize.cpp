@@ -64,11 +64,11 @@ class Resize final : public Operation {
     if (share != 0.0f) {
       const int64_t first = 0;
       const int64_t other = (decoded(kernels, high, scratch + row_length_) - row) / row_length_;
-      kernels.mix_pixels({row, &first, &other, &share, 1, row_length_, scratch});
+      kernels.resize_bilinear_row({row, &first, &other, &share, 1, row_length_, scratch});
       row = scratch;
     }
     float *made = to_.type == ARMNN_FLOAT32 ? reinterpret_cast<float *>(to) : scratch + 2 * row_length_;
-    kernels.mix_pixels({row, columns_.low.data(), columns_.high.data(), columns_.share.data(),
+    kernels.resize_bilinear_row({row, columns_.low.data(), columns_.high.data(), columns_.share.data(),
                         static_cast<int64_t>(columns_.low.size()), channels_, made});
     if (to_.type != ARMNN_FLOAT32) encode(kernels, made, to);
   }

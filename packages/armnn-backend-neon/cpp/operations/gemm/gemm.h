@@ -153,7 +153,7 @@ const Number *panel_of(const GemmTask<Number> &gemm, int64_t column, const Kerne
       const std::byte *panel = gemm.panels_in_steps + before;
       const auto *steps = reinterpret_cast<const float *>(panel);
       const int64_t line = step_line(row, kernels);
-      kernels.steps_to_float32(reinterpret_cast<const int8_t *>(steps + line), steps, gemm.float32_panel,
+      kernels.dequantize_s8_panel(reinterpret_cast<const int8_t *>(steps + line), steps, gemm.float32_panel,
                                row * column_numbers / line, line);
       return gemm.float32_panel;
     }

@@ -70,8 +70,8 @@ void RoundedLstm::add_sums(const Frame &frame, int64_t item, const Memory &memor
     const Kept kept = rules_.rounds_terms ? rules_.sums[static_cast<size_t>(gate)] : Kept{};
     float *sums = memory.gates + first;
     round(frame.kernels, kept, sums, units, memory);
-    frame.kernels.add_in_steps(sums_of(x, width, weights, columns, kept, sums, units));
-    frame.kernels.add_in_steps(sums_of(hidden, outputs, weights + width * columns, columns, kept, sums, units));
+    frame.kernels.accumulate_requantized(sums_of(x, width, weights, columns, kept, sums, units));
+    frame.kernels.accumulate_requantized(sums_of(hidden, outputs, weights + width * columns, columns, kept, sums, units));
     round(frame.kernels, rules_.rounds_terms ? Kept{} : rules_.sums[static_cast<size_t>(gate)], sums, units, memory);
   }
 }
@@ -114,7 +114,7 @@ void RoundedLstm::show(const Frame &frame, float *shown, float *output, const Me
     begin(frame.in<float>(inputs[kProjectionBias]), output, outputs);
     round(kernels, rules_.projected, output, outputs, memory);
     const auto *weights = frame.in<float>(inputs[kProjection]);
-    kernels.add_in_steps(sums_of(shown, units, weights, outputs, rules_.projected, output, outputs));
+    kernels.accumulate_requantized(sums_of(shown, units, weights, outputs, rules_.projected, output, outputs));
     const float clip = rules_.projection_clip;
     if (clip > 0.0f) kernels.elementwise({Function::clamp, clip, -clip}, output, output, outputs);
   }

@@ -16,7 +16,7 @@ namespace cpuacc {
  * more than six axes, and getting memory for each took a quarter of its time.
  */
 template <typename T>
-class Few {
+class SmallVector {
   static_assert(std::is_arithmetic_v<T>, "numbers are copied as they are");
 
  public:
@@ -30,24 +30,24 @@ class Few {
   using reverse_iterator = std::reverse_iterator<iterator>;
   using const_reverse_iterator = std::reverse_iterator<const_iterator>;
 
-  Few() = default;
-  explicit Few(size_t count, T number = T()) { assign(count, number); }
-  Few(std::initializer_list<T> numbers) : Few(numbers.begin(), numbers.end()) {}
+  SmallVector() = default;
+  explicit SmallVector(size_t count, T number = T()) { assign(count, number); }
+  SmallVector(std::initializer_list<T> numbers) : SmallVector(numbers.begin(), numbers.end()) {}
   template <typename Iterator, typename = typename std::iterator_traits<Iterator>::iterator_category>
-  Few(Iterator first, Iterator last) {
+  SmallVector(Iterator first, Iterator last) {
     assign(first, last);
   }
-  Few(const Few &other) : Few(other.begin(), other.end()) {}
-  Few(Few &&other) noexcept { take(other); }
-  Few &operator=(const Few &other) {
+  SmallVector(const SmallVector &other) : SmallVector(other.begin(), other.end()) {}
+  SmallVector(SmallVector &&other) noexcept { take(other); }
+  SmallVector &operator=(const SmallVector &other) {
     if (this != &other) assign(other.begin(), other.end());
     return *this;
   }
-  Few &operator=(Few &&other) noexcept {
+  SmallVector &operator=(SmallVector &&other) noexcept {
     if (this != &other) take(other);
     return *this;
   }
-  ~Few() = default;
+  ~SmallVector() = default;
 
   template <typename Iterator, typename = typename std::iterator_traits<Iterator>::iterator_category>
   void assign(Iterator first, Iterator last) {
@@ -120,11 +120,11 @@ class Few {
     return to;
   }
 
-  friend bool operator==(const Few &one, const Few &other) {
+  friend bool operator==(const SmallVector &one, const SmallVector &other) {
     return std::equal(one.begin(), one.end(), other.begin(), other.end());
   }
-  friend bool operator!=(const Few &one, const Few &other) { return !(one == other); }
-  friend bool operator<(const Few &one, const Few &other) {
+  friend bool operator!=(const SmallVector &one, const SmallVector &other) { return !(one == other); }
+  friend bool operator<(const SmallVector &one, const SmallVector &other) {
     return std::lexicographical_compare(one.begin(), one.end(), other.begin(), other.end());
   }
 
@@ -132,7 +132,7 @@ class Few {
   static constexpr size_t kFew = 6;
 
   /* The other one is empty then. */
-  void take(Few &other) {
+  void take(SmallVector &other) {
     many_ = std::move(other.many_);
     if (many_ == nullptr) std::copy(other.few_, other.few_ + other.size_, few_);
     size_ = std::exchange(other.size_, 0);

@@ -2,7 +2,7 @@
 /* Objects that are made in and out of compilations by several threads, and deleted by others: prints how many
  * had other content than they were given, and whether memory was used again.
  */
-#include "graph/small_memory.h"
+#include "graph/bump_allocator.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,11 +32,11 @@ bool is_whole(const Object &object) {
 }
 
 std::vector<Object> compiled(std::mt19937 &random) {
-  const cpuacc::SmallMemory memory;
+  const cpuacc::ScopedBumpAllocator memory;
   std::vector<Object> objects;
   for (int i = 0; i < 2000; ++i) {
     if (i % 3 == 0) {
-      const cpuacc::SmallMemory within;
+      const cpuacc::ScopedBumpAllocator within;
       objects.push_back(made(random() % 40));
     } else {
       objects.push_back(made(random() % (i % 50 == 0 ? 5000 : 30)));

@@ -11,9 +11,9 @@ namespace {
 /* Brings weights into the second cache, a line at a time, while others are multiplied: all at once, they would wait for
  * each other.
  */
-class Ahead {
+class Prefetcher {
  public:
-  CPUACC_INLINE explicit Ahead(const void *begin) : next_(static_cast<const char *>(begin)) {}
+  CPUACC_INLINE explicit Prefetcher(const void *begin) : next_(static_cast<const char *>(begin)) {}
 
   CPUACC_INLINE void fetch() {
     constexpr int64_t kLine = 64;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random changes of Few beside the same of std::vector: prints how many steps left them different. */
-#include "graph/few.h"
+/* Random changes of SmallVector beside the same of std::vector: prints how many steps left them different. */
+#include "graph/small_vector.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -9,10 +9,10 @@
 
 namespace {
 
-using Few = cpuacc::Few<int64_t>;
+using SmallVector = cpuacc::SmallVector<int64_t>;
 using Many = std::vector<int64_t>;
 
-bool is_same(const Few &few, const Many &many) {
+bool is_same(const SmallVector &few, const Many &many) {
   return few.size() == many.size() && few.empty() == many.empty() &&
          std::equal(few.begin(), few.end(), many.begin()) &&
          std::equal(few.rbegin(), few.rend(), many.rbegin());
@@ -62,13 +62,13 @@ class Steps {
       case Change::copy: other_few_ = few_, other_many_ = many_; break;
       case Change::move: few_ = std::move(other_few_), many_ = std::move(other_many_), other_many_.clear(); break;
       case Change::exchange: std::swap(few_, other_few_), std::swap(many_, other_many_); break;
-      default: few_ = Few(many_.begin(), many_.begin() + at), many_.resize(static_cast<size_t>(at)); break;
+      default: few_ = SmallVector(many_.begin(), many_.begin() + at), many_.resize(static_cast<size_t>(at)); break;
     }
     if (many_.size() > 40) few_.clear(), many_.clear();
   }
 
   std::mt19937 random_;
-  Few few_, other_few_;
+  SmallVector few_, other_few_;
   Many many_, other_many_;
 };
 
@@ -77,7 +77,7 @@ class Steps {
 int main() {
   int wrong = 0;
   for (uint32_t seed = 0; seed < 50; ++seed) wrong += Steps(seed).run(2000);
-  const Few filled(8, 3), listed{1, 2, 3};
+  const SmallVector filled(8, 3), listed{1, 2, 3};
   wrong += is_same(filled, Many(8, 3)) && is_same(listed, Many{1, 2, 3}) ? 0 : 1;
   std::printf("%d wrong\n", wrong);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "graph/small_memory.h"
+#include "graph/bump_allocator.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
 /* A sanitizer watches each object alone. */
-cpuacc::SmallMemory::SmallMemory() = default;
-cpuacc::SmallMemory::~SmallMemory() = default;
+cpuacc::ScopedBumpAllocator::ScopedBumpAllocator() = default;
+cpuacc::ScopedBumpAllocator::~ScopedBumpAllocator() = default;
 
 #else
 
@@ -126,12 +126,12 @@ thread_local Filling filling;
 
 }  // namespace
 
-SmallMemory::SmallMemory() {
+ScopedBumpAllocator::ScopedBumpAllocator() {
   reserve();
   ++filling.depth;
 }
 
-SmallMemory::~SmallMemory() {
+ScopedBumpAllocator::~ScopedBumpAllocator() {
   if (--filling.depth == 0) filling.close();
 }
 

@@ -8,12 +8,12 @@ namespace cpuacc {
  * blocks that go with their last piece, and are used again. A compilation between two runs finds nothing
  * of the C library's lists in the caches: a quarter of its time was malloc and free.
  */
-class SmallMemory {
+class ScopedBumpAllocator {
  public:
-  SmallMemory();
-  ~SmallMemory();
-  SmallMemory(const SmallMemory &) = delete;
-  SmallMemory &operator=(const SmallMemory &) = delete;
+  ScopedBumpAllocator();
+  ~ScopedBumpAllocator();
+  ScopedBumpAllocator(const ScopedBumpAllocator &) = delete;
+  ScopedBumpAllocator &operator=(const ScopedBumpAllocator &) = delete;
 };
 
 }  // namespace cpuacc

@@ -18,8 +18,8 @@ SOURCES = TESTS.parent / "cpp"
 def test_objects_keep_their_content_and_memory_is_used_again(
     tmp_path: Path, checks: list[str]
 ) -> None:
-    program = tmp_path / "small_memory"
-    parts = [TESTS / "small_memory.cpp", SOURCES / "graph" / "small_memory.cpp"]
+    program = tmp_path / "bump_allocator"
+    parts = [TESTS / "bump_allocator.cpp", SOURCES / "graph" / "bump_allocator.cpp"]
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", *checks]
     subprocess.run([*compiler, *options, f"-I{SOURCES}", *parts, "-o", program], check=True)

@@ -13,11 +13,11 @@ SOURCES = TESTS.parent / "cpp"
 
 
 def test_random_changes_leave_the_numbers_of_a_vector(tmp_path: Path) -> None:
-    program = tmp_path / "few"
+    program = tmp_path / "small_vector"
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     options = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]
     options += ["-fsanitize=address,undefined", f"-I{SOURCES}"]
-    subprocess.run([*compiler, *options, TESTS / "few.cpp", "-o", program], check=True)
+    subprocess.run([*compiler, *options, TESTS / "small_vector.cpp", "-o", program], check=True)
     # What runs all tests under ThreadSanitizer loads it first, and this has a sanitizer of its own.
     command = ["env", "--unset=LD_PRELOAD", program]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
