@@ -378,12 +378,13 @@ def _mat_mul_n_bits_products(
     inputs=[
         slot("input", "[...,K]."),
         slot("weights", "[N,bytes], Unsigned8: K numbers, from the low bits of a byte on."),
-        slot("scales", "[N,blocks], one for each block of a row."),
+        slot("scales", "[N,blocks], one for each block of a row.", finite=True),
         slot(
             "zero_points",
             "[N,blocks], real numbers, or [N,bytes], Unsigned8, packed as the weights are; "
             "2^(bits - 1) if absent.",
             optional=True,
+            finite=True,
         ),
         slot("bias", "[N], added to the product.", optional=True),
     ],
