@@ -497,6 +497,7 @@ class StreamStates:
         self.pairs = pairs
         self._shapes = dict(shapes)
         self._memory: StateMemory | None = None
+        self._making = threading.Lock()
         self._calls: OrderedDict[tuple[object, ...], _PreparedCall] = OrderedDict()
         self._last: _PreparedCall | None = None
 
@@ -531,6 +532,7 @@ class StreamStates:
         self, network: LoadedNetwork, inputs: Mapping[str, Any], targets: Targets
     ) -> BoundCall:
         """Return a call on the states; see :meth:`Stream.bind`."""
+        memory = self.memory(network)
         self._check_free(network, inputs)
         taken = next((name for name in self.pairs.values() if name in targets), None)
         if taken is not None:
@@ -538,7 +540,7 @@ class StreamStates:
                 f"the output {taken!r} is the next value of a state of the stream: it cannot be "
                 "written into an array; states() has its value after a call"
             )
-        return network.bind_states(inputs, targets, self.pairs, self.memory(network))
+        return network.bind_states(inputs, targets, self.pairs, memory)
 
     def memory(self, network: LoadedNetwork) -> StateMemory:
         """Return the states; they are made when they are first needed.
@@ -547,12 +549,10 @@ class StreamStates:
             InvalidArgumentError: A shape is not known in full.
         """
         if self._memory is None:
-            self._memory = StateMemory(
-                self.pairs,
-                {name: self._first(network, name) for name in self.pairs},
-                network.caches,
-                network.inputs,
-            )
+            with self._making:
+                if self._memory is None:  # no other thread was faster
+                    first = {name: self._first(network, name) for name in self.pairs}
+                    self._memory = StateMemory(self.pairs, first, network.caches, network.inputs)
         return self._memory
 
     def reset(self) -> None:
