@@ -1000,10 +1000,14 @@ def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shapes_of(names: Collection[str], shapes: Sequence[InputShapes]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that a caller of ``load_model`` gave inputs first."""
+    """Return the shapes that a caller of ``load_model`` gave inputs first.
+
+    What is no mapping is refused where the shapes are prepared.
+    """
     return {
         name: np.shape(given) if isinstance(given, np.ndarray) else checked_shape(given, name)
         for each in reversed(shapes)
+        if isinstance(each, Mapping)
         for name, given in each.items()
         if name in names
     }
