@@ -102,7 +102,7 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"the conformance kit needs a backend: pytest --pyargs {KIT} --armnn-backend CpuRef"
         )
-    from armnn.errors import ArmnnError
+    from armnn.errors import ArmnnError  # late: see above
     from armnn_conformance.cases import covered_layers
     from armnn_conformance.checks.child import CrashError
     from armnn_conformance.session import check_that_loading_does_not_crash
@@ -130,7 +130,7 @@ def _check_required(text: str | None) -> None:
     Raises:
         UsageError: A layer type or data type has none.
     """
-    from armnn_conformance.cases import covered_layers, data_types_of
+    from armnn_conformance.cases import covered_layers, data_types_of  # late: see above
     from armnn_conformance.session import required
 
     for layer, data_type, _ in required(text):
@@ -161,7 +161,7 @@ class CardWriter:
         """Keep what the card says."""
         level = _level(report.keywords)
         if level and (report.when == "call" or report.failed):
-            from armnn_conformance.card import CELL, GRAPHS
+            from armnn_conformance.card import CELL, GRAPHS  # late: see above
 
             self._outcomes.setdefault(level.removeprefix("conformance_"), []).append(report.outcome)
             properties: list[tuple[str, Any]] = report.user_properties
@@ -173,7 +173,11 @@ class CardWriter:
         """Write the card, if tests of the kit were run."""
         if not self._outcomes:
             return
-        from armnn_conformance.card import make_card, subject_document, write_card
+        from armnn_conformance.card import (
+            make_card,
+            subject_document,
+            write_card,
+        )  # late: see above
         from armnn_conformance.subject import Subject
 
         with Subject(self._wish) as subject:
@@ -196,7 +200,7 @@ class CaseCounter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the cases and graphs of a test."""
         if report.when == "call" and _level(report.keywords):
-            from armnn_conformance.card import CELL, GRAPHS, REFUSED
+            from armnn_conformance.card import CELL, GRAPHS, REFUSED  # late: see above
 
             properties: list[tuple[str, Any]] = report.user_properties
             self._has_refused = self._has_refused or "test_what_is_not_claimed" in report.nodeid
@@ -229,7 +233,7 @@ class CaseCounter:
 
     def _claims(self) -> str:
         """Return a line about the layers that the backend claims in this run."""
-        from armnn_conformance.cases import covered_layers
+        from armnn_conformance.cases import covered_layers  # late: see above
 
         total = len(covered_layers()) if self._is_of_claimed else len(self._asked)
         if not self._claimed:

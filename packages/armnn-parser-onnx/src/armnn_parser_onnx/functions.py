@@ -165,7 +165,7 @@ def _context_function(node: Node, schema: Schema, types: Sequence[Type], opset: 
         RefusedError: The package ``onnx`` is not installed.
     """
     try:
-        import onnx
+        import onnx  # late: an optional dependency
     except ImportError as error:
         raise RefusedError(
             "its definition depends on its attributes and types, and only the package onnx has "

@@ -42,7 +42,7 @@ def _parse_text(
 def _binary(name: str, content: bytes, form: str) -> bytes:
     """Return a model's bytes as in a .onnx file."""
     try:
-        import onnx
+        import onnx  # late: an optional dependency
     except ImportError as error:
         raise ModelFileError(
             f"Cannot parse {name!r}: ONNX models as text ({form}) need the package onnx, which "
