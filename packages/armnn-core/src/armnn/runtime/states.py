@@ -82,7 +82,7 @@ def declared_states(
     """
     if states is None:
         return {}
-    if states == AUTO:
+    if isinstance(states, str) and states == AUTO:
         return usual_states(inputs, outputs)
     expected = 'a mapping from names of outputs to those of inputs, or "auto"'
     pairs: dict[str, str] = {}
