@@ -173,11 +173,8 @@ class CardWriter:
         """Write the card, if tests of the kit were run."""
         if not self._outcomes:
             return
-        from armnn_conformance.card import (
-            make_card,
-            subject_document,
-            write_card,
-        )  # late: see above
+        # late: see above
+        from armnn_conformance.card import make_card, subject_document, write_card
         from armnn_conformance.subject import Subject
 
         with Subject(self._wish) as subject:
