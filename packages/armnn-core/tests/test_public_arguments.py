@@ -306,7 +306,7 @@ def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> Non
 def test_runtimes_refuse_wrong_arguments_properly(runtime) -> None:
     assert failures(armnn.Runtime, {"options": None}) == []
     optimized = runtime.optimize(small_network()[0], ["Fake"])
-    loading = {"network": optimized, "properties": None}
+    loading = {"network": optimized, "properties": None, "states": None}
     assert failures(runtime.load_network, loading) == []
     assert failures(runtime.unload_network, {"network": runtime.load_network(optimized)}) == []
     assert failures(runtime.registry.get, {"backend_id": "Fake"}) == []
@@ -364,6 +364,17 @@ def test_runs_refuse_wrong_arguments_properly(data_type: str, quantize: bool, ru
     assert failures(model.prepare, {"shapes": {"x": (1, 1)}}) == []
     assert failures(lambda x: model.prepare({"x": x}), {"x": (1, 1)}) == []
     assert failures(lambda dim: model.prepare({"x": (dim, 1)}), {"dim": 1}) == []
+    kept = runtime.load_model(network, ["Fake"], quantize=quantize, states={"copy": "x"})
+    kept.set_states({"x": array})
+    stream = kept.stream()
+    stream.set_states({"x": array})
+    for each in (kept, stream):
+        assert failures(each.run, {**submitted, "inputs": {}, "outputs": {}}) == []
+        assert failures(each.set_states, {"states": {"x": array}}) == []
+        assert failures(lambda x, each=each: each.set_states({"x": x}), {"x": array}) == []
+        with pytest.raises(armnn.errors.InvalidArgumentError, match="cannot be rewound"):
+            each.rewind(0)
+    assert failures(stream.bind, {"inputs": {}, "outputs": {}}) == []
     layer = model.runtime.optimize(network, ["Fake"]).network.layers[-1]
     assert failures(layer.input, {"name": "input"}) == []
     assert failures(layer.constant, {"name": "input"}) == []

@@ -248,11 +248,15 @@ def test_a_variable_goes_from_run_to_run_as_input_and_output(lite: Any, initial:
         loaded = runtime.load_network(runtime.optimize(network, backends=["CpuRef"]))
         assert list(loaded.inputs) == ["x", "sum"]
         assert list(loaded.outputs) == ["y", "sum"]
-        assert loaded.metadata.get("initial sum") == ("3.0" if initial else None)
+        assert loaded.metadata["initial sum"] == ("3.0" if initial else "0")
         state = np.float32([3, 3])
+        loaded.set_states({"sum": state})
         for step in range(3):
             results = loaded.run({"x": np.float32([step, 10]), "sum": state})
             state = results["sum"]
+            kept = loaded.run({"x": np.float32([step, 10])})
+            np.testing.assert_array_equal(kept["y"], results["y"])
+        np.testing.assert_array_equal(loaded.states()["sum"], state)
     interpreter = Interpreter(model_content=_accumulator(lite))
     interpreter.allocate_tensors()
     for step in range(3):

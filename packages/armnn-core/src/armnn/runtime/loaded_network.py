@@ -41,6 +41,7 @@ from armnn.runtime.calls.control import (
     watched_run,
 )
 from armnn.runtime.calls.inputs import (
+    ExpectedInputs,
     InputShapes,
     Ports,
     Written,
@@ -287,7 +288,7 @@ class LoadedNetwork:
         unasked = {name: out for name, out in asked.items() if out not in taken}
         self._pairs = {**unasked, **declared}
         self._are_declared = bool(declared)
-        self._first_shapes = _shapes_of(self._pairs, shapes)
+        self._first_shapes = _shapes_of(self._expected, self._pairs, shapes)
         self._states = StreamStates(self._pairs, self._first_shapes) if self._pairs else None
         if declared:
             self._is_plain = False
@@ -673,9 +674,17 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: One is missing, not known, or of a wrong type or shape.
         """
-        self._expected.check_mapping(inputs)
-        given = self._ports.arrays("input", first_names(inputs, self._aliases.inputs))
+        given = self._ports.arrays("input", self.named_inputs(inputs))
         return self._ports.checked(given, [name for names in beside for name in names])
+
+    def named_inputs(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return inputs by first names; only streams call it.
+
+        Raises:
+            InvalidArgumentError: They are not given by name.
+        """
+        self._expected.check_mapping(inputs)
+        return first_names(inputs, self._aliases.inputs)
 
     def arrays_of(self, values: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
         """Return values of inputs by first names, as arrays; only streams call it."""
@@ -999,18 +1008,22 @@ def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _shapes_of(names: Collection[str], shapes: Sequence[InputShapes]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that a caller of ``load_model`` gave inputs first.
+def _shapes_of(
+    expected: ExpectedInputs, names: Collection[str], shapes: Sequence[InputShapes]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that a caller of ``load_model`` gave states first.
 
-    What is no mapping is refused where the shapes are prepared.
+    Raises:
+        InvalidArgumentError: They are no shapes by input.
     """
-    return {
-        name: np.shape(given) if isinstance(given, np.ndarray) else checked_shape(given, name)
-        for each in reversed(shapes)
-        if isinstance(each, Mapping)
-        for name, given in each.items()
-        if name in names
-    }
+    found: dict[str, tuple[int, ...]] = {}
+    for each in shapes if names else ():
+        expected.check_mapping(each)
+        for name, given in each.items():
+            if name in names and name not in found:
+                shape = getattr(given, "shape", given)
+                found[name] = checked_shape(shape, name)
+    return found
 
 
 def _importing_runs(

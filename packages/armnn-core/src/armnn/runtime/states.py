@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn.arguments import integer, mapping, text
 from armnn.backends.memory import ALIGNMENT, HostAllocator
 from armnn.errors import ExecutionError, InvalidArgumentError
-from armnn.graph.aliases import Aliased, Aliases, first_names
+from armnn.graph.aliases import Aliased, Aliases
 from armnn.optimizer.plan import Cache
 from armnn.quantization import dequantize
 from armnn.runtime.steps import Targets, filling
@@ -510,6 +510,8 @@ class StreamStates:
     ) -> dict[str, NDArray[Any]]:
         """Run the network on its states; see :meth:`Stream.run`."""
         memory = self.memory(network)
+        if type(inputs) is not dict:  # as nearly all are
+            inputs = network.named_inputs(inputs)
         if not memory.lock.acquire(blocking=False):
             raise _busy(network)
         try:
@@ -750,7 +752,7 @@ class StreamStates:
         Raises:
             InvalidArgumentError: One is; its output is named, too.
         """
-        for name in first_names(inputs, network.aliases.inputs):
+        for name in network.named_inputs(inputs):
             if name in self.pairs:
                 raise InvalidArgumentError(
                     f"the input {name!r} is a state, which the output {self.pairs[name]!r} "
