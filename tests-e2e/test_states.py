@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from numpy.typing import NDArray
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 import armnn
 from armnn import Network, TensorInfo
@@ -150,10 +153,56 @@ def test_the_caches_of_a_decoder_are_filled_in_place(capacity: Any) -> None:
         assert valid.tobytes() == array[:, :, :number].tobytes()
 
 
+def onnx_decoder(capacity: int | str) -> onnx.ModelProto:
+    """Return a step of a decoder of opset 24, with caches of a capacity."""
+
+    def tensor(name: str, *shape: Any, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    nodes = [
+        helper.make_node(
+            "TensorScatter", [f"past_key_values.0.{name}", name[0], "at"], [f"present.0.{name}"]
+        )
+        for name in ("key", "value")
+    ]
+    caches = [f"present.0.{name}" for name in ("key", "value")]
+    nodes.append(helper.make_node("Attention", ["q", *caches, "", "", "", "count"], ["y"]))
+    inputs = [tensor(name, 1, 2, "rows", 4) for name in "qkv"]
+    inputs += [tensor(name, 1, kind=TensorProto.INT64) for name in ("at", "count")]
+    past = [f"past_key_values.0.{name}" for name in ("key", "value")]
+    inputs += [tensor(name, 1, 2, capacity, 4) for name in past]
+    outputs = [tensor(name, 1, 2, capacity, 4) for name in caches]
+    graph = helper.make_graph(nodes, "step", inputs, [tensor("y", 1, 2, "rows", 4), *outputs])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])
+
+
+@pytest.mark.parametrize("backends", [["CpuRef"], BACKENDS])
+@pytest.mark.parametrize("capacity", [16, "capacity"])
+def test_a_decoder_of_onnx_needs_no_new_shape(capacity: int | str, backends: list[str]) -> None:
+    network = armnn.parse(onnx_decoder(capacity).SerializeToString(), suffix="onnx")
+    stream = armnn.load_model(network, backends, states="auto").stream()
+    standard = ReferenceEvaluator(onnx_decoder(16))
+    keys = values = np.zeros((1, 2, 16, 4), np.float32)
+    random, number = np.random.default_rng(2), 0
+    for rows in (3, *[1] * 13):
+        q, k, v = random.standard_normal((3, 1, 2, rows, 4)).astype(np.float32)
+        given = {"q": q, "k": k, "v": v}
+        counters = {"at": np.array([number]), "count": np.array([number + rows])}
+        past = {"past_key_values.0.key": keys, "past_key_values.0.value": values}
+        y, keys, values = standard.run(None, {**given, **counters, **past})
+        before = stream.copied_bytes
+        np.testing.assert_allclose(stream.run(given)["y"], y, rtol=1e-5, atol=1e-6)
+        number += rows
+        assert (stream.length, stream.copied_bytes - before) == (number, k.nbytes + v.nbytes)
+    found = stream.states()
+    assert found["past_key_values.0.key"].tobytes() == keys.tobytes()
+    assert found["past_key_values.0.value"].tobytes() == values.tobytes()
+
+
 def test_a_step_does_not_take_longer_with_the_capacity() -> None:
     x = np.ones((1, 4, 1, 64), np.float32)
     calls = []
-    for capacity in (256, 65536):  # of 0.5 and 128 MB: copies of the latter take 20 ms
+    for capacity in (256, 32768):  # two of 0.25 and of 32 MB: copies of the latter take 7 ms
         stream = armnn.load_model(decoder(capacity), BACKENDS, states="auto").stream()
         calls.append(stream.bind({"x": x}))
     best = [min(_seconds(call) for _ in range(40)) for call in calls]
