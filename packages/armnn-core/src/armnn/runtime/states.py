@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -491,6 +492,7 @@ class StreamStates:
 
     Args:
         pairs: The output that is the next value of each state, by input.
+        shapes: The shapes of states that a caller gave, for those that are open.
     """
 
     def __init__(self, pairs: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -509,12 +511,13 @@ class StreamStates:
         limits: Mapping[str, Any],
     ) -> dict[str, NDArray[Any]]:
         """Run the network on its states; see :meth:`Stream.run`."""
-        memory = self.memory(network)
         if type(inputs) is not dict:  # as nearly all are
             inputs = network.named_inputs(inputs)
-        if not memory.lock.acquire(blocking=False):
+        lock = self.memory(network).lock
+        if not lock.acquire(blocking=False):
             raise _busy(network)
         try:
+            memory = self.memory(network)  # which may have grown since
             if not limits and outputs is None:
                 prepared = self._last
                 if prepared is None or not prepared.fill(inputs):
@@ -528,7 +531,7 @@ class StreamStates:
                 return self._named(network, made)
             return self._run_given(network, memory, inputs, outputs, limits)
         finally:
-            memory.lock.release()
+            lock.release()
 
     def bind(
         self, network: LoadedNetwork, inputs: Mapping[str, Any], targets: Targets
@@ -557,6 +560,12 @@ class StreamStates:
                     self._memory = StateMemory(self.pairs, first, network.caches, network.inputs)
         return self._memory
 
+    @contextmanager
+    def _held(self, network: LoadedNetwork) -> Iterator[StateMemory]:
+        """Wait until no call runs, and keep others out."""
+        with self.memory(network).lock:
+            yield self.memory(network)  # which may have grown since
+
     def reset(self) -> None:
         """Let the states begin anew."""
         if self._memory is not None:
@@ -565,8 +574,7 @@ class StreamStates:
 
     def values(self, network: LoadedNetwork) -> dict[str, NDArray[Any]]:
         """Return copies of the states, by input."""
-        memory = self.memory(network)
-        with memory.lock:
+        with self._held(network) as memory:
             return memory.values()
 
     def set_values(self, network: LoadedNetwork, states: Mapping[str, ArrayLike]) -> None:
@@ -587,8 +595,7 @@ class StreamStates:
             filling = self._filling(network)
             plain = {name: array.shape for name, array in arrays.items() if name not in filling}
             self._shapes |= plain
-        memory = self.memory(network)
-        with memory.lock:
+        with self._held(network) as memory:
             self._set(network, memory, arrays)
 
     def rewind(self, network: LoadedNetwork, length: int) -> None:
@@ -602,7 +609,7 @@ class StreamStates:
                 "set_states()"
             )
         rows = integer(length, "the length to rewind to")
-        with memory.lock:
+        with self._held(network) as memory:
             if not 0 <= rows <= memory.length:
                 raise InvalidArgumentError(
                     f"the states of the network {network.name!r} cannot be rewound to {rows} rows: "
