@@ -631,6 +631,7 @@ def test_positions_outside_of_a_table_are_an_error(run: Run, model: Model, posit
         ({"qk_output": 1}, "products of queries and keys are an output"),
         ({"k_quant_type": "PER_TENSOR", "kv_cache_bit_width": 4}, "is Float32 of 4 bits"),
         ({"num_heads": 3}, "3 heads of queries and 2 of keys"),
+        ({"num_heads": 2**40, "smooth_softmax": 1}, "a multiple of these, at most 65536"),
     ],
 )
 def test_grouped_queries_of_other_kinds_are_refused(
@@ -643,6 +644,16 @@ def test_grouped_queries_of_other_kinds_are_refused(
     made = model(node("GroupQueryAttention", names, ["y"], **asked), given, ["y"], opset=17)
     made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     with pytest.raises(ParseError, match=message):
+        parse(made.SerializeToString())
+
+
+def test_sequences_that_are_too_long_are_refused(model: Model) -> None:
+    float32, shapes = onnx.TensorProto.FLOAT, {"x": (1, 2**40, 16), "c": (8, 4), "s": (8, 4)}
+    inputs = {name: (float32, shape) for name, shape in shapes.items()}
+    inputs["p"] = (onnx.TensorProto.INT64, (1,))
+    made = model(node("RotaryEmbedding", ["x", "p", "c", "s"], ["y"]), inputs, ["y"], opset=17)
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    with pytest.raises(ParseError, match=f"its sequence has {2**40} positions"):
         parse(made.SerializeToString())
 
 

@@ -37,6 +37,8 @@ from armnn_parser_onnx.schemas import MICROSOFT
 from armnn_parser_onnx.shapes import reshape_to_groups
 
 _MOST_SCORES = 2**25
+_MOST_POSITIONS = 2**24
+_MOST_HEADS = 2**16
 
 
 class _Operands(NamedTuple):
@@ -426,6 +428,7 @@ def microsoft_rotary_embedding(operation: Operation) -> Value:
     turned = operation.integer("rotary_embedding_dim")
     if not isinstance(pairs, int) or not isinstance(length, int):
         raise NotKnownYetError("the number of its positions or angles is not known")
+    _check_length(length)
     if turned not in (0, 2 * pairs):
         raise operation.error(
             f"it turns {turned} numbers: expected {2 * pairs}, two for each angle"
@@ -442,6 +445,12 @@ def microsoft_rotary_embedding(operation: Operation) -> Value:
         name=operation.layer_name("heads" if rank == 3 else ""),
     )
     return _merged_heads(operation, result, "") if rank == 3 else result
+
+
+def _check_length(length: int) -> None:
+    """Refuse positions that would take the memory of a list too large."""
+    if length > _MOST_POSITIONS:
+        raise RefusedError(f"its sequence has {length} positions")
 
 
 def _positions_from(operation: Operation, index: int, length: int) -> Value:
@@ -486,6 +495,7 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
     length = operation.shape_of(query)[2]
     if not isinstance(length, int):
         raise NotKnownYetError("the number of its new positions is not known")
+    _check_length(length)
     counts = _shared(operation, "Cast", [operation.input(5)], "last", output=DataType.SIGNED64)
     if len(operation.shape(5)) != 1:
         counts = _shared(operation, "Reshape", [counts], "last_places", target_shape=_batch(counts))
@@ -575,9 +585,10 @@ def _refuse_variants(operation: Operation) -> None:
 def _grouped_operands(operation: Operation) -> tuple[Value, Value, Value]:
     """Return queries, keys and values, [N, heads, positions, numbers], normalised if asked."""
     heads, groups = operation.integer("num_heads", 0), operation.integer("kv_num_heads", 0)
-    if min(heads, groups) < 1 or heads % groups:
+    if min(heads, groups) < 1 or heads % groups or heads > _MOST_HEADS:
         raise operation.error(
-            f"it has {heads} heads of queries and {groups} of keys: expected a multiple of these"
+            f"it has {heads} heads of queries and {groups} of keys: expected a multiple of these, "
+            f"at most {_MOST_HEADS}"
         )
     if operation.has_input(1) != operation.has_input(2):
         raise operation.error("it has keys or values: expected both or none")
