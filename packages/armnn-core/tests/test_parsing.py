@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from armnn.errors import (
     ParseError,
 )
 from armnn.graph import Network
-from armnn.parsing import installed_parsers, parse, survey
+from armnn.parsing import format_of, installed_parsers, parse, parse_folded, survey
+from armnn.parsing.content import content_of
 from armnn.runtime import load_model
 from fakes import Plugin, installed
 
@@ -71,7 +73,7 @@ def test_a_suffix_that_is_given_goes_before_that_of_the_file(tmp_path: Path) -> 
 def test_content_without_a_suffix_is_refused() -> None:
     with pytest.raises(
         InvalidArgumentError,
-        match=r'^the model is 3 bytes without a name: .* for example suffix="onnx"$',
+        match=r'^the model is 3 bytes without a name, .* for example format="onnx"$',
     ):
         parse(b"net")
 
@@ -82,6 +84,149 @@ def test_content_that_no_parser_takes_is_refused(tmp_path: Path) -> None:
         pytest.raises(ModelFileError, match=r"^Cannot parse the bytes of a model: .*'\.onnx'"),
     ):
         parse(b"net", suffix="onnx")
+
+
+def test_a_format_that_is_given_goes_before_suffix_and_content(tmp_path: Path) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        file = model(tmp_path, "model.bin")
+        assert parse(file, format="acme").name == "net"
+        assert parse(b"net", format=".ACME").name == "net"
+        assert parse(file, parser_options={"format": "acme"}).name == "net"
+        assert survey(file, {"format": "acme"})[0].name == "net"
+        assert parse_folded(str(file), parser_options={"format": "acme"}).name == "net"
+        assert format_of(file, {"format": ".ACME"}) == "acme"
+        with pytest.raises(ModelFileError, match=r"no parser for the suffix '\.bin'"):
+            parse(model(tmp_path), format="bin")
+        with pytest.raises(InvalidArgumentError, match="two names of one argument: expected one"):
+            parse(file, format="acme", suffix="acme")
+        with pytest.raises(InvalidArgumentError, match="but the parser_options say 'a': expected"):
+            parse(file, format="acme", parser_options={"format": "a"})
+        with pytest.raises(InvalidArgumentError, match="the format is 5, expected a text"):
+            load_model(file, format=5)  # type: ignore[arg-type]  # refused on purpose
+        with pytest.raises(InvalidArgumentError, match="option 'format' is 5, expected a text"):
+            parse(file, parser_options={"format": 5})
+
+
+LITE = b"\x1c\0\0\0TFL3" + bytes(24)
+ONNX = bytes([8, 10, 0x12, 1, 0x61, 0x3A, 2, 0x12, 0, 0x42, 2, 0x10, 21])
+"""ir_version 10, a producer, a graph and an opset."""
+
+ARM = bytes.fromhex("10000000 0a00 0c00 0400 0000 0000 0000 0c000000 08000000 00000000 00000000")
+"""The place of a table, 16; what says its fields, at 4; the table with one field; a vector."""
+
+ANY = """\
+from armnn.errors import ParseError
+from armnn.graph import Network
+
+def parse(source, *, prefix=""):
+    data = source if isinstance(source, bytes) else source.read_bytes()
+    if not data.startswith(MARK):
+        raise ParseError("not good")
+    return Network(prefix + __name__)
+"""
+
+
+def any_parser(suffix: str, mark: bytes) -> Plugin:
+    source = ANY.replace("MARK", repr(mark))
+    return parser(source, suffix=suffix, name=f"armnn-parser-any-{suffix}")
+
+
+WELL_KNOWN = {"onnx": ONNX, "tflite": LITE, "armnn": ARM}
+
+
+@pytest.mark.parametrize("name", ["model", "model.bin", "0a1b", ".model", "model.v2"])
+@pytest.mark.parametrize("suffix", WELL_KNOWN)
+def test_content_tells_the_format_where_the_suffix_does_not(
+    tmp_path: Path, suffix: str, name: str
+) -> None:
+    plugins = [any_parser(each, content) for each, content in WELL_KNOWN.items()]
+    content = WELL_KNOWN[suffix]
+    with installed(tmp_path / "plugins", *plugins, alone=True):
+        file = tmp_path / name
+        file.write_bytes(content)
+        for source in (file, content):
+            made = parse(source, parser_options={"prefix": "a "})
+            assert made.name == f"a armnn_parser_any_{suffix}"
+        assert survey(file)[0].name == parse_folded(str(file)).name == f"armnn_parser_any_{suffix}"
+        assert format_of(file) == suffix
+    with (
+        installed(tmp_path / "none", parser(), alone=True),
+        pytest.raises(ModelFileError, match=rf"which is an? .*; armnn-parser-{suffix} reads "),
+    ):
+        parse(file)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        ONNX[:5],  # no graph
+        ONNX[:9],  # no opset
+        ONNX[:-1],  # ends in a field
+        ONNX + b"\x08",  # ends in a tag
+        ONNX + b"\x98\x06\0",  # a field that models lack
+        ONNX.replace(b"\x08\x0a", b"\x0a\x00"),  # a version that is no number
+        ONNX + b"\xff" * 20,
+        LITE[:7],
+        ARM[:16],
+        ARM[:20] + b"\0\0\0\1" + ARM[24:],  # a vector out of the file
+        bytes(100),
+    ],
+)
+def test_content_that_is_like_a_model_tells_nothing(content: bytes) -> None:
+    assert content_of(content) is None
+
+
+def test_what_is_no_file_tells_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert content_of(tmp_path / "pipe") is content_of(tmp_path / "missing") is None
+
+
+OTHERS = {
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n": r"a pointer of git-LFS.*; run "
+    "'git lfs pull'",
+    b"\xef\xbb\xbf\n <!DOCTYPE html>\n": "an HTML page, not a model; download the file itself",
+    b"<HTML><body>": "an HTML page, not a model; download the file itself",
+    b"PK\x03\x04": r"a ZIP archive \(.*\); unpack it",
+    b"\x1f\x8b\x08": "compressed by gzip; unpack it",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file, .*; export the model",
+    b"GGUF\3": "a GGUF file, .*; export the original",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), OTHERS.items())
+def test_what_is_no_model_is_called_what_it_is(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    with installed(tmp_path / "plugins", any_parser("onnx", ONNX), alone=True):
+        for name in ("model.onnx", "model"):
+            file = tmp_path / name
+            file.write_bytes(content)
+            for read in (parse, survey, lambda file: parse_folded(str(file))):
+                with pytest.raises(ParseError, match=rf"^Cannot parse '.*it is {message}"):
+                    read(file)
+        with pytest.raises(ParseError, match=rf"the bytes of a model: it is {message}"):
+            parse(content)
+        with pytest.raises(ParseError, match=rf"the bytes of a model as \.onnx: it is {message}"):
+            parse(content, format="onnx")
+
+
+def test_a_model_of_another_format_than_its_suffix_is_called_what_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes(LITE)
+    plugins = [any_parser("onnx", ONNX), any_parser("tflite", LITE)]
+    with installed(tmp_path / "plugins", *plugins, alone=True):
+        with pytest.raises(
+            ParseError,
+            match=r"model\.onnx' as \.onnx: it is a TensorFlow Lite model; give the file the "
+            r"suffix \.tflite, or say format='tflite' \(--format tflite\)\.$",
+        ) as caught:
+            parse(file)
+        assert str(caught.value.__cause__) == "not good"
+        assert parse(file, format="tflite").name == "armnn_parser_any_tflite"
+        # A model that is malformed, or refused, keeps its own error.
+        with pytest.raises(ParseError, match=r"^not good$"):
+            parse(b"bad", format="onnx")
 
 
 def test_listing_parsers_imports_none(tmp_path: Path) -> None:
@@ -180,7 +325,7 @@ WHEELS = (
         (
             "m.acmee",
             "the suffix '.acmee'",
-            "; did you mean .acme? Rename the file, or parse it with suffix='acme'.",
+            "; did you mean .acme? Rename the file, or say format='acme' (--format acme).",
         ),
         ("m.pb", "the suffix '.pb'", "."),
         ("m", "files without a suffix", "."),
@@ -259,7 +404,7 @@ def test_ctrl_c_while_a_parser_is_imported_comes_through(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("content", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
 def test_content_where_a_path_is_expected_says_how_to_parse_it(content: object) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"expected the path of .*parse\(data, suffix="):
+    with pytest.raises(InvalidArgumentError, match=r"expected the path of .*parse\(data, format="):
         load_model(content)  # type: ignore[arg-type]  # refused on purpose
 
 

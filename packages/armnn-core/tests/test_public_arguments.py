@@ -292,8 +292,8 @@ KEYWORDS: dict[str, Any] = {
 def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> None:
     first = "network" if method == "optimize" else "model"
     of_loading = {
-        "shapes": [{"x": (1, 3)}], "quantize": False, "parser_options": None, "properties": None,
-        "states": None,
+        "shapes": [{"x": (1, 3)}], "quantize": False, "format": None, "parser_options": None,
+        "properties": None, "states": None,
     }  # fmt: skip
     further = {} if method == "optimize" else of_loading
     good = {first: small_network()[0], **WISHES, **further}

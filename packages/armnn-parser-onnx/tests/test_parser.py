@@ -33,6 +33,27 @@ def test_core_finds_the_parser_by_the_suffix(model: Model, tmp_path: Path) -> No
     assert [layer.type for layer in network.layers] == ["Input", "Activation", "Output"]
 
 
+def test_core_finds_the_parser_by_the_content(model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "0a1b2c"
+    content = model(node("Relu", ["x"], ["y"]), {"x": X - 1}).SerializeToString()
+    path.write_bytes(content)
+    cache = tmp_path / "cache"
+    for _ in range(2):
+        loaded = armnn.load_model(path, ["CpuRef"], cache_dir=cache)
+        np.testing.assert_array_equal(loaded.run({"x": X - 1})["y"], X)
+    assert loaded.load_times["parse"] == 0
+    assert len(armnn.parse(content).layers) == 3
+    textual = tmp_path / "model.txt"
+    textual.write_text(str(onnx.ModelProto.FromString(content)))
+    loaded = armnn.load_model(textual, ["CpuRef"], format="textproto")
+    np.testing.assert_array_equal(loaded.run({"x": X - 1})["y"], X)
+    path = path.rename(tmp_path / "model.tflite")
+    with pytest.raises(
+        ParseError, match=r"it is an ONNX model; give .* \.onnx, or say format='onn"
+    ):
+        armnn.load_model(path)
+
+
 def test_names_are_those_of_the_model(model: Model) -> None:
     made = model(
         [

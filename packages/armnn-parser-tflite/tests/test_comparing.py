@@ -62,7 +62,7 @@ def test_layers_agree_with_litert_by_name(
         (["Activation"], 3, "steps"),
     ]
     assert main(["compare", str(file), "--tools", "--subgraph", "0"]) == 1
-    assert "choose neither signature nor subgraph" in capsys.readouterr().err
+    assert "choose no format, signature or subgraph" in capsys.readouterr().err
 
 
 def test_a_state_begins_as_in_litert(lite: Any, tmp_path: Path) -> None:

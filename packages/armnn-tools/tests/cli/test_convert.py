@@ -43,6 +43,21 @@ def test_a_model_is_written_and_described(
     np.testing.assert_allclose(made, x * np.tanh(np.log1p(np.exp(x))), rtol=1e-5, atol=1e-6)
 
 
+def test_format_says_what_a_file_is_whatever_its_suffix(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = source.rename(tmp_path / "demo.json")
+    arguments = ["convert", str(strange), str(tmp_path / "net.armnn"), "--beyond-arm-nn"]
+    assert main([*arguments, "--format", "armnn"]) == 0
+    assert main(["inspect", str(strange), "--format", "armnn", "--backends", "CpuRef"]) == 0
+    assert "Activation" in capsys.readouterr().out
+    # Where no parser has the suffix, the content tells.
+    nameless = strange.rename(tmp_path / "demo")
+    assert main(["run", str(nameless), "--backends", "CpuRef", "--input", "zeros"]) == 0
+    assert main(["inspect", str(nameless), "--format", "nonsense"]) == 1
+    assert "there is no parser for the suffix '.nonsense'" in capsys.readouterr().err
+
+
 def test_json_counts_the_layers(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn import metadata
 from armnn.arguments import closest, file_path, mapping, refused, text
-from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
+from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError, ParseError
 from armnn.installing import PARSERS, USUAL, install_command
 
 if TYPE_CHECKING:
     from armnn.graph import Network, Survey
+    from armnn.parsing.content import Content
 
 __all__ = [
     "GROUP",
     "ParserOptions",
     "checked_file",
     "checked_options",
+    "format_of",
     "installed_parsers",
     "parse",
     "parse_folded",
@@ -32,7 +34,8 @@ __all__ = [
 ]
 
 ParserOptions: TypeAlias = Mapping[str, str | int | bool]
-"""Options of a parser by name; they are the keyword arguments of its function."""
+"""Options of a parser by name; they are the keyword arguments of its function. The option "format"
+is none of these: it says which parser is meant, as the parameter of :func:`parse`."""
 
 _CONTENT = (bytes, bytearray, memoryview)
 
@@ -43,7 +46,9 @@ the parameter ``folded``, True says that quantised operators may become layers o
 where layers on floats between Dequantize and Quantize mean the same; the network's ``is_folded``
 then says that some did. Who asks for that parses the model again where backends refuse them."""
 
-_NO_OPTIONS = ("survey", "folded")
+_FORMAT = "format"
+
+_NO_OPTIONS = ("survey", "folded", _FORMAT)
 """Parameters that are for the core."""
 
 
@@ -58,38 +63,43 @@ def installed_parsers() -> tuple[metadata.EntryPoint, ...]:
 def parse(
     source: str | PathLike[str] | bytes | bytearray | memoryview,
     *,
+    format: str | None = None,
     suffix: str | None = None,
     parser_options: ParserOptions | None = None,
 ) -> Network:
-    """Parse a model with the installed parser for its suffix.
+    """Parse a model with the installed parser of its format.
 
     Args:
         source: The file, or its content.
-        suffix: What to take the source for, such as "onnx", which needs ``armnn-parser-onnx``.
-            Left out, the suffix of the file; content has none, so there it must be given.
+        format: What to take the source for: the suffix of such files, as "onnx", which needs
+            ``armnn-parser-onnx``. Left out, the suffix of the file says it; where there is none,
+            or no parser of that suffix, the content does.
+        suffix: The earlier name of ``format``.
         parser_options: Options of that parser, such as ``{"signature": "serve"}`` of the one for
             TensorFlow Lite.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
-        ModelFileError: It is a folder, no parser is installed for its suffix, or the parser cannot
+        ModelFileError: It is a folder, no parser is installed for its format, or the parser cannot
             be imported.
-        InvalidArgumentError: The source is content, and no suffix was given; or the parser has no
-            such option.
-        ParseError: The model is malformed, or says something that the parser refuses.
+        InvalidArgumentError: The source is content that does not tell its format, and none was
+            given; or the parser has no such option.
+        ParseError: The model is malformed, says something that the parser refuses, or is something
+            else by its content: a model of another format, a page, a pointer of git-LFS.
     """
     if suffix is not None:
         text(suffix, "the suffix")
-    if isinstance(source, _CONTENT):
-        source = bytes(source)
-        if suffix is None:
+        if format is not None:
             raise InvalidArgumentError(
-                f"the model is {len(source)} bytes without a name: say what they are, for example "
-                'suffix="onnx"'
+                f"format is {format!r} and suffix is {suffix!r}, two names of one argument: "
+                "expected one"
             )
-        return _parser(suffix, "the bytes of a model", parser_options)(source)
+    options = with_format(checked_options(parser_options), suffix if format is None else format)
+    if isinstance(source, _CONTENT):
+        content = bytes(source)
+        return _parser(content, "the bytes of a model", options)(content)
     file = checked_file(source)
-    return _parser(file.suffix if suffix is None else suffix, repr(str(file)), parser_options)(file)
+    return _parser(file, repr(str(file)), options)(file)
 
 
 def parse_folded(file: str, *, parser_options: ParserOptions | None = None) -> Network:
@@ -98,8 +108,7 @@ def parse_folded(file: str, *, parser_options: ParserOptions | None = None) -> N
     See :data:`GROUP`. Other parsers do as in :func:`parse`, which also says what is raised.
     """
     path = checked_file(file)
-    parser = _parser(path.suffix, repr(str(path)), parser_options)
-    return parser(path, folded=True) if "folded" in signature(parser).parameters else parser(path)
+    return _parser(path, repr(str(path)), parser_options, folded=True)(path)
 
 
 def survey(
@@ -113,19 +122,48 @@ def survey(
 
     Raises:
         ModelFileNotFoundError: There is no such file.
-        ModelFileError: It is a folder, no parser is installed for its suffix, or the parser cannot
+        ModelFileError: It is a folder, no parser is installed for its format, or the parser cannot
             be imported.
-        ParseError: The model is malformed.
+        ParseError: The model is malformed, or something else by its content.
         InvalidArgumentError: The parser has no such option.
     """
     file = checked_file(path)
-    parser = _parser(file.suffix, repr(str(file)), parser_options)
     from armnn.graph import Survey  # late: a prepared load does without
 
     found = Survey()
-    if "survey" not in signature(parser).parameters:
-        return parser(file), found
-    return parser(file, survey=found), found
+    return _parser(file, repr(str(file)), parser_options, survey=found)(file), found
+
+
+def format_of(file: str | PathLike[str], parser_options: ParserOptions | None = None) -> str:
+    """Return the suffix of the parser that a file is for, without a dot.
+
+    It is the option "format", else the file's own suffix if there is a parser of it, else what the
+    content tells; where that tells nothing, the file's own suffix.
+    """
+    given = (parser_options or {}).get(_FORMAT)
+    own = os.path.splitext(file)[1]
+    name = (str(given) if given is not None else own).removeprefix(".").lower()
+    if given is None and not _is_known(name):
+        content = _content_of(Path(file))
+        if content is not None and content.suffix:
+            return content.suffix
+    return name
+
+
+def with_format(options: dict[str, str | int | bool], given: object) -> dict[str, str | int | bool]:
+    """Return the options of a parser with that of the format, if one is given.
+
+    Raises:
+        InvalidArgumentError: It is no text, or the options say another one.
+    """
+    if given is None:
+        return options
+    name = text(given, "the format")
+    if options.setdefault(_FORMAT, name) != name:
+        raise InvalidArgumentError(
+            f"the format is {name!r}, but the parser_options say {options[_FORMAT]!r}: expected one"
+        )
+    return options
 
 
 def parser_version(suffix: str) -> str:
@@ -154,7 +192,7 @@ def checked_path(path: object) -> str:
         ModelFileError: It is a folder.
     """
     if not isinstance(path, (str, PathLike)):
-        hint = "; parse(data, suffix='onnx') makes a network of the content of a file"
+        hint = "; parse(data, format='onnx') makes a network of the content of a file"
         expected = "the path of a model file, or a Network"
         raise refused("the model", path, expected + hint * isinstance(path, _CONTENT))
     file = file_path(path, "the path of the model")
@@ -173,6 +211,8 @@ def checked_options(options: object) -> dict[str, str | int | bool]:
     """
     expected = "a mapping from names to values, such as {'signature': 'serve'}"
     given = mapping({} if options is None else options, "the parser_options", expected)
+    if _FORMAT in given:
+        text(given[_FORMAT], f"the parser option {_FORMAT!r}")
     for name, value in given.items():
         what = f"the parser option {text(name, 'a name in the parser_options')!r}"
         if not isinstance(value, str | int):
@@ -180,16 +220,99 @@ def checked_options(options: object) -> dict[str, str | int | bool]:
     return dict(given)
 
 
-def _parser(suffix: str, subject: str, options: object) -> Callable[..., Network]:
-    """Return the parser of a suffix, with its options."""
+def _parser(
+    source: Path | bytes, subject: str, options: object, **for_core: object
+) -> Callable[..., Network]:
+    """Return the parser of a model, with its options.
+
+    Args:
+        source: The file, or its content.
+        subject: What errors call it.
+        options: Those of the caller.
+        for_core: Arguments for a parser that has these parameters.
+    """
     given = checked_options(options)
-    name = suffix.removeprefix(".")
+    name, content = _chosen(source, subject, given.pop(_FORMAT, None))
     for entry_point in installed_parsers():
         if entry_point.name.lower() == name.lower():
             parser = _load(entry_point)
+            parameters = signature(parser).parameters
             _check_names(entry_point, parser, given)
-            return partial(parser, **given) if given else parser
+            arguments = given | {key: of for key, of in for_core.items() if key in parameters}
+            return partial(_parsed, entry_point, partial(parser, **arguments))
+    if content is not None:
+        subject += f", which is {content.what}"
     raise ModelFileError(_no_parser(subject, name))
+
+
+def _chosen(source: Path | bytes, subject: str, given: object) -> tuple[str, Content | None]:
+    """Return the name of a format, and the content that tells it if that had to be asked.
+
+    Raises:
+        InvalidArgumentError: The source is bytes which tell nothing.
+        ParseError: It is something that no parser reads.
+    """
+    if given is not None:
+        return str(given).removeprefix("."), None
+    own = "" if isinstance(source, bytes) else source.suffix.removeprefix(".")
+    if _is_known(own):
+        return own, None
+    content = _content_of(source)
+    if content is not None and content.suffix:
+        return content.suffix, content
+    if content is not None:
+        raise ParseError(f"Cannot parse {subject}: it is {content.what}; {content.advice}.")
+    if isinstance(source, bytes):
+        raise InvalidArgumentError(
+            f"the model is {len(source)} bytes without a name, which do not tell what they are: "
+            'say it, for example format="onnx"'
+        )
+    return own, None
+
+
+def _is_known(suffix: str) -> bool:
+    """Return whether a suffix is that of models, here or elsewhere."""
+    name = suffix.lower()
+    return name in PARSERS or any(name == each.name.lower() for each in installed_parsers())
+
+
+def _parsed(
+    entry_point: metadata.EntryPoint, parser: Callable[..., Network], source: Path | bytes
+) -> Network:
+    """Return what a parser makes of a model.
+
+    Raises:
+        ParseError: The parser refuses it; the message says so if it is of another format.
+    """
+    try:
+        return parser(source)
+    except ParseError as error:
+        content = _content_of(source)
+        if content is None or _reads(entry_point, content.suffix):
+            raise
+        advice = content.advice or (
+            f"give the file the suffix .{content.suffix}, or say format={content.suffix!r} "
+            f"(--format {content.suffix})"
+        )
+        subject = "the bytes of a model" if isinstance(source, bytes) else repr(str(source))
+        raise ParseError(
+            f"Cannot parse {subject} as .{entry_point.name}: it is {content.what}; {advice}."
+        ) from error
+
+
+def _reads(entry_point: metadata.EntryPoint, suffix: str) -> bool:
+    """Return whether a parser is the one of a suffix."""
+    return any(
+        each.value == entry_point.value
+        for each in installed_parsers()
+        if each.name.lower() == suffix
+    )
+
+
+def _content_of(source: Path | bytes) -> Content | None:
+    from armnn.parsing.content import content_of  # late: a load of usual names does without
+
+    return content_of(source)
 
 
 def _check_names(
@@ -241,7 +364,8 @@ def _no_parser(subject: str, suffix: str) -> str:
     meant = closest(suffix, dict.fromkeys([*here, *PARSERS])) if suffix else None
     if meant in here:
         return (
-            f"{message}; did you mean .{meant}? Rename the file, or parse it with suffix={meant!r}."
+            f"{message}; did you mean .{meant}? Rename the file, or say format={meant!r} "
+            f"(--format {meant})."
         )
     if meant is not None:
         suggestion = "" if meant == suffix.lower() else f"did you mean .{meant}? "
@@ -262,8 +386,32 @@ def is_below(location: str) -> bool:
     return bool(parts[0]) and not (has_drive or ".." in parts or "\0" in location)
 
 
-def resolved_below(folder: str, location: str) -> str:
-    """Return a location's path; empty if links lead out."""
+def resolved_below(folder: str, location: str, model: str = "") -> str:
+    """Return a location's path; empty if links lead out.
+
+    Args:
+        folder: The folder that the path is to be below.
+        location: A path for which :func:`is_below` holds.
+        model: The file of the model in the folder. A link beside it may lead out as the model
+            itself does in the cache of Hugging Face, which keeps models as
+            ``snapshots/REVISION/model.onnx``, links to files of the folder ``blobs`` beside
+            ``snapshots``: a link in the model's own folder, to a file in the same ``blobs``.
+    """
     folder = os.path.realpath(folder)
-    path = os.path.realpath(os.path.join(folder, location))
-    return path if os.path.commonpath([folder, path]) == folder else ""
+    link = os.path.join(folder, location)
+    path = os.path.realpath(link)
+    if os.path.commonpath([folder, path]) == folder:
+        return path
+    blobs = os.path.dirname(path)
+    snapshots = os.path.join(os.path.dirname(blobs), "snapshots")
+    is_cached = (
+        bool(model)
+        and os.path.basename(blobs) == "blobs"
+        and os.path.dirname(link) == folder
+        and os.path.islink(link)
+        and os.path.islink(model)
+        and os.path.realpath(os.path.dirname(model)) == folder
+        and os.path.dirname(os.path.realpath(model)) == blobs
+        and folder.startswith(snapshots + os.sep)
+    )
+    return path if is_cached else ""

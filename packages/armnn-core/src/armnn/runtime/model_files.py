@@ -23,7 +23,7 @@ from armnn.backends.encoding import UnstorableError
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.optimizer import OptimizedNetwork
 from armnn.optimizer.plan import NetworkFacts, Plan
-from armnn.parsing import parse, parser_version
+from armnn.parsing import format_of, parse, parser_version
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.request import LoadRequest, OptimizationRequest, parsed
 from armnn.storage.folder import SUFFIX, CacheFolder, mapped, pack, stamp_of, unpack, write_file
@@ -257,7 +257,7 @@ def _dependencies(
     file: str, digest: str, origin: LoadRequest, backends: Sequence[str]
 ) -> dict[str, Any]:
     """Return the facts on which the preparation of a model depends."""
-    suffix = splitext(file)[1]
+    suffix = format_of(file, origin.parser_options)
     return {
         "model": digest,
         "suffix": suffix,

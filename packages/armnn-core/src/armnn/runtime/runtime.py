@@ -22,7 +22,7 @@ from armnn.backends.options import CreationOptions
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.optimizer import OptimizedNetwork
-from armnn.parsing import ParserOptions, checked_options, checked_path
+from armnn.parsing import ParserOptions, checked_options, checked_path, with_format
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.control import NetworkProperties, check_properties, properties_for
 from armnn.runtime.calls.inputs import InputShapes
@@ -221,6 +221,7 @@ class Runtime(Closable):
         quantize: bool = False,
         profiler: ProfilingSink | None = None,
         cache_dir: str | PathLike[str] | None = None,
+        format: str | None = None,
         parser_options: ParserOptions | None = None,
         properties: NetworkProperties | None = None,
         states: States = None,
@@ -239,6 +240,7 @@ class Runtime(Closable):
                 quantised.
             profiler: Gets one event per phase.
             cache_dir: See :meth:`optimize`.
+            format: What to take the file for, such as "onnx"; see :func:`armnn.parse`.
             parser_options: Options of the parser; see :func:`armnn.parse`.
             properties: What it is loaded for; see :meth:`load_network`.
             states: The outputs that are the next values of inputs, which the network keeps from run
@@ -259,7 +261,7 @@ class Runtime(Closable):
         profiler = profiler_of(profiler, request.options)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
-        parsing = checked_options(parser_options)
+        parsing = with_format(checked_options(parser_options), format)
         title = model.name if _is_network(model) else str(model)
         check_properties(title, properties, request.options)
         if _is_network(model):
@@ -577,6 +579,7 @@ def load_model(
     quantize: bool = False,
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
+    format: str | None = None,
     parser_options: ParserOptions | None = None,
     properties: NetworkProperties | None = None,
     states: States = None,
@@ -592,6 +595,7 @@ def load_model(
         quantize=quantize,
         profiler=profiler,
         cache_dir=cache_dir,
+        format=format,
         parser_options=parser_options,
         properties=properties,
         states=states,

@@ -152,7 +152,7 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.tools and parser_options(arguments):
         raise InvalidArgumentError(
-            "--tools compares a whole file: choose neither signature nor subgraph"
+            "--tools compares a whole file by its suffix: choose no format, signature or subgraph"
         )
 
 

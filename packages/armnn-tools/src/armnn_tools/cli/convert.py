@@ -14,7 +14,13 @@ from armnn.graph import Network
 from armnn.parsing import parse
 from armnn.parsing.exporting import save
 from armnn_tools.cli.assigned_layers import with_given_shapes
-from armnn_tools.cli.options import add_command, add_shape_argument
+from armnn_tools.cli.options import (
+    MODEL_HELP,
+    add_command,
+    add_format_argument,
+    add_shape_argument,
+    parser_options,
+)
 from armnn_tools.cli.output import print_json, printable, progress
 
 _SUFFIX = ".armnn"
@@ -40,7 +46,8 @@ def add_parser(
         _EXAMPLES,
         convert,
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file; its suffix says the format")
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    add_format_argument(parser)
     parser.add_argument("target", metavar="FILE", help="the .armnn file to be written")
     add_shape_argument(parser)
     parser.add_argument(
@@ -69,7 +76,7 @@ def convert(arguments: argparse.Namespace) -> int:
     if target.suffix.lower() != _SUFFIX:
         raise refused("FILE", arguments.target, f"a name that ends in {_SUFFIX}")
     with progress(f"Reading {arguments.model}"):
-        network = parse(arguments.model)
+        network = parse(arguments.model, parser_options=parser_options(arguments))
     if arguments.shape:
         network = with_given_shapes(network, arguments.shape)
     with progress(f"Writing {target}"):

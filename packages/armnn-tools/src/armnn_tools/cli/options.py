@@ -32,6 +32,9 @@ from armnn_tools.cli.output import printable, progress
 _OPTION = r"((?:isolated:|(?:ssh|board)://[^=]*/)?\w+)\.([^=]+)=(.*)"
 """ID.NAME=VALUE; an id may say where its backend runs."""
 
+MODEL_HELP = "a model file; its suffix says the format, or its content where no parser has that"
+"""What a command says of its argument MODEL."""
+
 _OTHERWISE = {
     "model_options": "--option",
     "layer_backends": "--layer-backend",
@@ -140,8 +143,9 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
         "model",
         metavar="MODEL",
         nargs=None if needs_model else "?",
-        help="a model file; its suffix says the format",
+        help=MODEL_HELP,
     )
+    add_format_argument(parser)
     part = parser.add_argument_group("parts of TensorFlow Lite files")
     part.add_argument(
         "--signature",
@@ -216,6 +220,15 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
     )
 
 
+def add_format_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--format``, which :func:`parser_options` returns."""
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        help="what to take MODEL for: the suffix of such files, as in onnx, tflite or armnn",
+    )
+
+
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:
     """Return the creation options of a runtime for the given backends."""
     return CreationOptions(
@@ -264,7 +277,8 @@ def _boards(texts: Sequence[str]) -> dict[str, Sequence[str]]:
 
 def parser_options(arguments: argparse.Namespace) -> dict[str, str | int]:
     """Return the keywords for the model's parser."""
-    given = {name: getattr(arguments, name) for name in ("signature", "subgraph")}
+    names = ("format", "signature", "subgraph")
+    given = {name: getattr(arguments, name, None) for name in names}
     return {name: value for name, value in given.items() if value is not None}
 
 
