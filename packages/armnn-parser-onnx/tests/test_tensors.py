@@ -259,6 +259,104 @@ def test_a_model_with_external_data_is_parsed(saved: Path) -> None:
     np.testing.assert_array_equal(constant.data, DATA)
 
 
+@pytest.fixture
+def cached(saved: Path) -> Path:
+    """The model in a cache of Hugging Face, in a folder of its repository."""
+    repository = saved.parent / "models--acme--net"
+    blobs, snapshot = repository / "blobs", repository / "snapshots" / "1a2b" / "onnx"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for name, blob in {"model.onnx": "0" * 64, "data.bin": "1" * 64}.items():
+        (saved.parent / name).rename(blobs / blob)
+        (snapshot / name).symlink_to(Path("../../../blobs") / blob)
+    return snapshot / "model.onnx"
+
+
+def test_data_in_a_cache_of_hugging_face_is_read(cached: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    expected = (X + DATA).tolist()
+    assert run(cached) == (expected, True)
+    assert run(cached, cache_dir=cache) == (expected, True)
+    assert run(cached, cache_dir=cache) == (expected, False)
+    (cached.parent / "data.bin").resolve().write_bytes(b"pad!" + (2 * DATA).tobytes())
+    assert run(cached, cache_dir=cache) == ((X + 2 * DATA).tolist(), True)
+
+
+def _elsewhere(cached: Path) -> None:
+    """Make the data a link to a file outside of the cache."""
+    outside = cached.parents[4] / "outside"
+    outside.write_bytes((cached.parent / "data.bin").read_bytes())
+    (cached.parent / "data.bin").unlink()
+    (cached.parent / "data.bin").symlink_to(outside)
+
+
+def _elsewhere_by_the_blob(cached: Path) -> None:
+    """Make the file among the blobs a link out of them."""
+    blob = (cached.parent / "data.bin").resolve()
+    outside = cached.parents[4] / "outside"
+    blob.rename(outside)
+    blob.symlink_to(outside)
+
+
+def _other_blobs(cached: Path) -> None:
+    """Make the data a link to the blobs of another repository."""
+    other = cached.parents[4] / "other" / "blobs"
+    other.mkdir(parents=True)
+    (cached.parent / "data.bin").resolve().rename(other / "data")
+    (cached.parent / "data.bin").unlink()
+    (cached.parent / "data.bin").symlink_to(other / "data")
+
+
+def _model_of_its_own(cached: Path) -> None:
+    """Make the model a file, which only its data leads out of."""
+    content = cached.read_bytes()
+    cached.unlink()
+    cached.write_bytes(content)
+
+
+def _no_snapshot(cached: Path) -> None:
+    """Rename the folder of snapshots."""
+    cached.parents[2].rename(cached.parents[3] / "others")
+
+
+def _by_a_folder(cached: Path) -> None:
+    """Let the model name a file behind a link to the folder of blobs."""
+    blobs = cached.resolve().parent
+    made = onnx.load(cached, load_external_data=False)
+    for entry in made.graph.initializer[0].external_data:
+        if entry.key == "location":
+            entry.value = "blobs/" + "1" * 64
+    cached.resolve().write_bytes(made.SerializeToString())
+    (cached.parent / "blobs").symlink_to(blobs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _elsewhere,
+        _elsewhere_by_the_blob,
+        _other_blobs,
+        _model_of_its_own,
+        _no_snapshot,
+        _by_a_folder,
+    ],
+)
+def test_other_links_out_of_the_folder_stay_refused(
+    cached: Path, change: Callable[[Path], None]
+) -> None:
+    parse(cached)
+    change(cached)
+    path = cached if cached.exists() else next(cached.parents[3].glob("others/*/*/model.onnx"))
+    with pytest.raises(ParseError, match="which leads out of the model's folder"):
+        parse(path)
+
+
+def test_data_that_is_a_pointer_of_git_lfs_says_so(folder: Path) -> None:
+    (folder / "data.bin").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(ParseError, match=r"the file has 43: it is a pointer of git-LFS.*lfs pull"):
+        ExternalData(folder).read(tensor(offset="32"), 16)
+
+
 def test_a_model_in_the_working_folder_is_parsed(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

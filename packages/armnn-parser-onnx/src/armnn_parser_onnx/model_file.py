@@ -96,7 +96,7 @@ def read_message(
         return _decoded(Span(source, 0, len(source)), name), ExternalData(folder)
     path = Path(source)
     file = _opened(path)
-    return _decoded(Span(file, 0, file.size()), str(path)), ExternalData(path.parent)
+    return _decoded(Span(file, 0, file.size()), str(path)), ExternalData(path.parent, path)
 
 
 def _opened(path: Path) -> SourceFile:

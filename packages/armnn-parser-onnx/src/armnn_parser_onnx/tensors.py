@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from armnn.errors import ParseError
 from armnn.graph import Network
+from armnn.parsing.content import content_of
 from armnn.parsing.conversion import open_beside, path_beside, type_of_number
 from armnn.types import DataType
 from armnn_parser_onnx.messages import Tensor
@@ -36,11 +37,13 @@ class ExternalData:
 
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
+        model: The file of the model, which may be a link; None if it came as bytes.
 
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, model: Path | None = None) -> None:
         self._folder = folder
+        self._model = model
         self._read: dict[str, os.stat_result] = {}
 
     def note_in(self, network: Network) -> None:
@@ -56,7 +59,7 @@ class ExternalData:
         what = f"the external data of the tensor {tensor.name!r}"
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
-        path = path_beside(self._folder, location, what)
+        path = path_beside(self._folder, location, what, self._model)
         offset = _number(entries, "offset", 0, what)
         length = _number(entries, "length", size, what)
         if length != size:
@@ -65,7 +68,10 @@ class ExternalData:
         try:
             status = os.fstat(descriptor)
             self._read.setdefault(location, status)
-            check_span(status, offset, size, f"{what} in {str(path)!r}")
+            try:
+                check_span(status, offset, size, f"{what} in {str(path)!r}")
+            except ParseError as error:
+                raise _explained(error, path) from error
             if size >= _MAPPED and offset % _ALIGNMENT == 0:
                 return _mapped(descriptor, offset, size)
             with open(descriptor, "rb", closefd=False) as file:
@@ -73,6 +79,14 @@ class ExternalData:
                 return file.read(size)
         finally:
             os.close(descriptor)
+
+
+def _explained(error: ParseError, path: Path) -> ParseError:
+    """Return the error of a file that is too short, with what it is instead of data."""
+    content = content_of(path)
+    if content is None or not content.advice:
+        return error
+    return ParseError(f"{error}: it is {content.what}; {content.advice}")
 
 
 def _mapped(descriptor: int, offset: int, size: int) -> memoryview:

@@ -317,13 +317,17 @@ def unreadable(name: str, error: OSError) -> ModelFileError:
     return ModelFileError(f"the model {name!r} cannot be read: {error}")
 
 
-def path_beside(folder: Path | None, location: str, what: str) -> Path:
+def path_beside(folder: Path | None, location: str, what: str, model: Path | None = None) -> Path:
     """Return a data file's path below the model's folder.
+
+    In the cache of Hugging Face it is beside the file that the model is a link to; see
+    :func:`armnn.parsing.resolved_below`.
 
     Args:
         folder: The folder of the model; None if the model came as bytes.
         location: What the model says.
         what: How errors name the data.
+        model: The file of the model, which may be a link.
 
     Raises:
         ParseError: There is no folder, or the location leads out of it.
@@ -337,7 +341,7 @@ def path_beside(folder: Path | None, location: str, what: str) -> Path:
         raise ParseError(
             f"{what} has the location {location!r}: expected a path below the model's folder"
         )
-    path = resolved_below(str(folder), location)
+    path = resolved_below(str(folder), location, "" if model is None else str(model))
     if not path:
         raise ParseError(
             f"{what} has the location {location!r}, which leads out of the model's folder"

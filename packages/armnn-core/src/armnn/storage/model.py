@@ -36,7 +36,7 @@ class ExternalFiles:
     """
 
     def __init__(self, model: str, digest_of: Callable[[str], str]) -> None:
-        self._folder = os.path.dirname(model)
+        self._model, self._folder = model, os.path.dirname(model)
         self._digest_of = digest_of
 
     def digests_of(self, files: Mapping[str, os.stat_result]) -> dict[str, str]:
@@ -71,7 +71,7 @@ class ExternalFiles:
         recorded.update(self.digests_of(new))
 
     def _digest(self, name: str, stamp: tuple[int, ...] = ()) -> str:
-        path = resolved_below(self._folder, name) if is_below(name) else ""
+        path = resolved_below(self._folder, name, self._model) if is_below(name) else ""
         if not path:
             raise StaleEntryError(f"its file {name!r} is not below the model's folder")
         try:

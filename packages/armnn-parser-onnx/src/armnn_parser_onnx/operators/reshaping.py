@@ -298,16 +298,12 @@ def _padded_with_slices(
     """Pad with slices of the tensor, axis by axis."""
     padded = [axis for axis, pair in enumerate(pads) if any(pair)]
     for axis in padded:
-        size = operation.shape_of(value)[axis]
         before, after = pads[axis]
-        if mode == "wrap" and (not isinstance(size, int) or max(before, after) > size):
-            raise RefusedError(f"it wraps {max(before, after)} elements of an axis of {size}")
-        if mode == "edge":
-            first = _edge(operation, value, axis, before, at_end=False)
-            last = _edge(operation, value, axis, after, at_end=True)
-        else:
-            first = _slice(operation, value, axis, begin=-before)
-            last = _slice(operation, value, axis, end=after)
+        if mode == "wrap":
+            value = _wrapped(operation, value, axis, pads[axis], is_last=axis == padded[-1])
+            continue
+        first = _edge(operation, value, axis, before, at_end=False)
+        last = _edge(operation, value, axis, after, at_end=True)
         parts = [
             *([first] if before else []),
             value,
@@ -318,15 +314,43 @@ def _padded_with_slices(
     return value
 
 
+def _wrapped(
+    operation: Operation, value: Value, axis: int, pad: tuple[int, int], *, is_last: bool
+) -> Value:
+    """Pad one axis with the tensor again and again: its end stands before it, its start after."""
+    size = operation.shape_of(value)[axis]
+    if not isinstance(size, int):
+        raise NotKnownYetError("the size of the axis that it wraps is not known")
+    if size == 0:
+        raise RefusedError(f"it wraps {max(pad)} elements of an axis of 0")
+    (rounds_before, before), (rounds_after, after) = (divmod(count, size) for count in pad)
+    rounds = rounds_before + 1 + rounds_after
+    name = operation.layer_name("" if is_last else f"axis_{axis}")
+    if rounds > 1 and not (before or after):
+        return _tiled(operation, value, axis, rounds, name)
+    parts = [
+        *([_slice(operation, value, axis, begin=-before)] if before else []),
+        value
+        if rounds == 1
+        else _tiled(operation, value, axis, rounds, operation.layer_name("rounds")),
+        *([_slice(operation, value, axis, end=after)] if after else []),
+    ]
+    return operation.network.add_concat(parts, axis=axis, name=name)
+
+
+def _tiled(operation: Operation, value: Value, axis: int, count: int, name: str) -> Value:
+    multiples = [1] * len(operation.shape_of(value))
+    multiples[axis] = count
+    return operation.network.add_tile(value, multiples=multiples, name=name)
+
+
 def _edge(operation: Operation, value: Value, axis: int, count: int, *, at_end: bool) -> Value:
     one = (
         _slice(operation, value, axis, begin=-1)
         if at_end
         else _slice(operation, value, axis, end=1)
     )
-    multiples = [1] * len(operation.shape_of(value))
-    multiples[axis] = count
-    return operation.network.add_tile(one, multiples=multiples, name=operation.layer_name("edge"))
+    return _tiled(operation, one, axis, count, operation.layer_name("edge"))
 
 
 def _slice(
