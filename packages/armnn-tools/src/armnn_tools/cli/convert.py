@@ -13,6 +13,7 @@ from armnn.errors import NotStorableError
 from armnn.graph import Network
 from armnn.parsing import parse
 from armnn.parsing.exporting import save
+from armnn_parser_armnn import VERSIONS
 from armnn_tools.cli.assigned_layers import with_given_shapes
 from armnn_tools.cli.options import (
     MODEL_HELP,
@@ -24,7 +25,6 @@ from armnn_tools.cli.options import (
 from armnn_tools.cli.output import print_json, printable, progress
 
 _SUFFIX = ".armnn"
-_VERSIONS = ("20.08", "23.08")
 _EXAMPLES = """\
 examples:
   armnn convert model.tflite net.armnn
@@ -53,9 +53,9 @@ def add_parser(
     parser.add_argument(
         "--for-arm-nn",
         metavar="VERSION",
-        choices=_VERSIONS,
-        default=_VERSIONS[-1],
-        help=f"the oldest Arm NN that has to read it: {' or '.join(_VERSIONS)} (default: "
+        choices=VERSIONS,
+        default=VERSIONS[-1],
+        help=f"the oldest Arm NN that has to read it: {' or '.join(VERSIONS)} (default: "
         "%(default)s)",
     )
     parser.add_argument(
