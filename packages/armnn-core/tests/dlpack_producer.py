@@ -61,6 +61,7 @@ class Producer:
         axes: int | None = None,
         has_deleter: bool = True,
         null: bool = False,
+        has_shape: bool = True,
         name: bytes | None = None,
     ) -> None:
         """Copy the content to memory of its own.
@@ -78,6 +79,7 @@ class Producer:
             lanes: The field.
             axes: The field, if it is not the length of the shape.
             null: Whether the data pointer is NULL.
+            has_shape: Whether the pointer to the shape is set, rather than NULL.
             has_deleter: Whether there is a deleter, rather than NULL.
             name: That of the capsule, if it is another.
         """
@@ -107,7 +109,7 @@ class Producer:
             len(shape) if axes is None else axes,
             *kind,
             lanes,
-            ctypes.addressof(self._shape),
+            ctypes.addressof(self._shape) if has_shape else 0,
             0 if self._strides is None else ctypes.addressof(self._strides),
             byte_offset,
         )

@@ -157,6 +157,11 @@ def test_no_elements(version: Any, shape: tuple[int, ...]) -> None:
         ({"lanes": 4}, "of 32 bits, 4 at once"),
         ({"shape": (-1,)}, r"the shape \[-1\]"),
         ({"shape": (2**62, 2**62)}, "which no memory has"),
+        ({"shape": (2**62, 2**62, 0)}, "which no memory has"),
+        ({"has_shape": False}, "has 1 axes and no shape"),
+        ({"has_shape": False, "version": None}, "has 1 axes and no shape"),
+        ({"strides": (2**62,)}, rf"has strides of \[{2**64}\] bytes, which no memory has"),
+        ({"strides": (-(2**63),)}, rf"has strides of \[-{2**65}\] bytes"),
         ({"axes": 65}, "has 65 axes"),
         ({"axes": -1}, "has -1 axes"),
         ({"kind": (0, 4), "shape": (2, 2), "strides": (1, 2)}, r"with strides \[1, 2\]: expected"),
@@ -445,6 +450,11 @@ def test_parts_must_fit() -> None:
 def test_arguments_that_describe_no_memory(arguments: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         Buffer(*arguments, data=0)
+
+
+def test_addresses_end_with_64_bits() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"no host has an address .* less than 2\*\*64"):
+        Buffer((1, 0), 4, None, data=2**64 - 4, offset=4)
 
 
 def test_arrays_that_dlpack_has_no_name_for() -> None:

@@ -299,6 +299,11 @@ class Buffer:
             raise InvalidArgumentError(
                 f"{self.nbytes} bytes of the host cannot be at address 0: give their data"
             )
+        if self.device.is_host and self.data + self.offset >= 2**64:
+            raise InvalidArgumentError(
+                f"no host has an address {self.data} + {self.offset}, data and offset of a buffer: "
+                "expected less than 2**64"
+            )
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self.shape: tuple[int, ...] = (self.nbytes,)
         self.strides: tuple[int, ...] = (1,)
@@ -396,10 +401,13 @@ class Buffer:
             )
         if not 0 <= tensor.ndim <= _MOST_AXES:
             raise _unusable(producer, f"has {tensor.ndim} axes: expected at most {_MOST_AXES}")
+        if tensor.ndim and not tensor.shape:
+            raise _unusable(producer, f"has {tensor.ndim} axes and no shape: expected one")
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
         dtype = data_type.numpy_dtype
         nbytes = prod(shape) * dtype.itemsize
-        if min(shape, default=0) < 0 or nbytes >= 2**63:
+        # NumPy has no array of these either, not even where another axis is empty.
+        if min(shape, default=0) < 0 or prod(filter(None, shape)) * dtype.itemsize >= 2**63:
             raise _unusable(producer, f"has the shape {list(shape)}, which no memory has")
         flags = _flags_of(managed)
         made = cls(
@@ -415,6 +423,10 @@ class Buffer:
             made.strides = tuple([step * dtype.itemsize for step in tensor.strides[: tensor.ndim]])
         else:
             made.strides = _row_major(shape, dtype.itemsize)
+        if not all(-(2**63) <= step < 2**63 for step in made.strides):
+            raise _unusable(
+                producer, f"has strides of {list(made.strides)} bytes, which no memory has"
+            )
         made.is_copy = bool(flags & _IS_COPIED)
         return made
 

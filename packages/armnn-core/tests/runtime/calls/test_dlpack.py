@@ -185,6 +185,13 @@ def test_a_device_is_refused_by_name(load, side: str) -> None:
         far_import(inputs if side == "input" else outputs, source="Malloc")
     assert far.asked == []  # nothing was moved for it
     assert model.run({"x": X})["y"].tolist() == (2 * X).tolist()
+    lies = tensor(device=(2, 0))
+    lies.device = (1, 0)  # what it says before it hands out memory of the device
+    inputs = {"x": lies if side == "input" else X}
+    outputs = {"y": lies} if side == "output" else {}
+    for call in (model.run, model.bind, lambda *given: model.submit(*given).result()):
+        with pytest.raises(MemoryImportError, match=message):
+            call(inputs, outputs)
 
 
 @pytest.mark.parametrize(

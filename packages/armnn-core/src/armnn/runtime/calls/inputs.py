@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnn.arguments import array as array_of
 from armnn.arguments import closest, conversion, items, mapping, refused, shown, text
-from armnn.buffer import Buffer, SupportsDLPack, device_of, unreachable
+from armnn.buffer import Buffer, Device, SupportsDLPack, device_of, unreachable
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
 from armnn.optimizer import OptimizedNetwork
@@ -426,23 +426,38 @@ class Ports:
         taken = dict(given)
         for name in foreign:
             what = f"the {side} {name!r}"
-            device = _told(device_of, given[name], what)
-            if device is not None and not device.is_host:
-                if device not in self._reached():
-                    raise MemoryImportError(unreachable(what, device, self._beside(name)))
-                if not takes_devices:
-                    raise MemoryImportError(
-                        f"{what} is on {device}, and run() copies from and to memory of the host: "
-                        "bind() it, or import it, and it is used where it is"
-                    )
+            # Asked before it hands its memory over, and believed after that only: a tensor that
+            # calls itself one of the host may come with an address of a device.
+            self._check_reached(
+                name, what, _told(device_of, given[name], what), takes_devices=takes_devices
+            )
             copy = False if side == "output" else None
             buffer = _told(partial(_buffer_of, copy=copy), given[name], what)
+            self._check_reached(name, what, buffer.device, takes_devices=takes_devices)
             if side == "output" and buffer.is_copy:
                 raise InvalidArgumentError(f"{what}: its memory is a copy, which nobody would read")
             if buffer.is_copy:
                 self._copies[name] = f"{shown(given[name])} hands over a copy of its elements"
             taken[name] = buffer.numpy() if buffer.device.is_host else buffer
         return taken
+
+    def _check_reached(
+        self, name: str, what: str, device: Device | None, *, takes_devices: bool
+    ) -> None:
+        """Check that a call can use memory of a device.
+
+        Raises:
+            MemoryImportError: It cannot.
+        """
+        if device is None or device.is_host:
+            return
+        if device not in self._reached():
+            raise MemoryImportError(unreachable(what, device, self._beside(name)))
+        if not takes_devices:
+            raise MemoryImportError(
+                f"{what} is on {device}, and run() copies from and to memory of the host: "
+                "bind() it, or import it, and it is used where it is"
+            )
 
     def targets(self, outputs: Written, *, takes_devices: bool = False) -> Targets:
         """Return arrays that outputs are written into, by first names.
