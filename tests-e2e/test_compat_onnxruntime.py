@@ -240,6 +240,13 @@ def test_every_exception_is_there() -> None:
     assert exceptions(real_state) <= exceptions(our_state)
 
 
+def test_a_fed_initializer_goes_before_its_value() -> None:
+    theirs, mine = both(linear().SerializeToString())
+    for feed in ({}, {"w": W + 1}, {"w": 2 * W}, {}):
+        (expected,) = theirs.run(None, {"x": X, **feed})
+        np.testing.assert_allclose(mine.run(None, {"x": X, **feed})[0], expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("version", [3, 8])
 def test_initialisers_that_are_inputs_are_described_alike(version: int) -> None:
     model = linear()

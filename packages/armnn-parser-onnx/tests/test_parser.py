@@ -18,8 +18,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armnn
 from armnn import DataType
-from armnn.errors import ParseError
+from armnn.errors import InvalidArgumentError, ParseError
 from armnn_parser_onnx.parser import parse
+from armnn_tools.cli.main import main
 
 Model = Callable[..., onnx.ModelProto]
 X = np.zeros((2, 3), np.float32)
@@ -114,6 +115,46 @@ def test_initializers_among_the_inputs_are_constants(model: Model) -> None:
     network = parse(made.SerializeToString())
     assert [layer.name for layer in network.inputs] == ["x"]
     assert network.find("w").type == "Constant"
+
+
+@pytest.mark.parametrize("ir_version", [3, 8])
+def test_an_overridable_initializer_is_an_input(model: Model, ir_version: int) -> None:
+    made = model(
+        [node("Mul", ["x", "s"], ["m"]), node("Add", ["m", "b"], ["y"])],
+        {"x": X, "s": X, "b": X},
+        constants={"s": X + 2, "b": X + 3, "inner": X},
+        ir_version=ir_version,
+        opset=7,
+    ).SerializeToString()
+    for overridable, names in {
+        "": ["x"], False: ["x"], "b": ["x", "b"], "b,s": ["x", "s", "b"], True: ["x", "s", "b"],
+    }.items():  # fmt: skip
+        network = parse(made, overridable=overridable)
+        assert [layer.name for layer in network.inputs] == names
+        arrays = dict.fromkeys(names, X + 10)
+        loaded = armnn.load_model(network, ["CpuRef"])
+        values = {"s": X + 2, "b": X + 3, **arrays}
+        np.testing.assert_array_equal(
+            loaded.run(arrays)["y"], values["x"] * values["s"] + values["b"]
+        )
+    for name in ("inner", "x", "z", "b,z", "b, s"):
+        with pytest.raises(InvalidArgumentError, match=r"no initializers .* it has 's', 'b'$"):
+            parse(made, overridable=name)
+    with pytest.raises(InvalidArgumentError, match="overridable is 5, expected names such as"):
+        armnn.parse(made, format="onnx", parser_options={"overridable": 5})
+
+
+def test_overridable_initializers_on_the_command_line(
+    model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.onnx"
+    add = node("Add", ["x", "b"], ["y"])
+    one = np.zeros(1, np.float32)
+    content = model(add, {"x": one, "b": one}, constants={"b": one}).SerializeToString()
+    path.write_bytes(content)
+    given = ["--overridable", "b", "--input", "x=1", "--input", "b=2.5"]
+    assert main(["run", str(path), "--backends", "CpuRef", *given]) == 0
+    assert "3.5" in capsys.readouterr().out
 
 
 def test_an_initializer_is_shared_and_an_unused_one_left_out(model: Model) -> None:

@@ -135,9 +135,36 @@ def test_a_value_that_is_no_array_is_refused(session) -> None:
         session.run(None, [X, Y])
 
 
-def test_an_initialiser_takes_no_other_value(session) -> None:
-    with pytest.raises(state.NotImplemented, match="the input 'unused' has a value in the model"):
-        session.run(None, {"x": X, "y": Y, "unused": np.zeros(1, np.float32)})
+def test_an_initializer_takes_other_values() -> None:
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "s"], ["m"]), helper.make_node("Add", ["m", "b"], ["z"])],
+        "scaled",
+        [value("x", 1, ["rows", 2]), value("s", 1, [1]), value("b", 1, [2]), value("n", 1, [1])],
+        [value("z", 1, ["rows", 2])],
+        [
+            helper.make_tensor("s", 1, [1], [3]),
+            helper.make_tensor("b", 1, [2], [5, 6]),
+            helper.make_tensor("n", 1, [1], [0]),
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    session = ort.InferenceSession(made)
+    s, b = np.array([-1], np.float32), np.array([7, 8], np.float32)
+    n = np.zeros(1, np.float32)
+    feeds = [{}, {"s": s}, {"b": b}, {"b": b, "s": s}, {"s": 2 * s}, {"n": n}, {}]
+    for feed in feeds:
+        scale, bias = feed.get("s", [3]), feed.get("b", [5, 6])
+        (z,) = session.run(None, {"x": Y, **feed})
+        np.testing.assert_array_equal(z, Y * scale + bias)
+    with pytest.raises(state.InvalidArgument, match="Invalid rank for input: s Got: 2 Expected: 1"):
+        session.run(None, {"x": Y, "s": Y})
+    old = helper.make_model(graph, opset_imports=opsets, ir_version=3).SerializeToString()
+    before = ort.InferenceSession(old)
+    assert before.get_overridable_initializers() == []
+    with pytest.raises(state.InvalidArgument, match="Invalid input name: s"):
+        before.run(None, {"x": Y, "s": s})
 
 
 def test_an_output_that_is_not_there_is_refused(session) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 
-from armnn.errors import ArmnnError, ParseError
+from armnn.arguments import refused
+from armnn.errors import ArmnnError, InvalidArgumentError, ParseError
 from armnn.graph import Network, Survey
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
 from armnn_parser_onnx import (
@@ -25,7 +26,11 @@ _ANONYMOUS = "?"
 
 
 def parse(
-    source: str | os.PathLike[str] | bytes, *, survey: Survey | None = None, folded: bool = False
+    source: str | os.PathLike[str] | bytes,
+    *,
+    overridable: str | bool = False,
+    survey: Survey | None = None,
+    folded: bool = False,
 ) -> Network:
     """Read an ONNX model as a network.
 
@@ -38,6 +43,10 @@ def parse(
     Args:
         source: The file, or its content. Data in other files is read only from the file's folder
             or below it.
+        overridable: The names of initializers among the inputs of the model that are inputs of the
+            network, with commas between them, such as ``"scale,bias"``; every run gives them a
+            value. True is for all of them. The others are constants, as layers compute faster
+            with these.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
         folded: Whether quantised operators may become layers on stored values, if the shapes of
@@ -49,17 +58,24 @@ def parse(
         UnsupportedOperatorError: The model uses operators that layers cannot compute; the message
             names every one of them with its nodes and the reason.
         ParseError: The model is malformed.
+        InvalidArgumentError: The model has no such initializer among its inputs.
     """
-    return network_of(read_model(source), survey, folded=folded)
+    return network_of(read_model(source), survey, overridable=overridable, folded=folded)
 
 
-def network_of(model: ModelFile, survey: Survey | None, *, folded: bool = False) -> Network:
+def network_of(
+    model: ModelFile,
+    survey: Survey | None,
+    *,
+    overridable: str | bool = False,
+    folded: bool = False,
+) -> Network:
     """Return the network of a model; see :func:`parse`."""
     opset = default_opset(model)
     check_opset(opset)
     network = Network(model.graph.name, _metadata(model.proto, opset))
     graph = Graph(network, model.external_data, survey=survey)
-    _add_inputs(model, graph)
+    _add_inputs(model, graph, overridable)
     graph.may_fold = folded and all(each.output.info.is_static for each in network.inputs)
     convert_model(_main_graph(model), opset, graph)
     _add_outputs(model, graph)
@@ -87,21 +103,48 @@ def _metadata(model: messages.Model, opset: int) -> dict[str, str]:
     }
 
 
-def _add_inputs(model: ModelFile, graph: Graph) -> None:
+def _add_inputs(model: ModelFile, graph: Graph, overridable: str | bool) -> None:
     """Register inputs and initialisers.
 
-    An input with an initialiser is a constant.
+    An input with an initialiser is a constant, unless it is to be overridable.
+
+    Raises:
+        ParseError: An input or initialiser is malformed.
+        InvalidArgumentError: There is no initialiser that is to be overridable.
     """
     proto = model.graph
     if proto.sparse_initializer:
         names = [each.values.name if each.values else "" for each in proto.sparse_initializer]
         raise ParseError(f"the sparse initialisers {names} are not supported: store them dense")
+    given_by_runs = _overridden(model, overridable)
+    constants = set()
     for tensor in proto.initializer:
-        graph.add_initializer(tensor)
-    initializers = {tensor.name for tensor in proto.initializer}
+        if tensor.name not in given_by_runs:
+            graph.add_initializer(tensor)
+            constants.add(tensor.name)
     for given in proto.input:
-        if given.name not in initializers:
+        if given.name not in constants:
             graph.add_input(given.name, _checked_info(given))
+
+
+def _overridden(model: ModelFile, overridable: str | bool) -> set[str]:
+    """Return the names of the initialisers that are inputs of the network."""
+    if not isinstance(overridable, str | bool):
+        raise refused("overridable", overridable, "names such as 'scale,bias', or True")
+    if not overridable:
+        return set()
+    initializers = {tensor.name for tensor in model.graph.initializer}
+    known = [given.name for given in model.graph.input if given.name in initializers]
+    if overridable is True:
+        return set(known)
+    names = set(overridable.split(","))
+    unknown = sorted(names.difference(known))
+    if unknown:
+        raise InvalidArgumentError(
+            f"the model {model.name!r} has no initializers {unknown} among its inputs: it has "
+            f"{', '.join(map(repr, known)) or 'none'}"
+        )
+    return names
 
 
 def _checked_info(given: messages.ValueInfo) -> TensorInfo:

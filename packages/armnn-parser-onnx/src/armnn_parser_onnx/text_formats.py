@@ -20,13 +20,18 @@ from armnn_parser_onnx.parser import network_of
 
 
 def _parse_text(
-    source: str | os.PathLike[str] | bytes, form: str, *, survey: Survey | None = None
+    source: str | os.PathLike[str] | bytes,
+    form: str,
+    *,
+    overridable: str | bool = False,
+    survey: Survey | None = None,
 ) -> Network:
     """Read an ONNX model that is stored as text.
 
     Args:
         source: The file, or its content; see :func:`armnn_parser_onnx.parser.parse`.
         form: What onnx calls the format: "textproto", "json" or "onnxtxt".
+        overridable: See :func:`armnn_parser_onnx.parser.parse`.
         survey: See :func:`armnn_parser_onnx.parser.parse`.
 
     Raises:
@@ -36,7 +41,8 @@ def _parse_text(
         ParseError: The text is malformed, or the model is.
     """
     name, content, folder = model_content(source)
-    return network_of(read_model(_binary(name, content, form), name, folder), survey)
+    model = read_model(_binary(name, content, form), name, folder)
+    return network_of(model, survey, overridable=overridable)
 
 
 def _binary(name: str, content: bytes, form: str) -> bytes:

@@ -16,11 +16,10 @@ from numpy.typing import DTypeLike, NDArray
 from armnn import TensorInfo, parse
 from armnn.errors import CancelledError, InvalidArgumentError
 from armnn.profiling import Event, Recorder
-from armnn.runtime import default_runtime
+from armnn.runtime import LoadedNetwork, default_runtime
 from armnn_compat.onnxruntime import model
 from armnn_compat.onnxruntime.errors import Fail, InvalidArgument, refusing, translated
-from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
-from armnn_compat.onnxruntime.model import Description, ModelMetadata, NodeArg, Operator
+from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg, Operator
 from armnn_compat.onnxruntime.options import Providers, RunOptions, SessionOptions, choose
 from armnn_compat.onnxruntime.values import (
     OrtValue,
@@ -35,13 +34,12 @@ class _Feeds:
     """Checks the inputs of the runs of one session.
 
     Args:
-        described: What the model declares.
+        inputs: Those that the runs give, as the model declares them.
         infos: The inputs of the network by name.
     """
 
-    def __init__(self, described: Description, infos: Mapping[str, TensorInfo]) -> None:
-        self._inputs = tuple((each, infos[each.name]) for each in described.inputs)
-        self._overridable = tuple(each.name for each in described.overridable)
+    def __init__(self, inputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo]) -> None:
+        self._inputs = tuple((each, infos[each.name]) for each in inputs)
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Return an array for each input.
@@ -50,7 +48,6 @@ class _Feeds:
             TypeError: The inputs are not given by name.
             ValueError: An input is missing.
             InvalidArgument: There is no input of a name, or one has a wrong type or shape.
-            NotImplemented: A value is given for an initialiser.
         """
         if not isinstance(given, Mapping):
             raise TypeError(
@@ -68,11 +65,6 @@ class _Feeds:
     def _refuse_others(self, given: Mapping[str, Any]) -> None:
         names = [each.name for each, _ in self._inputs]
         for name in given:
-            if name in self._overridable:
-                raise NotImplementedStatus(
-                    f"the input {name!r} has a value in the model, which is a constant here: leave "
-                    "it out of the feed"
-                )
             if name not in names:
                 raise InvalidArgument(f"Invalid input name: {name}; the model has {names}")
 
@@ -398,6 +390,7 @@ class InferenceSession:
         self._source: str | bytes = os.fspath(path_or_bytes)  # which leaves bytes as they are
         self._model_path = None if isinstance(self._source, bytes) else self._source
         self._recorder = Recorder() if self._sess_options.enable_profiling else None
+        self._loading = threading.Lock()
         self._start_ns, self._start_time_ns = time.perf_counter_ns(), time.time_ns()
         self._load(providers, provider_options)
         if self._sess_options.optimized_model_filepath:
@@ -421,22 +414,41 @@ class InferenceSession:
                 threads=given.intra_op_num_threads,
                 with_defaults=given.config_entries.get(_NO_FALLBACK) != "1",
             )
-            parsed = parse(self._source, suffix="onnx")
-            model.set_input_sizes(parsed, described.inputs)
-            self._record(f"model_loading_{'uri' if self._model_path else 'array'}", began)
-            began = time.perf_counter_ns()
-            network = default_runtime().load_model(
-                parsed, choice.backends, backend_options=choice.options, profiler=self._recorder
-            )
-            parsed.clear()  # the runtime has a copy; else the weights stay until they are collected
-            self._record("session_initialization", began)
-        self._network = network
+        self._described, self._choice = described, choice
+        self._network, feeds = self._load_network((), began)
+        self._loaded: dict[tuple[str, ...], tuple[LoadedNetwork, _Feeds]] = {
+            (): (self._network, feeds)
+        }
         self._providers = choice.providers
         self._inputs = described.inputs
         self._overridable = described.overridable
-        self._feeds = _Feeds(described, network.inputs)
-        self._outputs = model.completed(described.outputs, network.outputs)
+        self._outputs = model.completed(described.outputs, self._network.outputs)
         self._metadata = described.metadata
+
+    def _load_network(
+        self, overridden: Sequence[NodeArg], began: int
+    ) -> tuple[LoadedNetwork, _Feeds]:
+        """Return a network whose runs give these initializers, too, and the check of its feeds."""
+        inputs = [*self._described.inputs, *overridden]
+        names = ",".join(each.name for each in overridden)
+        with translated():
+            parsed = parse(
+                self._source,
+                suffix="onnx",
+                parser_options={"overridable": names} if names else None,
+            )
+            model.set_input_sizes(parsed, inputs)
+            self._record(f"model_loading_{'uri' if self._model_path else 'array'}", began)
+            began = time.perf_counter_ns()
+            network = default_runtime().load_model(
+                parsed,
+                self._choice.backends,
+                backend_options=self._choice.options,
+                profiler=self._recorder,
+            )
+            parsed.clear()  # the runtime has a copy; else the weights stay until they are collected
+            self._record("session_initialization", began)
+        return network, _Feeds(inputs, network.inputs)
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -507,10 +519,11 @@ class InferenceSession:
             Fail: The run failed, or was told to end.
         """
         names = self._output_names(output_names)
-        feed = self._feeds.checked(input_feed)
+        network, feeds = self._loaded_for(input_feed)
+        feed = feeds.checked(input_feed)
         try:
             with translated():
-                results = self._network.run(feed, cancel=run_options, profiler=self._recorder)
+                results = network.run(feed, cancel=run_options, profiler=self._recorder)
         except Fail as error:
             if isinstance(error.__cause__, CancelledError):
                 raise Fail("Exiting due to terminate flag being set to true.") from error
@@ -597,6 +610,20 @@ class InferenceSession:
         return self._start_time_ns
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _loaded_for(self, given: Mapping[str, Any]) -> tuple[LoadedNetwork, _Feeds]:
+        """Return the network for a feed: initializers are constants where it has none of them.
+
+        A run that gives some first loads the model again, with these as inputs.
+        """
+        if not self._overridable or not isinstance(given, Mapping):
+            return self._loaded[()]
+        overridden = [each for each in self._overridable if each.name in given]
+        names = tuple(each.name for each in overridden)
+        with self._loading:
+            if names not in self._loaded:
+                self._loaded[names] = self._load_network(overridden, time.perf_counter_ns())
+            return self._loaded[names]
 
     def _record(self, name: str, start_ns: int) -> None:
         if self._recorder is not None:

@@ -155,6 +155,11 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
     part.add_argument(
         "--subgraph", type=natural_number, metavar="N", help="the number of the subgraph to read"
     )
+    parser.add_argument_group("initializers of ONNX files").add_argument(
+        "--overridable",
+        metavar="NAME,...",
+        help="initializers among the inputs of the model that are to be given as inputs",
+    )
     group = parser.add_argument_group("backends")
     group.add_argument(
         "--backends",
@@ -277,7 +282,7 @@ def _boards(texts: Sequence[str]) -> dict[str, Sequence[str]]:
 
 def parser_options(arguments: argparse.Namespace) -> dict[str, str | int]:
     """Return the keywords for the model's parser."""
-    names = ("format", "signature", "subgraph")
+    names = ("format", "overridable", "signature", "subgraph")
     given = {name: getattr(arguments, name, None) for name in names}
     return {name: value for name, value in given.items() if value is not None}
 
