@@ -545,6 +545,46 @@ def test_a_bound_call_writes_into_the_cache_until_this_has_grown() -> None:
     assert stream.length == 258
 
 
+def test_a_step_may_have_more_rows_than_a_cache_begins_with() -> None:
+    model = armnn.load_model(decoder("n"), ["CpuRef"], states="auto")
+    x = RNG.standard_normal((1, 2, 900, 4)).astype(np.float32)
+    for begin, end in ((0, 300), (300, 900)):
+        made = model.run({"x": x[:, :, begin:end]})["y"]
+        expected = attended(x[:, :, :end], end - begin)
+        np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-6)
+    assert model.states()["past"].tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("what", ["rewind", "set_states", "states"])
+def test_a_cache_that_grows_while_another_thread_waits(what: str) -> None:
+    stream = armnn.load_model(decoder("n"), ["CpuRef"], states="auto").stream()
+    x = RNG.standard_normal((1, 2, 300, 4)).astype(np.float32)
+    stream.run({"x": x[:, :, :1]})
+    memory = stream._states.memory(stream.network)
+    real = memory.lock
+
+    class Waited:
+        """A lock that is had only after another thread has made a step."""
+
+        def __enter__(self) -> None:
+            memory.lock = real
+            stream.run({"x": x[:, :, 1:]})
+            real.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            real.release()
+
+    memory.lock = Waited()  # type: ignore[assignment]
+    if what == "rewind":
+        stream.rewind(290)
+        assert stream.length == 290
+    elif what == "set_states":
+        stream.set_states({"past": x[:, :, :2]})
+        assert stream.states()["past"].tobytes() == x[:, :, :2].tobytes()
+    else:
+        assert stream.states()["past"].tobytes() == x.tobytes()
+
+
 def test_a_cache_that_another_layer_reads_is_copied() -> None:
     network = decoder(16)
     (past,) = (layer.output for layer in network.inputs if layer.name == "past")

@@ -522,6 +522,7 @@ class StreamStates:
                 prepared = self._last
                 if prepared is None or not prepared.fill(inputs):
                     prepared = self._filled(network, memory, inputs)
+                    memory = self.memory(network)
                 rows = prepared.call.rows
                 if rows and memory.length + rows > memory.capacity:
                     memory = self._with_room(network, memory, rows)
@@ -665,10 +666,14 @@ class StreamStates:
         """Return the call that is prepared for inputs of these shapes, with the inputs in it."""
         self._check_free(network, inputs)
         arrays = network.checked_inputs(inputs, self.pairs, memory.counters)
-        key = tuple([array.shape for array in arrays.values()])
+        shapes = {name: array.shape for name, array in arrays.items()}
+        rows = memory.rows_of(shapes)
+        if rows and memory.length + rows > memory.capacity:
+            # Before the call is planned: no cache takes more rows than it has.
+            memory = self._with_room(network, memory, rows)
+        key = tuple(shapes.values())
         prepared = self._calls.get(key)
         if prepared is None:
-            shapes = {name: array.shape for name, array in arrays.items()}
             call = network.bind_states(shapes, {}, self.pairs, memory, is_kept=True)
             prepared = self._calls[key] = _PreparedCall(call)
             while len(self._calls) > _MOST_CALLS:
