@@ -44,6 +44,7 @@ from armnn_parser_onnx.schemas import (
     microsoft_schema,
     standard_schema,
 )
+from armnn_parser_onnx.sequences import SEQUENCE_OPERATORS, convert_sequence
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
 
 _Found: TypeAlias = "tuple[Schema, Converter | None]"
@@ -133,7 +134,8 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
         self._found: dict[tuple[str, str, int], _Found] = {}
         self._fitting: dict[tuple[int | DataType | None, ...], Schema] = {}
         self._read = {name for node in nodes for name in self.keys_read(node)}
-        self._read.update(outputs)
+        self._outputs = set(outputs)
+        self._read.update(self._outputs)
 
     def operator_of(self, record: messages.Node) -> Operator:
         return _operator_of(record, self._graph.scope)
@@ -176,7 +178,10 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
     def add_layers(self, record: messages.Node, found: _Found) -> None:
         schema, converter = found
         if converter is None:
-            self._expand(record, schema)
+            if _is_of_sequences(record):
+                self._convert_sequence(record, schema)
+            else:
+                self._expand(record, schema)
             return
         operation, read = self._operation(record, schema)
         if any(map(_is_deferred, read)):
@@ -184,6 +189,15 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
         if not converter.moves_data:
             _check_quantized(operation, read)
         self._bind(operation, values_of(operation, converter.convert))
+
+    def _convert_sequence(self, record: messages.Node, schema: Schema) -> None:
+        graph = self._graph
+        operation = Operation(record, schema, graph, self._opset)
+        tensors = [name for name in record.input if name in graph and name not in graph.sequences]
+        check_input_types(operation, {name: graph.data_type_of(name) for name in tensors})
+        convert_sequence(operation)
+        if not self._outputs.isdisjoint(graph.sequences.keys() & set(record.output)):
+            raise RefusedError("networks have no sequences")
 
     def defer(self, record: messages.Node, found: _Found, unknown: NotKnownYetError) -> None:
         """Add a StandIn layer for a node not yet convertible.
@@ -255,6 +269,8 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
                 kinds.append(known.info.data_type)
                 continue
             kind = graph.initializer_type(name) if name else None
+            if name in graph.sequences:
+                raise RefusedError(f"it reads {name!r}, and networks have no sequences")
             if name and kind is None:
                 raise operation.error(
                     f"it reads {name!r}, which no input, initialiser or node before it makes"
@@ -319,9 +335,14 @@ def _find(node: messages.Node, opset: int) -> _Found:
     """
     schema = _find_schema(node, opset)
     converter = find_converter(node.op_type, opset, schema.domain)
-    if converter is None and not has_body(schema):
+    if converter is None and not has_body(schema) and not _is_of_sequences(node):
         raise RefusedError(_why_not(schema))
     return schema, converter
+
+
+def _is_of_sequences(node: messages.Node) -> bool:
+    """Return whether an operator makes or reads sequences."""
+    return node.op_type in SEQUENCE_OPERATORS and node.domain in DEFAULT_DOMAINS
 
 
 _OF_MICROSOFT_WITHOUT_DOMAIN = ("SimplifiedLayerNormalization",)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from armnn.errors import ParseError
 from armnn.graph import Network, Survey, Value
-from armnn.parsing.conversion import ValueTable
+from armnn.parsing.conversion import RefusedError, ValueTable
 from armnn.tensor import Shape
 from armnn.types import DataType
 from armnn_parser_onnx import messages
@@ -70,6 +70,7 @@ class Graph(ValueTable[str]):
         scope: Stands before the names of the nodes where they must be unique in the file.
         may_fold: Whether quantised operators may become layers on stored values.
         quantizations: What scales and zero points say, by their names; ``folded`` fills it.
+        sequences: The tensors of each sequence by its name; see ``sequences``.
         few_bits: The weights of few bits that values have as real numbers.
     """
 
@@ -90,13 +91,14 @@ class Graph(ValueTable[str]):
         self.scope = scope
         self.may_fold = False
         self.quantizations: dict[tuple[str, ...], Quantization | None] = {}
+        self.sequences: dict[str, tuple[Value, ...]] = {}
         self.few_bits: dict[Value, FewBits] = {}
         self._initializers: dict[str, messages.Tensor | NDArray[Any]] = {}
         self._types: dict[str, DataType] = {}
         self._derived: dict[tuple[Value, str], Value] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self.known or name in self._initializers
+        return name in self.known or name in self._initializers or name in self.sequences
 
     def add_initializer(self, tensor: messages.Tensor) -> None:
         """Make a tensor of the file known by its name.
@@ -158,6 +160,8 @@ class Graph(ValueTable[str]):
         if isinstance(given, np.ndarray):
             return given
         if given is None:
+            if name in self.sequences:
+                raise RefusedError(f"it reads {name!r}, and networks have no sequences")
             raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
         made = self._initializers[name] = to_array(given, self.external_data)
         return made
