@@ -13,7 +13,7 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
-from armnn.errors import CancelledError, DeadlineExceededError
+from armnn.errors import CancelledError, DeadlineExceededError, MemoryImportError
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of
 from armnn_conformance.checks.by_name import Checks
@@ -188,6 +188,38 @@ def test_a_worker_hands_tensors_of_the_device_to_an_isolated_backend(
         call = model.bind({"x": (2, WIDE)})
         call.inputs["x"][...] = X
         np.testing.assert_allclose(call()["y"], expected(X), rtol=1e-4, atol=1e-5)
+
+
+def test_runs_read_and_write_tensors_of_the_device() -> None:
+    device = QueuedBackend.device
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), ["Queued"])
+        check(model)
+        x, y = device.tensor(X), device.tensor(0 * X)
+        before = counted(QueuedBackend)
+        np.testing.assert_allclose(model.run({"x": x})["y"], expected(X), rtol=1e-4, atol=1e-5)
+        made = device.counts.since(before)
+        assert (made.uploads, made.downloads, made.kernels) == (0, 1, 9)
+        assert model.submit({"x": x}, {"y": y}).result()["y"] is y
+        np.testing.assert_allclose(device.read(y), expected(X), rtol=1e-4, atol=1e-5)
+        device.seconds = 0.05  # nine kernels take 0.45 s
+        begin = time.monotonic()
+        with pytest.raises(DeadlineExceededError):
+            model.run({"x": x}, {"y": y}, timeout=0.05)
+        assert time.monotonic() - begin < 0.35
+        device.seconds = 0
+        model.run({"x": device.tensor(-X)}, {"y": y})
+        np.testing.assert_allclose(device.read(y), expected(-X), rtol=1e-4, atol=1e-5)
+
+
+def test_an_isolated_backend_does_not_reach_tensors_of_the_device() -> None:
+    x, y = (QueuedBackend.device.tensor(value * X) for value in (1, 0))
+    with Runtime(CreationOptions(isolate=["Queued"])) as runtime:
+        model = runtime.load_model(layered(), ["Queued"])
+        for call in (model.run, model.bind, lambda *given: model.submit(*given).result()):
+            with pytest.raises(MemoryImportError, match=r"'x' is on opencl:9, .* from Queued: "):
+                call({"x": x}, {"y": y})
+        check(model)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,7 +20,7 @@ import pytest
 from dlpack_producer import BFLOAT16, BOOL, OldProducer, Producer
 
 import armnn
-from armnn.buffer import HOST, Buffer, Device, device_of
+from armnn.buffer import HOST, Buffer, Device, device_of, overlap
 from armnn.errors import InvalidArgumentError, MemoryImportError
 
 SIX = np.arange(6, dtype=np.float32)
@@ -521,3 +521,24 @@ def test_memory_outlives_the_interpreter(setup: str, last: str) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "offset", "nbytes", "expected"),
+    [
+        (2, 92, 0, 8, False),  # addresses: one has those from 100 to 103
+        (2, 92, 0, 9, True),
+        (2, 96, 4, 5, True),
+        (2, 103, 0, 1, True),
+        (2, 104, 0, 8, False),
+        (2, 100, 0, 0, False),
+        (4, 96, 4, 9, False),  # handles
+        (4, 99, 1, 4, True),
+        (4, 99, 5, 4, False),
+    ],
+)
+def test_overlaps(kind: int, data: int, offset: int, nbytes: int, expected: bool) -> None:
+    one = Buffer((kind, 0), 4, None, data=99, offset=1)
+    other = Buffer((kind, 0), nbytes, None, data=data, offset=offset)
+    assert overlap(one, other) is overlap(other, one) is expected
+    assert not overlap(one, Buffer((kind, 1), 4, None, data=99, offset=1))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+import armnn
 from armnn.backends import (
     BACKEND_API_VERSION,
     ArrayHandle,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 _POLL_SECONDS = 0.001
+
+QUEUED_DEVICE = (4, 9)
+"""The device as DLPack numbers it; its buffers have numbers as OpenCL's have handles."""
 
 
 @dataclass
@@ -76,6 +80,7 @@ class Device:
         self.seconds = 0.0
         self._numbers = itertools.count(1)
         self._memory: dict[int, NDArray[np.uint8]] = {}
+        self._buffers: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
         self._queue: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._enqueued = self._finished = 0
         self._failure: Exception | None = None
@@ -85,10 +90,28 @@ class Device:
         """Return a buffer, freed with its last reference."""
         made = Buffer(next(self._numbers), size)
         self._memory[made.number] = np.full(size, 0xA5, np.uint8)
+        self._buffers[made.number] = made
         self.counts.buffers += 1
         self.counts.bytes += size
         weakref.finalize(made, self._memory.pop, made.number)
         return made
+
+    def tensor(self, array: NDArray[Any]) -> armnn.Buffer:
+        """Return an array as a caller's tensor on the device."""
+        made = self.allocate(array.nbytes)
+        whole = armnn.Buffer(QUEUED_DEVICE, made.size, made, data=made.number)
+        given = whole.tensor(armnn.tensor.info_of(array))
+        self.read(given)[...] = array
+        return given
+
+    def read(self, given: armnn.Buffer) -> NDArray[Any]:
+        """Return a caller's tensor on the device as kernels see it."""
+        part = self._memory[given.data][given.offset : given.offset + given.nbytes]
+        return part.view(given.dtype).reshape(given.shape)
+
+    def buffer(self, number: int) -> Buffer | None:
+        """Return a buffer by its number, if there is one."""
+        return self._buffers.get(number)
 
     def enqueue(self, kernel: Callable[[], object]) -> None:
         """Let a kernel run after those before it, and return at once."""
@@ -164,6 +187,8 @@ class QueuedHandle(TensorHandle):
 class QueuedFactory(TensorHandleFactory):
     """Makes tensors of a device; in blocks if it has an alignment."""
 
+    import_devices = frozenset({QUEUED_DEVICE})
+
     def __init__(self, factory_id: str, device: Device, alignment: int) -> None:
         self.id, self.block_alignment = factory_id, alignment
         self._device = device
@@ -179,6 +204,12 @@ class QueuedFactory(TensorHandleFactory):
         assert offset % max(self.block_alignment, 1) == 0
         assert offset + info.size_bytes <= block.size
         return QueuedHandle(info, self._device, block, offset)
+
+    def import_memory(self, info: TensorInfo, handle: TensorHandle) -> TensorHandle | None:
+        given = handle.as_buffer()
+        assert given is not None
+        found = self._device.buffer(given.data)
+        return None if found is None else QueuedHandle(info, self._device, found, given.offset)
 
 
 class QueuedBackend(Backend):

@@ -164,6 +164,8 @@ _DEVICES: Final = {
     17: "maia",
     18: "trn",
 }
+_BY_HANDLE: Final = ("opencl", "vulkan", "metal", "webgpu")
+"""Where DLPack's pointer to the data is the number of an object, and no address."""
 _REACHED: Final = ("cpu", "cuda_host", "rocm_host", "cuda_managed")
 
 
@@ -607,6 +609,16 @@ def device_of(value: object) -> Device | None:
     return HOST if ask is None else _checked_device(ask())
 
 
+def overlap(one: Buffer, other: Buffer) -> bool:
+    """Return whether two contiguous buffers may have bytes in common."""
+    if one.device != other.device or not (one.nbytes and other.nbytes):
+        return False
+    if _DEVICES.get(one.device.type) in _BY_HANDLE and one.data != other.data:
+        return False  # numbers of objects, between which there are no bytes
+    begin, start = one.data + one.offset, other.data + other.offset
+    return begin < start + other.nbytes and start < begin + one.nbytes
+
+
 def unreachable(what: str, device: Device, backends: Iterable[str]) -> str:
     """Return the message about memory that none of some backends reaches."""
     by = " and ".join(filter(None, backends)) or "the host"
@@ -691,4 +703,4 @@ def _listed() -> str:
     return ", ".join(_CODES)
 
 
-__all__ = ["HOST", "Buffer", "Device", "SupportsDLPack", "device_of", "unreachable"]
+__all__ = ["HOST", "Buffer", "Device", "SupportsDLPack", "device_of", "overlap", "unreachable"]

@@ -43,7 +43,7 @@ from armnn.backends.memory import (
     allocated,
     handle_at,
 )
-from armnn.buffer import HOST, Device, unreachable
+from armnn.buffer import HOST, Device, overlap, unreachable
 from armnn.errors import BackendError, ExecutionError, MemoryImportError
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, PlannedLayer, PlannedTensor
 from armnn.runtime.closing import Closing
@@ -505,7 +505,13 @@ class LoadedPlan:
             given = binding.outputs[name]
             replaced = self.plan.inputs.get(self.plan.in_place.get(name, ""))
             others = {each: at for each, at in read.items() if each is not replaced}
-            handle = self._output_on(made, given, others, passed_on)
+            why = self._why_apart(made, given, others, passed_on)
+            if why and _device_of(given) != HOST:
+                raise MemoryImportError(
+                    f"the output {name!r} cannot be written on {_device_of(given)}, as {why}: give "
+                    "it memory of its own, or of the host"
+                )
+            handle = why if made is None or why else self._on(made, given)
             if isinstance(handle, str):
                 direct.copied[name] = _copied(f"the output {name!r}", given, made, handle)
             elif made is not None:
@@ -514,14 +520,14 @@ class LoadedPlan:
                 passed_on[made] = f"it is the output {name!r}"
         return direct
 
-    def _output_on(
+    def _why_apart(
         self,
         made: PlannedTensor | None,
         given: TensorHandle,
         read: Mapping[PlannedTensor, TensorHandle],
         passed_on: Mapping[PlannedTensor, str],
-    ) -> TensorHandle | str:
-        """Return an output's handle on a caller's memory, or why that cannot be used.
+    ) -> str:
+        """Return why an output cannot be in a caller's memory, wherever that is; "" if it can.
 
         Args:
             made: The output's tensor.
@@ -538,7 +544,7 @@ class LoadedPlan:
         ends = [self._lifetimes[t][1] for t, each in read.items() if _share(each, given)]
         if any(end >= self._lifetimes[made][0] for end in ends):
             return "the layer that writes it reads an input in its memory"
-        return self._on(made, given)
+        return ""
 
     # -- contexts -------------------------------------------------------------------------------
 
@@ -713,9 +719,7 @@ def _share(one: TensorHandle, other: TensorHandle) -> bool:
     if isinstance(one, ArrayHandle) and isinstance(other, ArrayHandle):
         return np.may_share_memory(one.map(), other.map())
     a, b = one.as_buffer(), other.as_buffer()
-    if a is None or b is None or (a.device, a.data) != (b.device, b.data):
-        return False
-    return a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes
+    return a is not None and b is not None and overlap(a, b)
 
 
 def _is_in_arena(tensor: PlannedTensor) -> bool:

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn._load_times import FIRST_RUN, REST, more
 from armnn.backends import ProfilingSink
 from armnn.backends.contract import Backend, CancelToken, RunControl
-from armnn.buffer import SupportsDLPack
+from armnn.buffer import Buffer, SupportsDLPack
 from armnn.errors import ClosingError, InvalidArgumentError, WorkerLostError
 from armnn.graph.aliases import Aliased, Aliases, first_names
 from armnn.optimizer.plan import Cache
@@ -378,8 +378,9 @@ class LoadedNetwork:
 
         Args:
             inputs: One array per input, of the input's data type and shape, or any object with
-                ``__dlpack__`` in host memory, such as a tensor of PyTorch; a second name of an
-                input will do, such as the tensor's in a TensorFlow Lite file. A network that was
+                ``__dlpack__``, such as a tensor of PyTorch, also on a device that the input's
+                backend reaches; a second name of an input will do, such as the tensor's in a
+                TensorFlow Lite file. A network that was
                 loaded with ``quantize=True`` takes and returns real values, float32, where its
                 inputs and outputs are quantised.
             outputs: Arrays, or objects with ``__dlpack__``, that outputs are written into; they may
@@ -395,7 +396,8 @@ class LoadedNetwork:
             one.
 
         Raises:
-            MemoryImportError: An object is on a device that the host does not reach.
+            MemoryImportError: An object is on a device that neither the host nor the backend of its
+                input or output reaches.
             InvalidArgumentError: An input is missing, not known, or of a wrong type or shape; or an
                 array for an output is.
             ClosedError: The network was unloaded, or its runtime closed.
@@ -440,16 +442,21 @@ class LoadedNetwork:
         """
         if self._has_aliases and inputs.keys() != self._names:
             inputs = first_names(inputs, self._aliases.inputs)
-        inputs = self._ports.arrays("input", inputs)
+        imports = type(imported) is not tuple or bool(imported)  # () is the default
+        taken = self._ports.arrays("input", inputs, takes_devices=not imports)
+        is_foreign, inputs = taken is not inputs, taken
         if outputs is not None:
-            outputs = self._ports.targets(outputs)
-        if type(imported) is not tuple or imported:  # () is the default
+            outputs = self._ports.targets(outputs, takes_devices=not imports)
+        if imports:
             limits = timeout is not None or cancel is not None or profiler is not None
             with self._counted():
                 written = self._imports.run(
                     imported, inputs, outputs, self._bind, is_watched=limits
                 )
             return Aliased(written, self._aliases.outputs) if self._has_aliases else written
+        importing = self._importing
+        if (is_foreign and _are_on_devices(inputs)) or (outputs and _are_on_devices(outputs)):
+            importing = self._device_runs(inputs, outputs or {})
         given = inputs if self._real is None else self._real.stored(inputs)
         targets = outputs if self._real is None else None  # else what is written is converted
         if profiler is None:
@@ -457,12 +464,12 @@ class LoadedNetwork:
         watched = timeout is not None or cancel is not None or profiler is not None
         try:
             with self._counted():
-                if not watched and self._importing is None:
+                if not watched and importing is None:
                     made = self._run_again(given, targets)
                     if made is None:
                         made = self._plans.run_first(self._expected.checked(given), targets)
                 else:
-                    made = self._run_watched(given, targets, timeout, cancel, profiler)
+                    made = self._run_watched(given, targets, timeout, cancel, profiler, importing)
         except WorkerLostError as lost:
             if self._failover is None:
                 raise
@@ -968,6 +975,23 @@ class LoadedNetwork:
         sharing = partial(shared_memory_beside, self._plans)
         return Imports(self.name, infos, self.properties, converts, sharing)
 
+    def _device_runs(self, inputs: Mapping[str, Any], outputs: Targets) -> ImportingRuns:
+        """Return the runs that use memory of devices where it is.
+
+        Raises:
+            MemoryImportError: The network was loaded with ``quantize=True``, which converts.
+        """
+        from armnn.runtime.calls.binding import refuse_devices  # late: heavy, by asyncio
+        from armnn.runtime.calls.imports import ImportingRuns
+
+        if self._real is not None:
+            read, written = (
+                {name: each for name, each in given.items() if type(each) is Buffer}
+                for given in (inputs, outputs)
+            )
+            refuse_devices(read, written, "quantize=True converts")
+        return self._importing or ImportingRuns(self._plans, self.properties, self._copies)
+
     def _run_watched(
         self,
         given: Mapping[str, ArrayLike],
@@ -975,9 +999,10 @@ class LoadedNetwork:
         timeout: float | None,
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
+        importing: ImportingRuns | None,
     ) -> dict[str, NDArray[Any]]:
         control = checked_control(timeout, cancel, profiler)
-        plans, importing = self._plans, self._importing
+        plans = self._plans
         if profiler is None and importing is None:
             made = self._run_again(given, targets, control)
             if made is None:
@@ -992,6 +1017,11 @@ class LoadedNetwork:
                 limits = None if control == RunControl() else control
                 run = partial(importing.run, arrays, targets or {}, limits)
             return watched_run(run, self.id, plans.optimized.participants, control)
+
+
+def _are_on_devices(given: Mapping[str, Any]) -> bool:
+    """Return whether some of it is memory that the host does not reach."""
+    return any(type(each) is Buffer for each in given.values())
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:

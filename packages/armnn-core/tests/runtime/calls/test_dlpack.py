@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
@@ -357,7 +359,7 @@ def test_memory_of_a_device_that_is_not_taken(load, x: armnn.Buffer, message: st
             model.bind({"x": x})
 
 
-def test_memory_of_a_device_is_imported_and_not_run(load) -> None:
+def test_memory_of_a_device_is_imported(load) -> None:
     model = load(backend=OpenClBackend)
     x, y, before = Foreign(X), Foreign(0 * X), OnDevice.copies
     ids = [*model.import_inputs({"x": x}, source="Malloc").values()]
@@ -366,10 +368,133 @@ def test_memory_of_a_device_is_imported_and_not_run(load) -> None:
         assert model.run({}, imported=ids)["y"].__dlpack_device__() == OPENCL
         assert read(y.buffer) == (2 * X).tolist()
     assert OnDevice.copies == before
-    with pytest.raises(MemoryImportError, match=r"on opencl:0, and run\(\) copies .*: bind\(\) it"):
-        model.run({"x": x})
+    with pytest.raises(MemoryImportError, match=r"on opencl:0, and this call .*: bind\(\) it"):
+        model.run({"x": x}, imported=ids[1:])
     with pytest.raises(InvalidArgumentError, match=r"the memory of the input 'x' is a Buffer, exp"):
         model.import_inputs({"x": Foreign(X.T.copy())}, source="Malloc")
+
+
+@pytest.mark.parametrize("options", [{}, {"import_enabled": True, "export_enabled": True}])
+def test_runs_stay_on_a_device(load, options: Any) -> None:
+    model = load(backend=OpenClBackend, **options)
+    x, y, before = Foreign(X), Foreign(0 * X), OnDevice.copies
+    for value in (1, 3):
+        _memory[x.buffer.data][64:88] = (value * X).view(np.uint8).ravel()
+        made = model.run({"x": x}, {"y": y})["y"]
+        assert read(y.buffer) == (2 * value * X).tolist()
+        assert made.__dlpack_device__() == OPENCL
+        model.submit({"x": y}, {"y": x}).result()
+        assert read(x.buffer) == (4 * value * X).tolist()
+    assert OnDevice.copies == before
+    assert set(_memory[y.buffer.data][:64]) == {0xEE}
+    _memory[x.buffer.data][64:88] = X.view(np.uint8).ravel()
+    assert model.run({"x": x}, timeout=60)["y"].tolist() == (2 * X).tolist()
+    host = np.zeros_like(X)
+    assert model.run({"x": x}, {"y": host})["y"] is host
+    assert host.tolist() == (2 * X).tolist()
+    for _ in range(2):  # the second meets the context of the first
+        model.run({"x": 3 * X}, {"y": y})
+        assert read(y.buffer) == (6 * X).tolist()
+        assert model.run({"x": -X})["y"].tolist() == (-2 * X).tolist()
+    why = "OpenCl has memory of its own"  # that of the host, which was to be used where it is
+    assert set(model.report.copied) == ({f"x: {why}", f"y: {why}"} if options else set())
+
+
+def test_a_run_keeps_no_memory_of_a_device(load) -> None:
+    class Freed:
+        """Frees memory of the device."""
+
+    model = load(backend=OpenClBackend)
+    x = on_device(X)
+    x.owner = Freed()
+    gone = weakref.ref(x.owner)
+    assert model.run({"x": x})["y"].tolist() == (2 * X).tolist()
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_run_on_tensors_of_a_device(load) -> None:
+    model = load(backend=OpenClBackend)
+
+    def work(value: float) -> list[Any]:
+        x, y = on_device(np.float32(value) * X), on_device(0 * X)
+        for _ in range(5):
+            model.run({"x": x}, {"y": y})
+        return read(y)
+
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(work, range(8)))
+    assert made == [(2 * value * X).tolist() for value in range(8)]
+
+
+def test_runs_that_memory_of_a_device_does_not_fit(load) -> None:
+    model = load(backend=OpenClBackend)
+    x, y = on_device(X), on_device(0 * X)
+    wrong: list[tuple[Any, Any, type[Exception], str]] = [
+        ({"x": on_device(X.astype(np.float64))}, {"y": y}, InvalidArgumentError, "'x' is float64"),
+        ({"x": on_device(X.T.copy())}, {"y": y}, InvalidArgumentError, r"'x' has shape \[3,2\]"),
+        ({"x": x}, {"y": on_device(X.T.copy())}, InvalidArgumentError, r"'y' has shape \[3,2\]"),
+        ({"x": x}, {"y": on_device(X.astype(np.int32))}, InvalidArgumentError, "'y' is a Buf"),
+        ({"x": Producer(bytes(24), (2, 3), strides=(1, 2), device=OPENCL)}, {"y": y},
+         InvalidArgumentError, "'x', <Buffer .*, is not contiguous"),
+        ({"x": armnn.Buffer(OPENCL, 24, None, data=1).tensor(armnn.TensorInfo((2, 3)))}, {"y": y},
+         MemoryImportError, "'x' is on opencl:0, .* not reachable from OpenCl"),
+        ({"x": x}, {"y": x}, MemoryImportError,
+         "'y' cannot be written on opencl:0, as the layer that writes it reads an input in its"),
+    ]  # fmt: skip
+    for inputs, outputs, error, message in wrong:
+        with pytest.raises(error, match=message):
+            model.run(inputs, outputs)
+    assert read(y) == (0 * X).tolist()
+    model.run({"x": x}, {"y": y})
+    assert read(y) == (2 * X).tolist()
+
+
+def test_runs_on_states_refuse_devices_and_bound_calls_take_them(load) -> None:
+    network = armnn.Network("sum")
+    x, total = (network.add_input(name, armnn.TensorInfo((2, 3))) for name in ("x", "total"))
+    network.add_output("total_out", network.add_addition(x, total))
+    model = load(network, OpenClBackend, states={"total_out": "total"})
+    far = on_device(X)
+    with pytest.raises(MemoryImportError, match=r"'x' is on opencl:0, and this call .*: bind\(\)"):
+        model.run({"x": far})
+    stream = model.stream()
+    call = stream.bind({"x": far})
+    call()
+    call()
+    assert stream.states()["total"].tolist() == (2 * X).tolist()
+
+
+def test_outputs_on_a_device_are_apart_and_can_be_written(load) -> None:
+    network = doubled()
+    network.add_output("z", network.outputs[0].inputs[0])
+    model = load(network, OpenClBackend)
+    y = on_device(np.zeros((4, 3), np.float32))
+    info = armnn.TensorInfo((2, 3))
+    shared = {"y": y.tensor(info), "z": y.tensor(info, 12)}
+    constant = on_device(X)
+    constant.is_readonly = True
+    for call in (model.run, model.bind):
+        with pytest.raises(InvalidArgumentError, match="output 'y' and the output 'z' share mem"):
+            call({"x": X}, shared)
+        with pytest.raises(InvalidArgumentError, match="'y': its memory on opencl:0 is read-only"):
+            call({"x": X}, {"y": constant})
+        with pytest.raises(MemoryImportError, match=r"'z' cannot .* as it is the output 'y': give"):
+            call({"x": X}, {"y": on_device(X), "z": on_device(X)})
+
+
+def test_runs_that_data_decides_about_refuse_devices(load) -> None:
+    network = armnn.Network("reshaped")
+    x = network.add_input("x", armnn.TensorInfo((2, 3)))
+    shape = network.add_input("shape", armnn.TensorInfo((2,), "Signed64"))
+    network.add_output("y", network.add_reshape(x, shape))
+    model = load(network, OpenClBackend)
+    sizes = np.array([3, 2])
+    assert model.run({"x": X, "shape": sizes})["y"].shape == (3, 2)
+    message = "'x' is on opencl:0, which is not reachable from the host: .*; data decides"
+    with pytest.raises(MemoryImportError, match=message):
+        model.run({"x": on_device(X), "shape": sizes})
 
 
 def test_the_report_says_what_was_copied_and_why(load) -> None:
@@ -409,5 +534,7 @@ def test_bound_calls_that_copy_everything_refuse_devices(load) -> None:
     far = on_device(np.zeros((2, 3), np.uint8))
     with pytest.raises(MemoryImportError, match=r"'x' is on opencl:0.*; quantize=True converts"):
         model.bind({"x": far})
+    with pytest.raises(MemoryImportError, match=r"'y' is on opencl:0.*; quantize=True converts"):
+        model.run({"x": X}, {"y": far})
     copied = model.bind({"x": X}).copies
     assert copied == dict.fromkeys("xy", "quantize=True converts")

@@ -431,7 +431,7 @@ class Binder:
             }
             memory = StateMemory(states, first, caches, optimized.inputs)
         arrays |= memory.counters
-        every = {**arrays, **memory.read, **{name: _stand_in(each) for name, each in read.items()}}
+        every = {**arrays, **memory.read, **{name: stand_in(each) for name, each in read.items()}}
         self.expected.check_names(every)
         plan, why = None, ""
         if self.real is not None:
@@ -443,7 +443,7 @@ class Binder:
         shapes = {} if plan is None else plan.output_shapes
         if plan is None or None in shapes.values():
             why = why or "data decides how the network is run"
-            _refuse_devices(read, written, why)
+            refuse_devices(read, written, why)
             return self._replayed(arrays, targets, memory, why)
         known = {name: shape for name, shape in shapes.items() if shape is not None}
         reached: dict[str, Any] = {**arrays, **read}
@@ -454,7 +454,7 @@ class Binder:
         except WorkerLostError as lost:
             if not self.may_move:
                 raise
-            _refuse_devices(read, written, str(lost))
+            refuse_devices(read, written, str(lost))
             return self._replayed(arrays, targets, memory, str(lost))
 
     def _made(
@@ -618,12 +618,14 @@ def check_buffer(buffer: Buffer, what: str, info: TensorInfo) -> None:
         raise InvalidArgumentError(f"{what}, {buffer}, is not contiguous in C order")
 
 
-def _stand_in(buffer: Buffer) -> NDArray[Any]:
+def stand_in(given: NDArray[Any] | Buffer) -> NDArray[Any]:
     """Return an array of a buffer's type and shape, which the choice of a plan looks at."""
-    return np.broadcast_to(np.zeros((), buffer.dtype), buffer.shape)
+    if not isinstance(given, Buffer):
+        return given
+    return np.broadcast_to(np.zeros((), given.dtype), given.shape)
 
 
-def _refuse_devices(read: Mapping[str, Buffer], written: Mapping[str, Buffer], why: str) -> None:
+def refuse_devices(read: Mapping[str, Buffer], written: Mapping[str, Buffer], why: str) -> None:
     """Refuse memory of devices in a call that copies all inputs and outputs.
 
     Raises:

@@ -19,7 +19,14 @@ from armnn.backends.contract import RunControl
 from armnn.backends.memory import HOST_SOURCES
 from armnn.buffer import Buffer
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
-from armnn.runtime.calls.binding import BoundCall, check_buffer, check_usable, handles_on
+from armnn.runtime.calls.binding import (
+    BoundCall,
+    check_buffer,
+    check_usable,
+    handles_on,
+    refuse_devices,
+    stand_in,
+)
 from armnn.runtime.calls.control import NetworkProperties
 from armnn.runtime.calls.inputs import Side, checked_array, checked_shape
 from armnn.runtime.closing import Closing
@@ -319,7 +326,8 @@ class ImportingRuns:
     """Runs that use the caller's arrays where they are.
 
     (Arm NN: ``EnqueueWorkload`` with ``m_InputSource`` or ``m_OutputSource``.) Arrays of the last
-    runs stay bound, so that runs on the same ones prepare nothing.
+    runs stay bound, so that runs on the same ones prepare nothing. Buffers of devices are used
+    where they are in any case, and bound for one run: device memory is too scarce to keep.
     """
 
     def __init__(
@@ -352,20 +360,34 @@ class ImportingRuns:
 
         Data that decides how it is run is copied, as without imports.
 
+        Args:
+            arrays: An array, or a buffer of a device, per input.
+            targets: The same for some outputs.
+            control: What the caller watches or limits.
+
         Raises:
-            MemoryImportError: An array cannot be used without a copy.
+            MemoryImportError: An array or a buffer cannot be used without a copy.
             ExecutionError: See :meth:`armnn.runtime.context.Context.run`.
         """
-        plan = self._plans.lone_plan(arrays)
+        plan = self._plans.lone_plan([stand_in(each) for each in arrays])
         shapes = {} if plan is None else plan.output_shapes
         known = {name: shape for name, shape in shapes.items() if shape is not None}
+        given = dict(zip(self._plans.optimized.inputs, arrays, strict=True))
+        read, written = _buffers(given), _buffers(targets)
         if plan is None or len(known) != len(shapes):
+            why = "data decides how the network is run"
+            refuse_devices(read, written, why)
             names = [*(self._plans.optimized.inputs if self._imports else ())]
             names += [*(targets if self._exports else ())]
-            self._copies.update(dict.fromkeys(names, "data decides how the network is run"))
+            self._copies.update(dict.fromkeys(names, why))
             return self._plans.run(arrays, control, targets)
         check_shapes(targets, known)
-        given = dict(zip(self._plans.optimized.inputs, arrays, strict=True))
+        if read or written:
+            once = self._bound(plan, given, targets, known)
+            try:
+                return once.run(given, targets, with_layer_types(control, plan.plan))
+            finally:
+                once.context.close()
         key = self._key(given, targets)
         with self._lock:
             bound = self._kept.pop(key, None)
@@ -405,12 +427,12 @@ class ImportingRuns:
     ) -> _BoundArrays:
         """Bind a plan to arrays."""
         infos, made = self._plans.optimized.inputs, self._plans.optimized.outputs
-        imported = given if self._imports else {}
-        exported = _apart(targets, imported) if self._exports else {}
+        imported = given if self._imports else _buffers(given)
+        exported = _apart(targets if self._exports else _buffers(targets), imported)
         for name, array in imported.items():
-            self._check(array, f"the input {name!r}")
+            self._check(array, f"the input {name!r}", infos[name])
         for name, array in exported.items():
-            self._check(array, f"the array for the output {name!r}")
+            self._check(array, f"the array for the output {name!r}", made[name])
         inputs = {
             name: imported[name] if name in imported else aligned(infos[name], given[name].shape)
             for name in given
@@ -434,7 +456,10 @@ class ImportingRuns:
                 )
         return _BoundArrays(context, inputs, outputs, imported, exported)
 
-    def _check(self, array: NDArray[Any], what: str) -> None:
+    def _check(self, array: NDArray[Any] | Buffer, what: str, info: TensorInfo) -> None:
+        if isinstance(array, Buffer):
+            check_buffer(array, what, info)
+            return
         try:
             check_usable(array, what)
         except InvalidArgumentError as error:
@@ -496,14 +521,20 @@ def _address(array: NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _apart(targets: Targets, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that share no part of an input."""
+def _buffers(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is memory of a device."""
+    return {name: each for name, each in given.items() if type(each) is Buffer}
 
-    def is_apart(array: NDArray[Any]) -> bool:
-        return all(
+
+def _apart(targets: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays that share no part of an input, and all buffers."""
+    read = [each for each in inputs.values() if type(each) is not Buffer]
+
+    def is_apart(array: Any) -> bool:
+        return type(array) is Buffer or all(
             (_address(array) == _address(given) and array.nbytes == given.nbytes)
             or not np.may_share_memory(array, given)
-            for given in inputs.values()
+            for given in read
         )
 
     return {name: array for name, array in targets.items() if is_apart(array)}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnn.arguments import array as array_of
 from armnn.arguments import closest, conversion, items, mapping, refused, shown, text
-from armnn.buffer import Buffer, Device, SupportsDLPack, device_of, unreachable
+from armnn.buffer import Buffer, Device, SupportsDLPack, device_of, overlap, unreachable
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
 from armnn.optimizer import OptimizedNetwork
@@ -50,7 +50,7 @@ class ExpectedInputs:
         )
 
     def checked(self, inputs: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
-        """Return inputs as arrays in the order of the network.
+        """Return inputs as arrays in the order of the network, buffers of devices as they are.
 
         Raises:
             InvalidArgumentError: One is missing, not known, or of a wrong type or shape.
@@ -61,8 +61,8 @@ class ExpectedInputs:
         for name, dtype, shape in self._expected:
             if name not in inputs:
                 self.check_names(inputs)
-            array = inputs[name]
-            if not isinstance(array, np.ndarray):
+            array: Any = inputs[name]
+            if not isinstance(array, np.ndarray) and type(array) is not Buffer:
                 array = _array_of_values(name, self._infos[name], array)
             if array.dtype is not dtype or not _fits(array.shape, shape):
                 _check(name, self._infos[name], array)
@@ -260,15 +260,19 @@ def wrong_type(
     )
 
 
-def _check_separate(arrays: Sequence[tuple[str, NDArray[Any]]]) -> None:
-    """Check that no two arrays share memory.
+def _check_separate(arrays: Sequence[tuple[str, NDArray[Any] | Buffer]]) -> None:
+    """Check that no two arrays, or no two buffers, share memory.
 
     Raises:
         InvalidArgumentError: Two do.
     """
     for index, (name, array) in enumerate(arrays):
         for other, earlier in arrays[:index]:
-            if np.shares_memory(array, earlier):
+            if (
+                overlap(array, earlier)
+                if isinstance(array, Buffer) and isinstance(earlier, Buffer)
+                else np.shares_memory(array, earlier)
+            ):
                 raise InvalidArgumentError(
                     f"the arrays for {other} and {name} share memory: expected an array of its "
                     "own for each"
@@ -436,6 +440,11 @@ class Ports:
             self._check_reached(name, what, buffer.device, takes_devices=takes_devices)
             if side == "output" and buffer.is_copy:
                 raise InvalidArgumentError(f"{what}: its memory is a copy, which nobody would read")
+            if side == "output" and buffer.is_readonly and not buffer.device.is_host:
+                raise InvalidArgumentError(
+                    f"{what}: its memory on {buffer.device} is read-only: expected memory that can "
+                    "be written to"
+                )
             if buffer.is_copy:
                 self._copies[name] = f"{shown(given[name])} hands over a copy of its elements"
             taken[name] = buffer.numpy() if buffer.device.is_host else buffer
@@ -455,7 +464,7 @@ class Ports:
             raise MemoryImportError(unreachable(what, device, self._beside(name)))
         if not takes_devices:
             raise MemoryImportError(
-                f"{what} is on {device}, and run() copies from and to memory of the host: "
+                f"{what} is on {device}, and this call copies from and to memory of the host: "
                 "bind() it, or import it, and it is used where it is"
             )
 
@@ -464,7 +473,7 @@ class Ports:
 
         Args:
             outputs: By any of their names.
-            takes_devices: See :meth:`arrays`; buffers are not checked.
+            takes_devices: See :meth:`arrays`; the types and shapes of buffers are not checked.
 
         Raises:
             InvalidArgumentError: One is not known, or does not fit.
@@ -475,6 +484,9 @@ class Ports:
         given = self.arrays("output", named, takes_devices=takes_devices)
         self.outputs.check({n: each for n, each in given.items() if type(each) is not Buffer})
         self.outputs.check_known(given)
+        _check_separate(
+            [(f"the output {n!r}", each) for n, each in given.items() if type(each) is Buffer]
+        )
         return given
 
     def imported_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
