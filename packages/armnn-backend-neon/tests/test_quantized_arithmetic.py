@@ -113,3 +113,14 @@ def test_a_layer_is_within_one_step_of_cpuref(
     off = np.abs(run_network(network, x=feed) - expected)
     assert np.unique(expected).size > 20  # not all of it saturates
     assert off.max() <= 1
+
+
+@pytest.mark.parametrize("data_type", ["QAsymmS8", "QAsymmU8", "QSymmS8", "QSymmS16"])
+def test_computed_values_without_a_scale_are_refused(data_type: str) -> None:
+    network = armnn.Network("steps of unknown size")
+    x = network.add_input("x", armnn.TensorInfo((2, 3), data_type))
+    scaled = armnn.TensorInfo((2, 3), data_type, scales=(0.5,), zero_points=(0,))
+    network.add_output("y", network.add_addition(x, x, output=scaled))
+    message = rf"{data_type} without a scale is not computed here \(input 0"
+    with pytest.raises(armnn.errors.OptimizationError, match=message):
+        armnn.load_model(network, backends=["CpuAcc"])

@@ -179,6 +179,8 @@ int32_t Lowering::float_input(const Layer &layer, size_t i) {
   }
   const auto known = float_values_of_.find(number);
   if (!is_bias && known != float_values_of_.end()) return known->second;
+  require(is_bias || is_half(from.type) || !from.quantization.scales.empty(),
+          std::string(type_name(from.type)) + " without a scale is not computed here", static_cast<int32_t>(i));
   const Form source = forms_of(number).front();
   const int32_t as_float = add_float_value(as_float32(from));
   const TensorId made = is_bias ? decoded_bias(source, steps) : decoded(from, source);
