@@ -24,6 +24,9 @@ MODEL_ERRORS = {
     "empty.onnx": ["empty.onnx", "empty"],
     "truncated.onnx": ["truncated.onnx", "truncated"],
     "model.xyz": ["model.xyz", "no parser", ".onnx"],
+    "page.onnx": ["page.onnx", "an HTML page"],
+    "pointer": ["pointer", "git-LFS", "git lfs pull"],
+    "named.tflite": ["named.tflite", "an ONNX model", "--format onnx"],
     "unsupported.onnx": ["'first'", "'second'", "NotAnOperator", "AlsoNone"],
 }
 
@@ -55,7 +58,10 @@ def bad(tmp_path: Path, good: Path) -> Path:
     (tmp_path / "text.onnx").write_text("This is not a model.\n" * 100)
     (tmp_path / "empty.onnx").touch()
     (tmp_path / "truncated.onnx").write_bytes(good.read_bytes()[:-20])
-    (tmp_path / "model.xyz").write_bytes(good.read_bytes())
+    (tmp_path / "model.xyz").write_text("This is not a model, either.\n")
+    (tmp_path / "page.onnx").write_text("<!doctype html><title>Sign in</title>")
+    (tmp_path / "pointer").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (tmp_path / "named.tflite").write_bytes(good.read_bytes())
     write_model(tmp_path / "unsupported.onnx", "NotAnOperator", "AlsoNone")
     return tmp_path
 
