@@ -30,6 +30,9 @@ HOST_SOURCES: tuple[MemorySource, ...] = (
 )
 """The sources of memory that the host can read and write."""
 
+FILE_SOURCES: tuple[MemorySource, ...] = (MemorySource.MEMFD, MemorySource.DMA_BUF)
+"""The sources of memory that comes by a file descriptor, which can be mapped."""
+
 
 def address_of(array: NDArray[Any]) -> int:
     """Return where an array begins, quicker than ``ctypes.data``."""

@@ -739,7 +739,7 @@ class LoadedNetwork:
             inputs: An array, an object with ``__dlpack__``, or memory by file descriptor, per
                 input.
             source: Where the memory comes from; by default ``input_source`` of the properties that
-                the network was loaded with.
+                the network was loaded with. Memory of a device needs none.
 
         Returns:
             An id per input.

@@ -362,7 +362,7 @@ def test_memory_of_a_device_that_is_not_taken(load, x: armnn.Buffer, message: st
 def test_memory_of_a_device_is_imported(load) -> None:
     model = load(backend=OpenClBackend)
     x, y, before = Foreign(X), Foreign(0 * X), OnDevice.copies
-    ids = [*model.import_inputs({"x": x}, source="Malloc").values()]
+    ids = [*model.import_inputs({"x": x}).values()]  # the device says what it is
     ids += model.import_outputs({"y": y}, source="Malloc").values()
     for _ in range(2):
         assert model.run({}, imported=ids)["y"].__dlpack_device__() == OPENCL
@@ -372,6 +372,10 @@ def test_memory_of_a_device_is_imported(load) -> None:
         model.run({"x": x}, imported=ids[1:])
     with pytest.raises(InvalidArgumentError, match=r"the memory of the input 'x' is a Buffer, exp"):
         model.import_inputs({"x": Foreign(X.T.copy())}, source="Malloc")
+    with pytest.raises(InvalidArgumentError, match="the source of the memory of the input 'x'"):
+        model.import_inputs({"x": x}, source="Mallocs")
+    with pytest.raises(MemoryImportError, match=r"not loaded for imported inputs: give source="):
+        model.import_inputs({"x": X})
 
 
 @pytest.mark.parametrize("options", [{}, {"import_enabled": True, "export_enabled": True}])

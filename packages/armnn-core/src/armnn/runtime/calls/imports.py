@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn.arguments import integer, items, refused
 from armnn.backends import SharedMemory
 from armnn.backends.contract import RunControl
-from armnn.backends.memory import HOST_SOURCES
+from armnn.backends.memory import FILE_SOURCES, HOST_SOURCES
 from armnn.buffer import Buffer
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binding import (
@@ -37,8 +37,6 @@ from armnn.runtime.states import aligned
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
-
-_BY_FILE = (MemorySource.MEMFD, MemorySource.DMA_BUF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Imported:
         side: Whether for an input or an output.
         name: Of the input or output.
         array: The memory; a buffer where only a backend reaches it.
-        source: Where it comes from.
+        source: Where it comes from; undefined where only a backend reaches it.
     """
 
     side: Side
@@ -123,7 +121,8 @@ class Imports:
             MemoryImportError: Its source is not known or another, or it cannot be mapped.
         """
         usual = self._usual[side]
-        if source is None and usual is MemorySource.UNDEFINED:
+        is_told = bool(given) and all(type(each) is Buffer for each in given.values())
+        if source is None and usual is MemorySource.UNDEFINED and not is_told:
             raise MemoryImportError(
                 f"{self._title} was not loaded for imported {side}s: give source=..., or load it "
                 f"with NetworkProperties({side}_source=...)"
@@ -264,21 +263,21 @@ def _imported(
     """Return memory that fits a tensor."""
     what = f"the memory of the {side} {name!r}"
     known = MemorySource.of(source, f"the source of {what}")
+    if isinstance(given, Buffer):  # its device says where it is
+        check_buffer(given, what, info)
+        return Imported(side, name, given, MemorySource.UNDEFINED)
     if known not in HOST_SOURCES:
         raise MemoryImportError(
             f"{what} cannot be imported from {known.arm_name}: expected one of "
             f"{', '.join(each.arm_name for each in HOST_SOURCES)}"
         )
     if isinstance(given, FileMemory):
-        if known not in _BY_FILE:
+        if known not in FILE_SOURCES:
             raise MemoryImportError(
-                f"{what} is a file descriptor, and its source {known.arm_name}: expected Memfd or "
-                "DmaBuf"
+                f"{what} is a file descriptor, and its source {known.arm_name}: expected "
+                f"{' or '.join(each.arm_name for each in FILE_SOURCES)}"
             )
         return Imported(side, name, _mapped(given, what, info, sharing(name)), known)
-    if isinstance(given, Buffer):
-        check_buffer(given, what, info)
-        return Imported(side, name, given, known)
     if known is MemorySource.MEMFD:
         raise refused(what, given, "a FileMemory, as its source is Memfd")
     return Imported(side, name, checked_array(given, what, info, info.data_type.numpy_dtype), known)
