@@ -45,7 +45,7 @@ LACKING = {
     r"known only when it is computed": "the C interface takes outputs of known shapes",
     r"(Float64|(Uns|S)igned\d+) is not computed here": "it has no kernel for the data type",
     r"it must be Float32 of rank 4": "it has no attention for the data type",
-    r"the (in|out)put must be Float32": "it has no kernel for the data type",
+    r"the (input|output|scales|bias) must be Float32": "it has no kernel for the data type",
     r"only 8 and 16 bits with one scale are (de)?quantised here": "Float64 would be rounded twice",
     r"the (indices|axes) must be Signed32 or Signed64": "it reads two types of indices",
     r"only neighbouring channels are computed here": "it has no kernel for the parameter",

@@ -347,7 +347,8 @@ void lower_mat_mul_n_bits(Lowering &l) {
   require(form.block_size % kFewBitsMultiple == 0, "blocks are not a multiple of 16");
   require(form.block_size <= kFewBitsLargestBlock, "blocks are larger than 4096");
   if (l.has_input(4)) {
-    require(l.input(4).type == ARMNN_FLOAT32 && l.input(4).shape == Shape{weights.shape[0]}, "the bias does not fit", 4);
+    require(l.input(4).type == ARMNN_FLOAT32 && l.input(4).shape == Shape{weights.shape[0]},
+            "the bias must be Float32, one of each row of the weights", 4);
   }
   Shape expected = x.shape;
   expected.back() = weights.shape[0];

@@ -98,7 +98,7 @@ void require_few_bits(const Lowering &l, FewBits &form, size_t first, const Shap
   form.row_bytes = l.input(first).shape.back();
   require(form.row_bytes >= form.packed_bytes(form.size), "rows have too few bytes", place);
   require(l.input(first + 1).type == ARMNN_FLOAT32 && fits(first + 1, form.blocks()),
-          "there must be a scale of each block, in Float32", place + 1);
+          "the scales must be Float32, one of each block", place + 1);
   if (!l.has_input(first + 2)) return;
   const bool is_packed = l.input(first + 2).type == ARMNN_UNSIGNED8;
   require(is_packed || l.input(first + 2).type == ARMNN_FLOAT32, "zero points must be Unsigned8 or Float32", place + 2);
