@@ -200,7 +200,10 @@ def test_runs_read_and_write_tensors_of_the_device() -> None:
         np.testing.assert_allclose(model.run({"x": x})["y"], expected(X), rtol=1e-4, atol=1e-5)
         made = device.counts.since(before)
         assert (made.uploads, made.downloads, made.kernels) == (0, 1, 9)
+        before = counted(QueuedBackend)
         assert model.submit({"x": x}, {"y": y}).result()["y"] is y
+        made = device.counts.since(before)
+        assert (made.uploads, made.downloads, made.kernels) == (0, 0, 9)
         np.testing.assert_allclose(device.read(y), expected(X), rtol=1e-4, atol=1e-5)
         device.seconds = 0.05  # nine kernels take 0.45 s
         begin = time.monotonic()

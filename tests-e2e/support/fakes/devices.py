@@ -173,6 +173,9 @@ class QueuedHandle(TensorHandle):
             self.copy_from(self._copy)
             self._copy = None
 
+    def synchronize(self) -> None:
+        self._device.finish()
+
     def copy_from(self, array: NDArray[Any]) -> None:
         self._device.finish()  # a kernel may still read what is there
         self._device.counts.uploads += 1

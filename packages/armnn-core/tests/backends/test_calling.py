@@ -217,7 +217,7 @@ DIRECTLY = {
 IGNORED = {
     *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "release", "unmap"),
     *("begin_run", "end_run", "register_tensor_handle_factories", "cache_file_count", "shared"),
-    *("allocate", "array", "export_fd", "wait"),  # the callers of these check them
+    *("allocate", "array", "export_fd", "synchronize", "wait"),  # the callers of these check them
     *("as_buffer", "create_block"),  # whose callers judge them, and what create_in takes back
     *(f"{when}_{what}_network" for when in ("before", "after") for what in ("load", "unload")),
     "after_enqueue_workload",

@@ -119,6 +119,17 @@ class TensorHandle(ABC):
         finally:
             self.unmap()
 
+    def synchronize(self) -> None:
+        """Wait until what was written so far is in the memory.
+
+        A call asks an output for it that stands on memory of a caller's. Since Backend API 1.3. By
+        default it maps and unmaps; a tensor that copies for this overrides it.
+        """
+        try:
+            self.map()
+        finally:
+            self.unmap()
+
     def as_buffer(self) -> Buffer | None:
         """Return the tensor's memory as the buffer that other libraries take by DLPack.
 

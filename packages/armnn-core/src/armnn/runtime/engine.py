@@ -692,7 +692,7 @@ class LoadedPlan:
                 array = binding.outputs[name].map()
                 after.append((layer, partial(handles[made].copy_to, array)))
             elif not isinstance(handles[made], ArrayHandle):
-                after.append((layer, partial(_synchronise, handles[made])))
+                after.append((layer, handles[made].synchronize))
         return [*before, *steps, *after]
 
 
@@ -792,14 +792,6 @@ def _watched(step: Step, watch: Callable[[], object]) -> Step:
         watch()
 
     return watched_step
-
-
-def _synchronise(handle: TensorHandle) -> None:
-    """Let a device's writes reach the memory that it imported."""
-    try:
-        handle.map()
-    finally:
-        handle.unmap()
 
 
 class IdleMemory:
