@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ import pytest
 from armnn import types
 from armnn.types import ActivationFunction, DataLayout, DataType
 from armnn_backend_api import ctypes_mirror
+
+CONTRACTS = sorted((Path(__file__).parents[1] / "contract").glob("python-1.[0-9].json"))
+"""The Backend API of each minor version, from 1.0 on."""
 
 # include/armnn/Types.hpp of Arm NN: name, number, bytes of one element.
 ARM_DATA_TYPES = [
@@ -89,10 +94,13 @@ def test_every_enumeration_has_a_spelling_and_a_version_for_each_member() -> Non
     ]
     members = [member for kind in enums for member in kind]
     assert len(enums) > 15
+    contracts = [json.loads(path.read_text())["contract"] for path in CONTRACTS]
+    assert len(contracts) > 3
     for member in members:
         assert member.arm_name
-        younger = member is types.MemorySource.MEMFD
-        assert member.since == ((1, 2) if younger else (1, 0))
+        kind = type(member).__name__
+        first = [member.name in each.get(kind, {}).get("members", ()) for each in contracts]
+        assert member.since == (1, first.index(True)), member
 
 
 def test_the_c_contract_has_the_same_numbers() -> None:
