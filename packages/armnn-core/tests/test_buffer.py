@@ -542,3 +542,17 @@ def test_overlaps(kind: int, data: int, offset: int, nbytes: int, expected: bool
     other = Buffer((kind, 0), nbytes, None, data=data, offset=offset)
     assert overlap(one, other) is overlap(other, one) is expected
     assert not overlap(one, Buffer((kind, 1), 4, None, data=99, offset=1))
+
+
+@pytest.mark.parametrize("value", ["x", (1,), 7, ("a", "b")])
+def test_versions_and_devices_that_are_none_are_refused(value: Any) -> None:
+    buffer = Buffer.from_numpy(SIX)
+    for name in ("max_version", "dl_device"):
+        with pytest.raises(InvalidArgumentError, match=f"the {name} .* expected two whole numbers"):
+            buffer.__dlpack__(**{name: value})
+
+
+def test_a_tensor_of_a_buffer_is_described_by_an_info() -> None:
+    nothing: Any = None
+    with pytest.raises(InvalidArgumentError, match="is None, expected a TensorInfo"):
+        Buffer.from_numpy(SIX).tensor(nothing)

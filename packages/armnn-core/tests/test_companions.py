@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -14,9 +15,11 @@ from types import ModuleType
 
 import pytest
 
+import armnn
 from armnn.__main__ import main as armnn_main
 from armnn.errors import NotInstalledError
 from armnn.installing import FORMER, import_companion, install_command
+from armnn_backend_api import BACKEND_API_VERSION
 from armnn_conformance import comparison
 from fakes import Plugin, installed, write_plugin
 
@@ -145,9 +148,27 @@ def test_the_command_of_the_tools_is_that_of_the_core(
 def test_without_the_tools_their_names_say_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.delattr(armnn, name, raising=False)  # which imports it
     monkeypatch.delitem(sys.modules, f"armnn.{name}", raising=False)
-    with installed(tmp_path, alone=True), pytest.raises(NotInstalledError) as caught:
-        import_module(f"armnn.{name}")
-    assert str(caught.value) == (
+    told = (
         f"armnn.{name} needs armnn-tools, which is not installed: {install_command('armnn-tools')}."
     )
+    with installed(tmp_path, alone=True):
+        with pytest.raises(NotInstalledError) as caught:
+            import_module(f"armnn.{name}")
+        assert str(caught.value) == told
+        with pytest.raises(AttributeError) as asked:
+            getattr(armnn, name)
+        assert str(asked.value) == told
+        assert not hasattr(armnn, name)
+        assert name not in dict(inspect.getmembers(armnn))
+
+
+def test_the_core_alone_says_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["armnn", "--version"])
+    with installed(tmp_path, alone=True):
+        assert armnn_main() == 0
+    told = f"armnn-core {armnn.__version__} (Backend API {BACKEND_API_VERSION})\n"
+    assert capsys.readouterr().out == told

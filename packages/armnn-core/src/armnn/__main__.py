@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""``python -m armnn``: the command of armnn-tools, and the worker, which needs the core alone."""
+"""``python -m armnn``: the command of armnn-tools; version and worker need the core alone."""
 
 from __future__ import annotations
 
 import sys
 
+from armnn.__about__ import __version__
 from armnn.backends.worker.worker import serve_standard_streams
 from armnn.errors import ArmnnError
 from armnn.installing import import_tool
+from armnn_backend_api import BACKEND_API_VERSION
+
+
+def version() -> str:
+    """Return the versions of the core and of its Backend API."""
+    return f"armnn-core {__version__} (Backend API {BACKEND_API_VERSION})"
 
 
 def main() -> int:
-    """Run ``worker``, or a command of armnn-tools; return the exit code."""
+    """Run ``worker``, ``--version`` or a command of armnn-tools; return the exit code."""
     try:
         if sys.argv[1:] == ["worker"]:
             serve_standard_streams()
+            return 0
+        if sys.argv[1:] == ["--version"]:
+            print(version())
             return 0
         command = import_tool("command", "the command armnn")
     except ArmnnError as error:

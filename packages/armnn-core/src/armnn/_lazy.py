@@ -62,11 +62,17 @@ def _module(package: str, name: str) -> Any:
     """Return a module of a package.
 
     Raises:
-        AttributeError: There is none.
+        AttributeError: There is none, or the distribution that brings it is not installed.
     """
     try:
         return import_module(f"{package}.{name}")
     except ModuleNotFoundError as error:
+        # Late: "import armnn" imports nothing more.
+        from armnn.errors import NotInstalledError
+
+        if isinstance(error, NotInstalledError):
+            # hasattr() and inspect.getmembers() catch no other error.
+            raise AttributeError(str(error)) from error
         if error.name != f"{package}.{name}":
             raise
         raise AttributeError(f"module {package!r} has no attribute {name!r}") from None

@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 
 from armnn.arguments import integer, refused, shown
 from armnn.errors import InvalidArgumentError, MemoryImportError
+from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from typing import Self
-
-    from armnn.tensor import TensorInfo
 
 
 class _Version(ctypes.Structure):
@@ -447,8 +446,10 @@ class Buffer:
             offset: The bytes from the first element of this buffer.
 
         Raises:
-            InvalidArgumentError: It is not contiguous, or has fewer bytes.
+            InvalidArgumentError: It is not contiguous, or has fewer bytes; or the info is none.
         """
+        if not isinstance(info, TensorInfo):
+            raise refused("what describes a tensor of a buffer", info, "a TensorInfo")
         size = info.size_bytes
         begin = _natural(offset, "the offset of a tensor")
         if not self.is_contiguous or begin + size > self.nbytes:
@@ -521,12 +522,14 @@ class Buffer:
         Raises:
             BufferError: The caller wants another device or a stream, or its version of DLPack
                 cannot say what the buffer is.
+            InvalidArgumentError: A version or device is none.
         """
-        newest = None if max_version is None or max_version[0] < 1 else tuple(max_version)
+        known = None if max_version is None else _pair(max_version, "max_version")
+        newest = None if known is None or known[0] < 1 else known
         if stream is not None and self.device.is_host:
             raise BufferError(f"{self} takes no stream: got {shown(stream)}, expected None")
         if dl_device is not None:
-            wanted = Device(int(dl_device[0]), int(dl_device[1]))
+            wanted = Device(*_pair(dl_device, "dl_device"))
             if wanted != self.device and not (self.device.is_host and wanted == HOST):
                 raise BufferError(f"{self} cannot be had on {wanted}")
         if _CODES[self.dtype.name][1] < 8 and (newest is None or newest < _VERSION):
@@ -688,6 +691,14 @@ def _checked_device(value: Any) -> Device:
         return Device(int(kind), int(number))
     except (TypeError, ValueError) as error:
         raise refused("the device of a buffer", value, "DLPack's two numbers") from error
+
+
+def _pair(value: Any, what: str) -> tuple[int, int]:
+    try:
+        one, other = value
+        return int(one), int(other)
+    except (TypeError, ValueError) as error:
+        raise refused(f"the {what} of __dlpack__", value, "two whole numbers") from error
 
 
 def _natural(value: object, what: str, end: int = 2**63) -> int:

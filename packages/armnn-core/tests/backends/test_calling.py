@@ -209,8 +209,8 @@ WHERE: dict[str, tuple[type[Any], type[Backend], Journey, str]] = {
 """Where each method is, on which way it is called, and what its errors are about."""
 
 DIRECTLY = {
-    *("bind", "cached_program", "create_in", "has_capability", "import_fd", "program_workload"),
-    "submit",
+    *("bind", "cached_program", "create_block", "create_in", "has_capability", "import_fd"),
+    *("program_workload", "submit"),
 }
 """The methods whose answers are judged without a way to them."""
 
@@ -218,7 +218,7 @@ IGNORED = {
     *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "release", "unmap"),
     *("begin_run", "end_run", "register_tensor_handle_factories", "cache_file_count", "shared"),
     *("allocate", "array", "export_fd", "synchronize", "wait"),  # the callers of these check them
-    *("as_buffer", "create_block"),  # whose callers judge them, and what create_in takes back
+    "as_buffer",  # whose callers judge it
     *(f"{when}_{what}_network" for when in ("before", "after") for what in ("load", "unload")),
     "after_enqueue_workload",
 }
@@ -287,6 +287,7 @@ def test_a_wrong_answer_is_named_with_what_was_expected(method: str, got: str) -
     arguments = ("armnn.async/1",) if method == "extension" else (view,)
     is_right = (got == "None" and method in MAY_BE_NONE) or (
         (method, got) == ("has_capability", "True")
+        or (method == "create_block" and answer is not None)
     )
     if is_right:
         check_answer("Slip", method, answer, arguments)
@@ -526,6 +527,25 @@ def test_a_factory_that_is_none_is_refused_when_it_is_registered(
     with pytest.raises(BackendError, match="is the class Factory: expected a Tensor") as caught:
         run(OnDevice)
     assert "raised by register_tensor_handle_factories of backend 'Slip'" in words(caught.value)
+
+
+@pytest.mark.parametrize("devices", [5, None, [(2, 0)], {2}, {("cuda", 0)}])
+def test_devices_of_a_factory_that_are_none_are_refused(
+    monkeypatch: pytest.MonkeyPatch, devices: Any
+) -> None:
+    monkeypatch.setattr(Factory, "import_devices", devices)
+    with pytest.raises(
+        BackendError, match=r"'Slip\.memory' has .* as import_devices: exp"
+    ) as caught:
+        run(OnDevice)
+    assert "raised by register_tensor_handle_factories of backend 'Slip'" in words(caught.value)
+
+
+def test_a_block_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Factory, "block_alignment", 64)
+    monkeypatch.setattr(Factory, "create_block", lambda *_: None)
+    with pytest.raises(BackendError, match="'Slip' returned None from create_block: expected a"):
+        run(OnDevice)
 
 
 def test_a_preferred_factory_that_is_not_registered_is_named(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 from armnn import Network, TensorInfo
 from armnn.errors import InvalidArgumentError
@@ -95,6 +96,7 @@ SHARED = np.empty((3, 3), np.float32)
             r"'double' has shape \[3,3\]: these inputs make \[2,3\]",
         ),
         ({"double": read_only(X.copy())}, "for the output 'double' is read-only"),
+        ({"double": as_strided(X.copy(), strides=(0, 4))}, r"'double' has strides of \[0, 4\] "),
         (
             {"double": SHARED[:2], "triple": SHARED[1:]},
             "for the output 'double' and the output 'triple' share memory",

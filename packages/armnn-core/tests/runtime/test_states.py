@@ -505,6 +505,21 @@ def test_steps_of_a_cache_have_the_bits_of_a_loop_by_hand() -> None:
     assert stateful.states()["past"].tobytes() == past.tobytes()
 
 
+@pytest.mark.parametrize("capacity", [8, "capacity"])
+def test_a_step_of_more_rows_than_a_cache_has_names_the_cache(capacity: Any) -> None:
+    stream = armnn.load_model(decoder(capacity), ["CpuRef"], states="auto").stream()
+    shape = (1, 2, 257 if capacity == "capacity" else 9, 4)
+    x = np.ones(shape, np.float32)
+    calls: list[Any] = [lambda: stream.bind({"x": shape}), lambda: stream.bind({"x": x})]
+    if capacity == 8:
+        calls.append(lambda: stream.run({"x": x}))
+    for call in calls:
+        with pytest.raises(ExecutionError) as caught:
+            call()
+        told = f"the states 'past' are full: 0 of {shape[2] - 1} rows are used, and this call adds "
+        assert str(caught.value).startswith(f"{told}{shape[2]};")
+
+
 def test_a_cache_is_rewound_saved_and_reset() -> None:
     model = armnn.load_model(decoder(32), ["CpuRef"], states="auto")
     x = RNG.standard_normal((8, 1, 2, 2, 4)).astype(np.float32)

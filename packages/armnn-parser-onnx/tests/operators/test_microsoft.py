@@ -10,6 +10,7 @@ import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
 from onnx import helper
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from armnn.errors import ExecutionError, ParseError
 from armnn_parser_onnx.parser import parse
@@ -612,6 +613,36 @@ def test_positions_outside_of_a_cache_are_an_error(
     operands["lengths"] = np.array(lengths, np.int32)
     with pytest.raises(ExecutionError, match=r"from position .* do not fit|outside of axis 0"):
         run(made, {name: each for name, each in operands.items() if each is not None})
+
+
+@pytest.mark.parametrize(
+    ("new", "past", "causal"), [(1, 12, 1), (1, 12, 0), (4, 12, 1), (1, 0, 1), (3, 0, 1)]
+)
+@pytest.mark.parametrize("length", [-1, -2, -(2**31)])
+def test_lengths_below_0_are_an_error(
+    run: Run, model: Model, new: int, past: int, causal: int, length: int
+) -> None:
+    operands = grouped(new, 12, [new, new], new)
+    if not past:
+        operands |= {"pk": None, "pv": None}
+    names = [name if array is not None else "" for name, array in operands.items()]
+    feeds = {name: array for name, array in operands.items() if array is not None}
+    results = ["y", "k_out", "v_out"]
+    made = model(
+        node("GroupQueryAttention", names, results, causal=causal, **GROUPS),
+        feeds,
+        results,
+        opset=17,
+        output_types=dict.fromkeys(results, onnx.TensorProto.FLOAT),
+    )
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    run(made, feeds)
+    feeds["lengths"] = np.array([new - 1, length], np.int32)
+    session = ort.InferenceSession(made.SerializeToString())
+    with pytest.raises(InvalidArgument, match=r"seqlens_k.* is out of range"):
+        session.run(None, feeds)
+    with pytest.raises(ExecutionError, match=r"from position -\d+ on do not fit|cannot have -\d+"):
+        run(made, feeds)
 
 
 @pytest.mark.parametrize("positions", [[[-1, 0, 1]], [[6, 7, 8]], [-1], [6]])

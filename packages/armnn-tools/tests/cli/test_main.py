@@ -271,11 +271,13 @@ GREETING = Plugin(
             "run": "acme_greet",
             "fall": "acme_fall",
             "lame": "acme_lame",
+            "quit": "acme_quit",
         }
     },
     {
         "acme_greet": GREET,
         "acme_fall": "raise OSError('no 100% \x1b[2J')\n",
+        "acme_quit": "import sys; sys.exit(7)\n",
         "acme_lame": "SUMMARY = 'limp'\n"
         "def add_parser(subparsers, summary): subparsers.add_parser('lame'); 1 / 0\n",
     },
@@ -310,12 +312,17 @@ def test_the_help_has_further_commands_and_faults(capsys: pytest.CaptureFixture[
     assert "greet say hello" in text
     assert "run run a model" in text
     assert "fall acme-tools 0.1 cannot be used: OSError: no 100% \\x1b[2J" in text
+    assert "quit acme-tools 0.1 cannot be used: SystemExit: 7" in text
 
 
 @pytest.mark.usefixtures("further")
 @pytest.mark.parametrize(
     ("command", "fault"),
-    [("fall", "OSError: no 100% \\x1b[2J"), ("lame", "ZeroDivisionError: division by zero")],
+    [
+        ("fall", "OSError: no 100% \\x1b[2J"),
+        ("lame", "ZeroDivisionError: division by zero"),
+        ("quit", "SystemExit: 7"),
+    ],
 )
 def test_a_further_command_that_cannot_be_used_is_an_error(
     command: str, fault: str, capsys: pytest.CaptureFixture[str]
@@ -327,7 +334,28 @@ def test_a_further_command_that_cannot_be_used_is_an_error(
         main([command, "--debug"])
 
 
+def test_a_command_without_a_name_spoils_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    modules = {"acme_greet": GREET}
+    commands = {"": "acme_greet", "-x": "acme_greet"}
+    with installed(
+        tmp_path, Plugin("acme-tools", "0.1", (), {"armnn.commands": commands}, modules)
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["--help"])
+        assert ended.value.code == 0
+        text = " ".join(capsys.readouterr().out.split())
+        for name in commands:
+            assert f"{name!r} acme-tools 0.1 cannot be used: nobody can type its name" in text
+        for given in ("", "-x"):
+            with pytest.raises(SystemExit) as ended:
+                main([given])
+            assert ended.value.code == 2
+        assert "acme_greet" not in sys.modules
+
+
 @pytest.mark.usefixtures("further")
 def test_other_commands_import_no_further_ones() -> None:
     parser("inspect")
-    assert sys.modules.keys().isdisjoint({"acme_greet", "acme_fall", "acme_lame"})
+    assert sys.modules.keys().isdisjoint({"acme_greet", "acme_fall", "acme_lame", "acme_quit"})

@@ -366,6 +366,10 @@ RETURNS: Final[Mapping[str, Returns]] = {
     ),
     "create": Returns("a TensorHandle with a TensorInfo as info", _handle),
     "create_in": Returns("a TensorHandle with a TensorInfo as info", _handle),
+    "create_block": Returns(
+        "a block: any object but None",
+        lambda answer, _: shown(answer) if answer is None else None,
+    ),
     "create_context": _instance("a BackendContext or None", BackendContext, type(None)),
     "create_memory_manager": _instance("a MemoryManager or None", MemoryManager, type(None)),
     "create_model_context": _instance("a ModelContext", ModelContext),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from types import TracebackType
 from typing import Any, cast
 
@@ -38,6 +38,22 @@ def address_of(array: NDArray[Any]) -> int:
     """Return where an array begins, quicker than ``ctypes.data``."""
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def overlaps_itself(array: NDArray[Any]) -> bool:
+    """Return whether elements of an array share memory, as strides of 0 let them.
+
+    It is also True of strides that interleave axes, which no slice of an array has.
+    """
+    if array.flags.c_contiguous or not array.size:
+        return False
+    end = array.itemsize
+    for step, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
+        if size > 1:
+            if step < end:
+                return True
+            end += step * (size - 1)
+    return False
 
 
 class Allocator(ABC):
@@ -349,8 +365,8 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
         Counterpart of Arm NN's ``RegisterFactory``.
 
         Raises:
-            BackendError: It is not a factory, has no text as id, or an alignment of blocks that is
-                no power of two.
+            BackendError: It is not a factory, has no text as id, devices that are none, or an
+                alignment of blocks that is no power of two.
         """
         if not isinstance(factory, TensorHandleFactory):
             raise BackendError(
@@ -361,6 +377,12 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
             raise BackendError(
                 f"the tensor-handle factory to register, {type(factory).__name__}, has "
                 f"{shown(getattr(factory, 'id', None))} as id: expected a text"
+            )
+        devices: object = factory.import_devices
+        if not isinstance(devices, Set) or not all(map(_is_device, devices)):
+            raise BackendError(
+                f"the tensor-handle factory {factory.id!r} has {shown(devices)} as "
+                "import_devices: expected a set of devices as DLPack numbers them, such as {(2, 0)}"
             )
         alignment = factory.block_alignment
         if type(alignment) is not int or alignment < 0 or alignment & (alignment - 1):
@@ -392,6 +414,10 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
 
     def __len__(self) -> int:
         return len(self._factories)
+
+
+def _is_device(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(type(each) is int for each in value)
 
 
 def allocated(backend_id: str, allocator: Allocator, size: int) -> NDArray[np.uint8]:

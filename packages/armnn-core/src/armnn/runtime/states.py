@@ -360,18 +360,25 @@ class StateMemory:
             raise ExecutionError(
                 "the states of the stream have outgrown the arrays of this bound call: bind again"
             )
-        after = self.length + rows
-        if after > self.capacity:
+        self.check_room(rows)
+        for cache in self._filling.values():
+            self.counters[cache.position][...] = self.length
+            for name in cache.lengths:
+                self.counters[name][...] = self.length + rows
+
+    def check_room(self, rows: int) -> None:
+        """Check that further rows fit into the caches.
+
+        Raises:
+            ExecutionError: They do not.
+        """
+        if self.length + rows > self.capacity:
             names = ", ".join(map(repr, self._filling))
             raise ExecutionError(
                 f"the states {names} are full: {self.length} of {self.capacity} rows are used, and "
                 f"this call adds {rows}; rewind() or reset() the stream, or run() it, which makes "
                 "room where the model leaves the number of rows open"
             )
-        for cache in self._filling.values():
-            self.counters[cache.position][...] = self.length
-            for name in cache.lengths:
-                self.counters[name][...] = after
 
     def end(self, rows: int, copied_bytes: int) -> None:
         """Count what a call has added and copied."""

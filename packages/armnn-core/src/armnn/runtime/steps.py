@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnn.backends import Step
 from armnn.backends.contract import RunControl
+from armnn.backends.memory import overlaps_itself
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 from armnn.graph.aliases import Aliased, empty_aliased
 from armnn.optimizer.plan import PlannedLayer, PlannedTensor
@@ -261,4 +262,5 @@ def _fits(given: object, array: NDArray[Any]) -> bool:
         and given.dtype is array.dtype
         and given.shape == array.shape
         and given.flags.writeable
+        and not overlaps_itself(given)
     )

@@ -499,7 +499,7 @@ def test_a_crash_while_layers_are_asked_about_sends_them_on() -> None:
         model = runtime.load_model(rectifier("crash"), ["Lying", "Honest"])
         (row,) = model.report
         assert row.backend == "Honest"
-        assert "SIGABRT while it had to query" in row.reason
+        assert "SIGABRT while it had to answer 'query'" in row.reason
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
 
 

@@ -488,7 +488,7 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
     """Add RotaryEmbedding, TensorScatter into the caches, and CachedAttention.
 
     Keys of an item that count are those of the cache and the new ones: seqlens_k + 1. A prompt that
-    is shorter than others is padded at its end.
+    is shorter than others is padded at its end. A seqlens_k below 0 is an error of the run.
     """
     _refuse_variants(operation)
     query, key, value = _grouped_operands(operation)
@@ -500,7 +500,7 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
     if len(operation.shape(5)) != 1:
         counts = _shared(operation, "Reshape", [counts], "last_places", target_shape=_batch(counts))
     counts = _with_number(operation, BinaryOperation.ADD, counts, 1, "counts")
-    ends = _with_number(operation, BinaryOperation.MAXIMUM, counts, length, "ends")
+    ends = _ends(operation, counts, length)
     past = _with_number(operation, BinaryOperation.SUB, ends, length, "past")
     if operation.flag("do_rotary"):
         angles = _angles(operation, (7, 8), _rotary_positions(operation, past, length))
@@ -537,6 +537,27 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
         name=operation.layer_name("heads"),
     )
     return [_merged_heads(operation, made, ""), *caches]
+
+
+def _ends(operation: Operation, counts: Value, length: int) -> Value:
+    """Return where the new rows of each item end in the cache, a prompt's padding among them.
+
+    It is below ``length`` where a count is below 1, so that the run is refused as no row of a cache
+    is before the first one.
+    """
+    if length == 1 and operation.has_input(3):
+        return counts
+    ends = _with_number(operation, BinaryOperation.MAXIMUM, counts, length, "ends")
+    # Of counts from 1 on this is at least the end above, of others at most -length.
+    scaled = _with_number(operation, BinaryOperation.MUL, counts, 2 * length, "scaled")
+    most = _with_number(operation, BinaryOperation.SUB, scaled, length, "most")
+    return _shared(
+        operation,
+        "ElementwiseBinary",
+        [ends, most],
+        "checked_ends",
+        operation=BinaryOperation.MINIMUM,
+    )
 
 
 def _cache_scale(operation: Operation, index: int, part: str, new: Value) -> Value | None:

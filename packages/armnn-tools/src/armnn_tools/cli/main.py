@@ -16,6 +16,7 @@ from importlib import import_module
 from textwrap import fill
 
 from armnn.__about__ import __version__
+from armnn.__main__ import version
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.calling import explained, is_blamed
 from armnn.errors import ArmnnError, InvalidArgumentError
@@ -23,7 +24,6 @@ from armnn.graph.text import printable
 from armnn.installing import FAST, REFERENCE, install_command
 from armnn.metadata import entry_points
 from armnn.parsing import installed_parsers
-from armnn_backend_api import BACKEND_API_VERSION
 from armnn_tools.cli.options import Parser
 
 COMMANDS = {
@@ -132,8 +132,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    versions = f"armnn-core {__version__} (Backend API {BACKEND_API_VERSION})"
-    top.add_argument("--version", action="version", version=versions)
+    top.add_argument("--version", action="version", version=version())
     top.add_argument("--debug", action="store_true", help="log more, and show where errors arise")
     subparsers = top.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
@@ -144,13 +143,19 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     for entry in entry_points(GROUP):
         if entry.name in subparsers.choices:  # ours, or the first of two with one name
             continue
+        if not entry.name or entry.name.startswith("-"):
+            if not only:
+                reason = f"{entry.distribution} cannot be used: nobody can type its name"
+                subparsers.add_parser(repr(entry.name), help=printable(reason))
+            continue
         if only not in (None, "", entry.name):
             subparsers.add_parser(entry.name)
             continue
         try:
             module = entry.load()
             module.add_parser(subparsers, module.SUMMARY)
-        except Exception as error:  # whatever the code of others raises
+        # Whatever the code of others raises, which may also be a program that exits.
+        except (Exception, SystemExit) as error:
             reason = f"{entry.distribution} cannot be used: {type(error).__name__}: {error}"
             if only == entry.name:
                 raise InvalidArgumentError(f"the command {only!r} of {reason}") from error

@@ -68,7 +68,7 @@ class Fault:
     def __str__(self) -> str:
         doing = f" in call {self.call} of {self.layer!r}" if self.call else ""
         if self.layer and not self.call:
-            doing = f" while it had to {self.layer}"
+            doing = f" while it had to answer {self.layer!r}"
         frame = f", at {self.frame}" if self.frame else ""
         return f"the worker of backend {self.backend!r} ({self.file}) {self.ending}{doing}{frame}"
 

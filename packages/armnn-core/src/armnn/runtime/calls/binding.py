@@ -433,6 +433,9 @@ class Binder:
         arrays |= memory.counters
         every = {**arrays, **memory.read, **{name: stand_in(each) for name, each in read.items()}}
         self.expected.check_names(every)
+        rows = memory.rows_of({name: array.shape for name, array in every.items()})
+        if rows > memory.capacity:  # no layer's error: TensorScatter knows of no states
+            memory.check_room(rows)
         plan, why = None, ""
         if self.real is not None:
             why = "quantize=True converts"

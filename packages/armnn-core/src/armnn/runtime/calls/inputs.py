@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armnn.arguments import array as array_of
 from armnn.arguments import closest, conversion, items, mapping, refused, shown, text
+from armnn.backends.memory import overlaps_itself
 from armnn.buffer import Buffer, Device, SupportsDLPack, device_of, overlap, unreachable
 from armnn.errors import ArmnnError, InvalidArgumentError, MemoryImportError
 from armnn.graph.aliases import first_names
@@ -211,7 +212,7 @@ class ExpectedOutputs:
 
         Raises:
             InvalidArgumentError: One is not known, no array, of a wrong type or shape, read-only,
-                or shares memory with another.
+                or shares memory with another or within itself.
         """
         for name, array in outputs.items():
             self._check(name, array)
@@ -225,6 +226,11 @@ class ExpectedOutputs:
         if not checked.flags.writeable:
             raise InvalidArgumentError(
                 f"{what} is read-only: expected one that can be written to, such as a copy()"
+            )
+        if overlaps_itself(checked):
+            raise InvalidArgumentError(
+                f"{what} has strides of {list(checked.strides)} bytes, so that its elements share "
+                "memory: expected one with a place for each, such as a copy()"
             )
 
 
