@@ -48,7 +48,7 @@ def test_core_finds_the_parser_by_the_content(model: Model, tmp_path: Path) -> N
     textual.write_text(str(onnx.ModelProto.FromString(content)))
     loaded = armnn.load_model(textual, ["CpuRef"], format="textproto")
     np.testing.assert_array_equal(loaded.run({"x": X - 1})["y"], X)
-    path = path.rename(tmp_path / "model.tflite")
+    path = path.rename(tmp_path / "model.armnn")
     with pytest.raises(
         ParseError, match=r"it is an ONNX model; give .* \.onnx, or say format='onn"
     ):
