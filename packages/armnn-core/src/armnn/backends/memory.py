@@ -322,8 +322,8 @@ class TensorHandleFactory(ABC):
         """Return memory that the tensors of one execution context are placed in.
 
         It is asked for once per context, where :attr:`block_alignment` is not 0: tensors that do
-        not live at the same time share bytes of it. It lives as long as a tensor in it. Since
-        Backend API 1.3.
+        not live at the same time share bytes of it. It lives as long as a tensor in it, and is
+        any object but None. Since Backend API 1.3.
 
         Args:
             size: In bytes, at least 1.
