@@ -616,7 +616,7 @@ def test_positions_outside_of_a_cache_are_an_error(
 
 
 @pytest.mark.parametrize(
-    ("new", "past", "causal"), [(1, 12, 1), (1, 12, 0), (4, 12, 1), (1, 0, 1), (3, 0, 1)]
+    ("new", "past", "causal"), [(1, 12, 1), (1, 12, 0), (4, 12, 1), (1, 0, 1), (3, 0, 1), (3, 0, 0)]
 )
 @pytest.mark.parametrize("length", [-1, -2, -(2**31)])
 def test_lengths_below_0_are_an_error(

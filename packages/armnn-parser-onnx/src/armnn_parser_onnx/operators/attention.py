@@ -523,6 +523,8 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
         read.append(cache if scale is None else _real_rows(operation, cache, scale, part))
     keys, values = read
     causal = operation.flag("causal")
+    if not causal and not operation.has_input(3):  # where no cache refuses an end below 0
+        counts = _least(operation, counts, ends, "checked_counts")
     made = operation.network.add_cached_attention(
         query,
         keys,
@@ -551,13 +553,12 @@ def _ends(operation: Operation, counts: Value, length: int) -> Value:
     # Of counts from 1 on this is at least the end above, of others at most -length.
     scaled = _with_number(operation, BinaryOperation.MUL, counts, 2 * length, "scaled")
     most = _with_number(operation, BinaryOperation.SUB, scaled, length, "most")
-    return _shared(
-        operation,
-        "ElementwiseBinary",
-        [ends, most],
-        "checked_ends",
-        operation=BinaryOperation.MINIMUM,
-    )
+    return _least(operation, ends, most, "checked_ends")
+
+
+def _least(operation: Operation, one: Value, other: Value, part: str) -> Value:
+    function = BinaryOperation.MINIMUM
+    return _shared(operation, "ElementwiseBinary", [one, other], part, operation=function)
 
 
 def _cache_scale(operation: Operation, index: int, part: str, new: Value) -> Value | None:
