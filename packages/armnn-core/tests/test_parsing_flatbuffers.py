@@ -20,10 +20,8 @@ TABLES: Tables = {
         "children": (14, "[Child]", 0),
         "values": (16, "[Int64]", 0),
         "shorts": (18, "[Int16]", 0),
-        "member": (20, "Uint8", 0),
         "any": (22, "Union", 0),
         "flag": (24, "Bool", 0),
-        "far": (124, "Text", 0),
     },
     "Child": {"index": (4, "Uint32", 0), "reals": (6, "[Float32]", 0)},
 }
