@@ -56,6 +56,11 @@ def shut(first, channel):
     os.close(channel._descriptor)
     channel.send(late=True)
 
+def replace(first, channel):
+    reads, writes = os.pipe()
+    os.dup2(writes, channel._descriptor)
+    channel.send(late=True)
+
 def prints(first, channel):
     print("printed", flush=True)
     channel.send()
@@ -104,6 +109,7 @@ def test_what_a_library_writes_is_no_reply(path: list[str]) -> None:
         ("fill", r"^sent an invalid reply: more than 1048576 bytes$"),
         ("crash", r"^its process ended with SIGKILL: the last words$"),
         ("shut", r"^its process ended with exit code 1: it closes file descriptors that are not"),
+        ("replace", r"^its process ended with exit code 1: it closes file descriptors that are"),
     ],
 )
 def test_an_end_and_an_invalid_reply_are_errors(

@@ -33,6 +33,7 @@ class Channel:
             nonce: The word before each reply.
         """
         self._descriptor = descriptor
+        self._identity = _identity(descriptor)
         self._nonce = nonce
         self._owner = os.getpid()
 
@@ -41,15 +42,18 @@ class Channel:
 
         Raises:
             SystemExit: This is a copy of the process that a library made, or the socket is closed:
-                the host has ended, or a library has closed the descriptor.
+                the host has ended, or a library has closed the descriptor, which may be a file of
+                its own by now.
         """
         if os.getpid() != self._owner:
             sys.exit("a copy of the process")
         line = f"{self._nonce} {json.dumps(reply)}\n".encode()
         try:
-            while line:
+            while line and _identity(self._descriptor) == self._identity:
                 line = line[os.write(self._descriptor, line) :]
         except OSError:
+            pass
+        if line:
             sys.exit("it closes file descriptors that are not its own")
 
     def requests(self) -> Iterator[Any]:
@@ -58,6 +62,11 @@ class Channel:
         while piece := os.read(self._descriptor, _PIECE):
             *lines, unread = (unread + piece).split(b"\n")
             yield from map(json.loads, lines)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def serve(function: str, request: Any, descriptor: int, nonce: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,45 @@ if TYPE_CHECKING:
     from armnn_backend_api.processes import Channel
 
 _SHOWN: Final = 200
+_WATCHED_DESCRIPTORS: Final = (*range(3, 64), 127, 255, 511, 1023)
+"""The numbers that a host's files and sockets have."""
+
+
+class _OpenDescriptors:
+    """Open descriptors in place of a host's, so that a file which closes some is found out.
+
+    The process of a probe has but one of its own, the channel's, whose number depends on how many
+    the host had.
+    """
+
+    def __init__(self) -> None:
+        """Open each number that is free, within half of what the process may open."""
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        reading, writing = os.pipe()
+        self._identity = _identity(reading)  # of a pipe, which no other file has
+        self._numbers = [
+            number
+            for number in _WATCHED_DESCRIPTORS
+            if number < limit // 2 and (number in (reading, writing) or _identity(number) is None)
+        ]
+        for number in self._numbers:
+            if number != reading:
+                os.dup2(reading, number, inheritable=False)
+        for number in {reading, writing}.difference(self._numbers):
+            os.close(number)
+
+    def are_kept(self) -> bool:
+        """Return whether each is still what it was."""
+        return all(_identity(number) == self._identity for number in self._numbers)
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    """Return the device and the number of an open file, None if nothing is open."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class Calls:
@@ -41,6 +81,7 @@ class Calls:
         """Take note of the process as it is."""
         self.channel = channel
         self._libc = ctypes.CDLL(None)
+        self._descriptors = _OpenDescriptors()
         self._before = ProcessState(floating_point=False)
 
     def enter(self, step: str) -> None:
@@ -78,11 +119,13 @@ class Calls:
             raise DefectError(f"answers ARMNN_OK from {name}, but makes nothing")
 
     def check_process(self) -> None:
-        """Refuse a file that printed or changed the process's state.
+        """Refuse a file that printed, closed descriptors or changed the process's state.
 
         Raises:
             DefectError: It did.
         """
+        if not self._descriptors.are_kept():
+            raise DefectError("closes file descriptors that are not its own")
         changes = self._before.changes_to(ProcessState(floating_point=False))
         if changes:
             raise DefectError(changes[0])

@@ -160,6 +160,7 @@ class Probe:
             )
 
     def _check_left_running(self, when: str) -> None:
+        self._calls.check_process()  # first: without free descriptors threads cannot be counted
         left = left_running(self._threads)
         if left:
             raise DefectError(f"left {left} running that began {when}")
