@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -402,10 +404,81 @@ def test_ctrl_c_while_a_parser_is_imported_comes_through(tmp_path: Path) -> None
         parse(model(tmp_path))
 
 
-@pytest.mark.parametrize("content", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
-def test_content_where_a_path_is_expected_says_how_to_parse_it(content: object) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"expected the path of .*parse\(data, format="):
-        load_model(content)  # type: ignore[arg-type]  # refused on purpose
+class Proto:
+    """As a message of Protocol Buffers gives its bytes."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 # Protocol Buffers' name
+        return b"net"
+
+
+class Large:
+    """As messages of more than 2 GiB."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 # Protocol Buffers' name
+        raise ValueError("exceeds maximum protobuf size of 2GB")
+
+
+@pytest.mark.parametrize(
+    "content", [b"net", bytearray(b"net"), memoryview(b"net"), io.BytesIO(b"net"), Proto()]
+)
+def test_content_stands_in_the_place_of_a_path(tmp_path: Path, content: Any) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        assert parse(content, format="acme").name == "net"
+
+
+def test_a_file_that_is_open_is_content(tmp_path: Path) -> None:
+    with installed(tmp_path, parser(), alone=True), model(tmp_path).open("rb") as file:
+        assert parse(file, format="acme").name == "net"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (io.StringIO("net"), r"a StringIO gives as the model is '.*', expected bytes, as open"),
+        (Large(), r"a Large, which gives no bytes: ValueError: exceeds .*; expected one that does"),
+        (Proto, r"the model is the class Proto, expected the path of a model file, its content, o"),
+    ],
+)
+def test_what_gives_no_bytes_is_refused(content: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        parse(content, format="acme")
+    with pytest.raises(InvalidArgumentError, match=message):
+        load_model(content, format="acme")
+
+
+WITH_FOLDER = """
+from pathlib import Path
+from armnn.graph import Network
+
+def parse(path, *, folder=None):
+    folder = folder if isinstance(path, bytes) else path.parent
+    return Network((folder / "weights").read_text())
+"""
+
+
+def test_the_data_of_content_is_in_the_folder_that_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "weights").write_text("w")
+    with installed(tmp_path / "plugins", parser(WITH_FOLDER), alone=True):
+        assert parse(b"net", format="acme", folder=folder).name == "w"
+        with pytest.raises(
+            InvalidArgumentError, match=r"folder is '.*', expected none, as files be"
+        ):
+            parse(model(folder), folder=folder)
+        with pytest.raises(
+            InvalidArgumentError, match=r"folder is '.*none', expected one that exi"
+        ):
+            parse(b"net", format="acme", folder=tmp_path / "none")
+        with pytest.raises(InvalidArgumentError, match="has no option 'folder': it has none"):
+            parse(b"net", format="acme", parser_options={"folder": str(folder)})
+    with (
+        installed(tmp_path / "others", parser(), alone=True),
+        pytest.raises(
+            InvalidArgumentError, match=r"the parser of \.acme files .* leave the folder"
+        ),
+    ):
+        parse(b"net", format="acme", folder=folder)
 
 
 @pytest.mark.parametrize("path", [5, None, ["model.onnx"], "a\0b"])

@@ -7,6 +7,7 @@ The public API is called with them at every parameter.
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
@@ -292,8 +293,8 @@ KEYWORDS: dict[str, Any] = {
 def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> None:
     first = "network" if method == "optimize" else "model"
     of_loading = {
-        "shapes": [{"x": (1, 3)}], "quantize": False, "format": None, "parser_options": None,
-        "properties": None, "states": None,
+        "shapes": [{"x": (1, 3)}], "quantize": False, "format": None, "folder": None,
+        "parser_options": None, "properties": None, "states": None,
     }  # fmt: skip
     further = {} if method == "optimize" else of_loading
     good = {first: small_network()[0], **WISHES, **further}
@@ -301,6 +302,14 @@ def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> Non
     assert set(good) == parameters - {"keywords"}
     assert failures(getattr(runtime, method), {**good, **KEYWORDS}) == []
     assert failures(getattr(armnn, method), {first: good[first]}) == []
+
+
+@pytest.mark.parametrize("function", [armnn.optimize, armnn.load_model, armnn.parse])
+def test_help_describes_every_argument(function: Any) -> None:
+    shown = pydoc.render_doc(function, renderer=pydoc.plaintext)
+    for name in inspect.signature(function).parameters:
+        assert f"        {name}: " in shown
+    assert "    Raises:\n" in shown
 
 
 def test_runtimes_refuse_wrong_arguments_properly(runtime) -> None:

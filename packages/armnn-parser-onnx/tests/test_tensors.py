@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -19,7 +21,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import armnn
-from armnn.errors import ParseError
+from armnn.errors import ModelFileError, ParseError
 from armnn.types import DataType
 from armnn_parser_onnx.messages import Entry, Tensor, encoded
 from armnn_parser_onnx.parser import parse
@@ -259,6 +261,29 @@ def test_a_model_with_external_data_is_parsed(saved: Path) -> None:
     np.testing.assert_array_equal(constant.data, DATA)
 
 
+@pytest.mark.parametrize("take", [onnx.ModelProto.FromString, io.BytesIO, bytes])
+def test_content_finds_its_data_in_the_folder_that_is_said(
+    saved: Path, take: Callable[[bytes], Any]
+) -> None:
+    given = take(saved.read_bytes())
+    with armnn.load_model(given, ["CpuRef"], format="onnx", folder=saved.parent) as model:
+        again = pickle.loads(pickle.dumps(model))
+        for each in (model, again):
+            np.testing.assert_array_equal(each.run({"x": X})["y"], X + DATA)
+    (saved.parent / "data.bin").write_bytes(bytes(20))
+    with pytest.raises(
+        ModelFileError, match=r"given as bytes is not what .* 'data\.bin' has chang"
+    ):
+        pickle.dumps(again)
+
+
+def test_content_as_text_finds_its_data_too(saved: Path) -> None:
+    text = onnx.serialization.registry.get("textproto")
+    content = text.serialize_proto(onnx.load(saved, load_external_data=False))
+    network = armnn.parse(content, format="textproto", folder=saved.parent)
+    np.testing.assert_array_equal(network.find("w").data, DATA)
+
+
 @pytest.fixture
 def cached(saved: Path) -> Path:
     """The model in a cache of Hugging Face, in a folder of its repository."""
@@ -280,6 +305,8 @@ def test_data_in_a_cache_of_hugging_face_is_read(cached: Path, tmp_path: Path) -
     assert run(cached, cache_dir=cache) == (expected, False)
     (cached.parent / "data.bin").resolve().write_bytes(b"pad!" + (2 * DATA).tobytes())
     assert run(cached, cache_dir=cache) == ((X + 2 * DATA).tolist(), True)
+    again = pickle.loads(pickle.dumps(armnn.load_model(cached, ["CpuRef"])))
+    np.testing.assert_array_equal(again.run({"x": X})["y"], X + 2 * DATA)
 
 
 def _elsewhere(cached: Path) -> None:
@@ -365,7 +392,7 @@ def test_a_model_in_the_working_folder_is_parsed(
 
 
 def test_a_model_given_as_bytes_has_no_external_data(saved: Path) -> None:
-    with pytest.raises(ParseError, match="a model given as bytes has no folder: pass the model"):
+    with pytest.raises(ParseError, match="a model given as bytes has no folder: say folder="):
         parse(saved.read_bytes())
 
 

@@ -295,9 +295,12 @@ def test_links_out_of_the_folder_are_refused(lite: Any, folder: Path) -> None:
         parse(path)
 
 
-def test_bytes_have_no_folder(lite: Any) -> None:
-    with pytest.raises(ParseError, match="a model given as bytes has no folder: pass the model's"):
+def test_bytes_have_the_folder_that_is_said_only(lite: Any, folder: Path) -> None:
+    with pytest.raises(ParseError, match="a model given as bytes has no folder: say folder="):
         parse(_external(lite))
+    constant = parse(_external(lite), folder=folder).find("w").data
+    assert constant is not None
+    assert constant.tolist() == [1, 2, 3, 4]
 
 
 def test_tensors_that_share_unaligned_data_do_not_fill_the_memory(lite: Any) -> None:

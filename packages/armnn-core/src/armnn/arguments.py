@@ -67,7 +67,9 @@ def unknown(
     name: str,
     known: Sequence[str],
     beside: Iterable[str] = (),
+    *,
     removed: Mapping[str, str] = MappingProxyType({}),
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> UnknownNameError:
     """Return the error of a name that does not exist.
 
@@ -77,16 +79,19 @@ def unknown(
         known: The names that exist.
         beside: Further ones, which are suggested and not listed.
         removed: What to do instead, by names that existed before.
+        elsewhere: What to do instead, by names that other libraries have.
     """
     if name in removed:
         return UnknownNameError(f"there is no {what.format(repr(name))} any more: {removed[name]}")
+    if name in elsewhere:
+        return UnknownNameError(f"there is no {what.format(repr(name))}; {elsewhere[name]}")
     meant = closest(name, (*known, *beside))
     hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(known)}"
     return UnknownNameError(f"there is no {what.format(repr(name))}; {hint}")
 
 
 def with_known_names(
-    what: str, removed: Mapping[str, str] = MappingProxyType({})
+    what: str, *, removed: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[type[_T]], type[_T]]:
     """Return a decorator: unknown keywords of a class raise UnknownNameError.
 

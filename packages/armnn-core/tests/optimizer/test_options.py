@@ -76,6 +76,18 @@ def test_an_unknown_keyword_may_be_meant_for_a_parameter(wrong: str, meant: str)
         armnn.load_model(armnn.Network(), **{wrong: ["CpuRef"]})
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("providers", r"backends=\['CpuAcc', 'CpuRef'\]"),
+        ("threads", "'CpuAcc': {'NumberOfThreads': 2"),
+    ],
+)
+def test_names_of_other_runtimes_are_answered_with_ours(name: str, instead: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"no option '{name}' of the optimizer; .*{instead}"):
+        armnn.load_model(armnn.Network(), **{name: ["x"]})
+
+
 def test_options_can_be_pickled() -> None:
     options = OptimizerOptions(layer_backends={"a": "B"}, debug_to_file="folder")
     assert pickle.loads(pickle.dumps(options)) == options

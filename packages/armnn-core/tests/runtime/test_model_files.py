@@ -17,13 +17,16 @@ X = np.arange(4, dtype=np.float32)
 PARSER = """
 from armnn import Network, TensorInfo
 
-def parse(path):
-    network = Network(path.name)
-    beside = path.with_suffix(".data")
-    if beside.exists():
+def parse(path, *, folder=None):
+    is_content = isinstance(path, bytes)
+    network = Network("content" if is_content else path.name)
+    if not is_content:
+        folder = path.parent
+    beside = folder and folder / "three.data"
+    if beside and beside.exists():
         network.external_files[beside.name] = beside.stat()
     value = network.add_input("x", TensorInfo((4,)))
-    for _ in range(int(path.read_text())):
+    for _ in range(int(path if is_content else path.read_text())):
         value = network.add_addition(value, value)
     network.add_output("y", value)
     return network
@@ -57,6 +60,48 @@ def test_a_model_is_pickled_as_its_file_and_options(model_file) -> None:
     assert again.runtime.options == CreationOptions(plan_limit=3)
     np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
     again.runtime.close()
+
+
+def test_content_is_pickled_with_its_options(model_file) -> None:
+    with Runtime(CreationOptions(plan_limit=3)) as runtime:
+        with model_file.open("rb") as file:
+            model = runtime.load_model(file, ["Fake"], format="count")
+        data = pickle.dumps(model)
+    model_file.unlink()
+    again = pickle.loads(data)
+    assert again.runtime.options == CreationOptions(plan_limit=3)
+    np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
+    assert pickle.dumps(again) == data
+    again.runtime.close()
+
+
+def test_files_in_the_folder_of_content_are_pickled_with_it(
+    model_file, tmp_path, monkeypatch
+) -> None:
+    beside = model_file.with_suffix(".data")
+    beside.write_bytes(b"weights")
+    monkeypatch.chdir(tmp_path)
+    with Runtime() as runtime:
+        data = pickle.dumps(runtime.load_model(b"3", ["Fake"], format="count", folder="."))
+    monkeypatch.chdir("/")
+    pickle.loads(data).runtime.close()
+    beside.write_bytes(b"WEIGHTS")
+    with pytest.raises(ModelFileError, match=r"given as bytes is not what it was when it was pick"):
+        pickle.loads(data)
+
+
+def test_measured_backends_of_a_file_are_those_of_its_content(model_file, tmp_path) -> None:
+    from armnn.runtime.verdicts import Trial, Verdict, identity_of_file, this_machine, write_verdict
+
+    verdicts = tmp_path / "verdicts.json"
+    with Runtime() as runtime:
+        builds = {"Fake": next(e.owner for e in runtime.registry.entries() if e.id == "Fake")}
+        names = (identity_of_file(model_file),)
+        chosen = (Trial(("Fake",), microseconds=1.0),)
+        write_verdict(verdicts, Verdict(names, this_machine(), builds, "2026-01-01", chosen))
+        content, options = model_file.read_bytes(), {"backends": "auto", "verdicts": str(verdicts)}
+        model = runtime.load_model(content, format="count", **options)
+        assert "chosen by measurement on 2026-01-01" in model.report.choice
 
 
 def test_a_model_whose_file_changed_is_not_unpickled(model_file) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from armnn.arguments import refused
 from armnn.errors import ArmnnError, InvalidArgumentError, ParseError
@@ -29,6 +30,7 @@ def parse(
     source: str | os.PathLike[str] | bytes,
     *,
     overridable: str | bool = False,
+    folder: Path | None = None,
     survey: Survey | None = None,
     folded: bool = False,
 ) -> Network:
@@ -47,6 +49,7 @@ def parse(
             network, with commas between them, such as ``"scale,bias"``; every run gives them a
             value. True is for all of them. The others are constants, as layers compute faster
             with these.
+        folder: That of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
         folded: Whether quantised operators may become layers on stored values, if the shapes of
@@ -60,7 +63,8 @@ def parse(
         ParseError: The model is malformed.
         InvalidArgumentError: The model has no such initializer among its inputs.
     """
-    return network_of(read_model(source), survey, overridable=overridable, folded=folded)
+    model = read_model(source, folder=folder)
+    return network_of(model, survey, overridable=overridable, folded=folded)
 
 
 def network_of(

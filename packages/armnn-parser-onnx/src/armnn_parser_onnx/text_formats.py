@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from armnn.errors import ModelFileError, ParseError
@@ -24,6 +25,7 @@ def _parse_text(
     form: str,
     *,
     overridable: str | bool = False,
+    folder: Path | None = None,
     survey: Survey | None = None,
 ) -> Network:
     """Read an ONNX model that is stored as text.
@@ -32,6 +34,7 @@ def _parse_text(
         source: The file, or its content; see :func:`armnn_parser_onnx.parser.parse`.
         form: What onnx calls the format: "textproto", "json" or "onnxtxt".
         overridable: See :func:`armnn_parser_onnx.parser.parse`.
+        folder: See :func:`armnn_parser_onnx.parser.parse`.
         survey: See :func:`armnn_parser_onnx.parser.parse`.
 
     Raises:
@@ -40,7 +43,7 @@ def _parse_text(
         UnsupportedOperatorError: The model uses operators that layers cannot compute.
         ParseError: The text is malformed, or the model is.
     """
-    name, content, folder = model_content(source)
+    name, content, folder = model_content(source, folder)
     model = read_model(_binary(name, content, form), name, folder)
     return network_of(model, survey, overridable=overridable)
 

@@ -36,15 +36,19 @@ class ModelFile:
         self.folder = folder
 
 
-def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
+def read_model(source: str | os.PathLike[str] | bytes, folder: Path | None = None) -> ModelFile:
     """Return the model in a file or in bytes.
+
+    Args:
+        source: The file, or its content.
+        folder: Where data beside content is; None if there can be none.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
         ModelFileError: The file cannot be read.
         ParseError: It is no TensorFlow Lite file, or is of another version of the schema.
     """
-    name, data, folder = model_content(source)
+    name, data, folder = model_content(source, folder)
     if len(data) < _LEAST_BYTES or data[4:8] != _IDENTIFIER:
         raise ParseError(
             f"the model {name!r} is not a TensorFlow Lite file: expected the bytes "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from armnn.errors import InvalidArgumentError, ParseError
 from armnn.graph import Aliases, Network, Survey
@@ -23,6 +24,7 @@ def parse(
     *,
     subgraph: int | None = None,
     signature: str | None = None,
+    folder: Path | None = None,
     survey: Survey | None = None,
 ) -> Network:
     """Read a TensorFlow Lite model as a network.
@@ -41,6 +43,7 @@ def parse(
         subgraph: The number of the subgraph that is read; 0 is the main one and the default.
         signature: The signature whose subgraph is read instead; without it, names are those of the
             first signature of the subgraph.
+        folder: That of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
 
@@ -53,7 +56,7 @@ def parse(
         InvalidArgumentError: The subgraph is no number, or not the one of the signature.
     """
     _check_choice(subgraph, signature)
-    model = read_model(source)
+    model = read_model(source, folder)
     names = find_signature(model, key=signature, subgraph=subgraph or 0)
     if subgraph is not None and subgraph != names.subgraph:
         raise InvalidArgumentError(

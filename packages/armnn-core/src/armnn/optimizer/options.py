@@ -23,7 +23,7 @@ from armnn.arguments import (
 )
 from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError
-from armnn.installing import FAST
+from armnn.installing import FAST, REFERENCE
 from armnn.types import ArmnnEnum
 
 DebugCallback: TypeAlias = "Callable[[str, int, NDArray[Any]], object]"
@@ -36,6 +36,18 @@ REMOVED = {
     "backends='auto' follows its verdict from then on",
 }
 """What to do instead of options of earlier releases."""
+
+ELSEWHERE = {
+    **dict.fromkeys(
+        ("providers", "provider", "devices"),
+        f"backends=[{FAST!r}, {REFERENCE!r}] names the backends, the most preferred first",
+    ),
+    **dict.fromkeys(
+        ("threads", "num_threads", "intra_op_num_threads"),
+        f"backend_options={{{FAST!r}: {{'NumberOfThreads': 2}}}} says how many a backend may use",
+    ),
+}
+"""How options of other runtimes are called here."""
 
 DEBUG_FOLDER = "ArmNNIntermediateLayerOutputs"
 """The folder of ``debug_to_file=True``, in the current one; Arm NN's name."""
@@ -116,7 +128,7 @@ def _model_options(value: object, what: str) -> dict[str, dict[str, OptionValue]
     return {backend: dict(given) for backend, given in options.items()}
 
 
-@with_known_names(OPTION, REMOVED)
+@with_known_names(OPTION, removed=REMOVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerOptions:
     """How a network is prepared (Arm NN: ``OptimizerOptions``).
@@ -270,7 +282,9 @@ def checked_options(
     known = [each.name for each in fields(OptimizerOptions)]
     for name in keywords:
         if name not in known:
-            raise unknown(OPTION, name, known, _parameters_of(function), REMOVED)
+            raise unknown(
+                OPTION, name, known, _parameters_of(function), removed=REMOVED, elsewhere=ELSEWHERE
+            )
     values: dict[str, Any] = dict(keywords)
     return replace(given, **values) if values else given
 

@@ -9,10 +9,10 @@ from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias
 
 from armnn import metadata
-from armnn.arguments import closest, file_path, mapping, refused, text
+from armnn.arguments import closest, file_path, mapping, refused, shown, text
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError, ParseError
 from armnn.installing import PARSERS, USUAL, install_command
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUP",
+    "ModelContent",
     "ParserOptions",
     "checked_file",
+    "checked_folder",
     "checked_options",
+    "content_in",
     "format_of",
     "installed_parsers",
     "parse",
@@ -37,18 +40,30 @@ ParserOptions: TypeAlias = Mapping[str, str | int | bool]
 """Options of a parser by name; they are the keyword arguments of its function. The option "format"
 is none of these: it says which parser is meant, as the parameter of :func:`parse`."""
 
-_CONTENT = (bytes, bytearray, memoryview)
+_BYTES = (bytes, bytearray, memoryview)
+
+
+class Message(Protocol):
+    """A message of Protocol Buffers, such as an ``onnx.ModelProto``."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 # Protocol Buffers' name
+        """Return its bytes."""
+
+
+ModelContent: TypeAlias = "bytes | bytearray | memoryview | BinaryIO | Message"
+"""A model without a path: its bytes, a file that is open for reading them, or a message."""
 
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
-the bytes of a file. A function that has the parameter ``survey`` fills one. To a function that has
+the bytes of a file. A function that has the parameter ``folder`` reads the data of bytes from files
+below that folder. A function that has the parameter ``survey`` fills one. To a function that has
 the parameter ``folded``, True says that quantised operators may become layers on stored values
 where layers on floats between Dequantize and Quantize mean the same; the network's ``is_folded``
 then says that some did. Who asks for that parses the model again where backends refuse them."""
 
 _FORMAT = "format"
 
-_NO_OPTIONS = ("survey", "folded", _FORMAT)
+_NO_OPTIONS = ("survey", "folded", "folder", _FORMAT)
 """Parameters that are for the core."""
 
 
@@ -61,20 +76,24 @@ def installed_parsers() -> tuple[metadata.EntryPoint, ...]:
 
 
 def parse(
-    source: str | PathLike[str] | bytes | bytearray | memoryview,
+    source: str | PathLike[str] | ModelContent,
     *,
     format: str | None = None,
     suffix: str | None = None,
+    folder: str | PathLike[str] | None = None,
     parser_options: ParserOptions | None = None,
 ) -> Network:
     """Parse a model with the installed parser of its format.
 
     Args:
-        source: The file, or its content.
+        source: The path of a file, or its content: bytes, a file that is open for reading them, or
+            a message such as an ``onnx.ModelProto``.
         format: What to take the source for: the suffix of such files, as "onnx", which needs
             ``armnn-parser-onnx``. Left out, the suffix of the file says it; where there is none,
             or no parser of that suffix, the content does.
         suffix: The earlier name of ``format``.
+        folder: Where the files are in which content keeps its weights; those of a path are beside
+            it.
         parser_options: Options of that parser, such as ``{"signature": "serve"}`` of the one for
             TensorFlow Lite.
 
@@ -83,7 +102,8 @@ def parse(
         ModelFileError: It is a folder, no parser is installed for its format, or the parser cannot
             be imported.
         InvalidArgumentError: The source is content that does not tell its format, and none was
-            given; or the parser has no such option.
+            given, or cannot be read; or the parser has no such option; or a folder was given with a
+            path.
         ParseError: The model is malformed, says something that the parser refuses, or is something
             else by its content: a model of another format, a page, a pointer of git-LFS.
     """
@@ -95,20 +115,69 @@ def parse(
                 "expected one"
             )
     options = with_format(checked_options(parser_options), suffix if format is None else format)
-    if isinstance(source, _CONTENT):
-        content = bytes(source)
-        return _parser(content, "the bytes of a model", options)(content)
-    file = checked_file(source)
-    return _parser(file, repr(str(file)), options)(file)
+    return _parse(source, options, folder)
 
 
-def parse_folded(file: str, *, parser_options: ParserOptions | None = None) -> Network:
-    """Parse a file, perhaps to layers on stored values.
+def parse_folded(
+    source: str | bytes, *, folder: str | None = None, parser_options: ParserOptions | None = None
+) -> Network:
+    """Parse a file or its content, perhaps to layers on stored values.
 
     See :data:`GROUP`. Other parsers do as in :func:`parse`, which also says what is raised.
     """
-    path = checked_file(file)
-    return _parser(path, repr(str(path)), parser_options, folded=True)(path)
+    return _parse(source, parser_options, folder, folded=True)
+
+
+def _parse(source: object, options: object, folder: object, **for_core: object) -> Network:
+    content = content_in(source)
+    beside = checked_folder(folder, content)
+    if beside is not None:
+        for_core["folder"] = Path(beside)
+    model = checked_file(source) if content is None else content
+    return _parser(model, _subject(model), options, **for_core)(model)
+
+
+def content_in(source: object) -> bytes | None:
+    """Return the content that stands in the place of a path; None for anything else.
+
+    Raises:
+        InvalidArgumentError: It cannot be read.
+    """
+    if isinstance(source, _BYTES):
+        return bytes(source)
+    if isinstance(source, (str, PathLike, type)):
+        return None
+    read = getattr(source, "read", None) or getattr(source, "SerializeToString", None)
+    if not callable(read):
+        return None
+    try:
+        content = read()
+    except Exception as error:  # whatever a file of others, or Protocol Buffers, raises
+        raise InvalidArgumentError(
+            f"the model is {shown(source)}, which gives no bytes: {type(error).__name__}: {error}; "
+            "expected one that does, or the path of the file"
+        ) from error
+    if not isinstance(content, _BYTES):
+        raise refused(
+            f"what {shown(source)} gives as the model", content, "bytes, as open(path, 'rb') does"
+        )
+    return bytes(content)
+
+
+def checked_folder(folder: object, content: bytes | None) -> str | None:
+    """Return the folder with the data of a model that has no path, if one is given.
+
+    Raises:
+        InvalidArgumentError: The model has a path, or the folder is none.
+    """
+    if folder is None:
+        return None
+    found = file_path(folder, "the folder")
+    if content is None:
+        raise refused("the folder", found, "none, as files beside the path of the model are found")
+    if not os.path.isdir(found):
+        raise refused("the folder", found, "one that exists, with the files of the model's data")
+    return found
 
 
 def survey(
@@ -131,7 +200,7 @@ def survey(
     from armnn.graph import Survey  # late: a prepared load does without
 
     found = Survey()
-    return _parser(file, repr(str(file)), parser_options, survey=found)(file), found
+    return _parser(file, _subject(file), parser_options, survey=found)(file), found
 
 
 def format_of(file: str | PathLike[str], parser_options: ParserOptions | None = None) -> str:
@@ -192,9 +261,7 @@ def checked_path(path: object) -> str:
         ModelFileError: It is a folder.
     """
     if not isinstance(path, (str, PathLike)):
-        hint = "; parse(data, format='onnx') makes a network of the content of a file"
-        expected = "the path of a model file, or a Network"
-        raise refused("the model", path, expected + hint * isinstance(path, _CONTENT))
+        raise refused("the model", path, "the path of a model file, its content, or a Network")
     file = file_path(path, "the path of the model")
     if not os.path.exists(file):
         raise ModelFileNotFoundError(f"There is no model file {file!r}.")
@@ -238,6 +305,11 @@ def _parser(
             parser = _load(entry_point)
             parameters = signature(parser).parameters
             _check_names(entry_point, parser, given)
+            if "folder" in for_core and "folder" not in parameters:
+                raise InvalidArgumentError(
+                    f"the parser of .{entry_point.name} files ({entry_point.distribution}) reads "
+                    "no files beside a model: leave the folder out"
+                )
             arguments = given | {key: of for key, of in for_core.items() if key in parameters}
             return partial(_parsed, entry_point, partial(parser, **arguments))
     if content is not None:
@@ -294,10 +366,13 @@ def _parsed(
             f"give the file the suffix .{content.suffix}, or say format={content.suffix!r} "
             f"(--format {content.suffix})"
         )
-        subject = "the bytes of a model" if isinstance(source, bytes) else repr(str(source))
-        raise ParseError(
-            f"Cannot parse {subject} as .{entry_point.name}: it is {content.what}; {advice}."
-        ) from error
+        said = f"as .{entry_point.name}: it is {content.what}; {advice}."
+        raise ParseError(f"Cannot parse {_subject(source)} {said}") from error
+
+
+def _subject(source: Path | bytes) -> str:
+    """Return what errors call a model."""
+    return "the bytes of a model" if isinstance(source, bytes) else repr(str(source))
 
 
 def _reads(entry_point: metadata.EntryPoint, suffix: str) -> bool:

@@ -292,18 +292,21 @@ def check_model_file(path: Path) -> None:
         raise ModelFileError(f"the model {str(path)!r} is not a regular file")
 
 
-def model_content(source: str | os.PathLike[str] | bytes) -> tuple[str, bytes, Path | None]:
+def model_content(
+    source: str | os.PathLike[str] | bytes, folder: Path | None = None
+) -> tuple[str, bytes, Path | None]:
     """Return the name, the content and the folder of a model.
 
     Args:
-        source: Its file, or its content, which has the name ``<bytes>`` and no folder.
+        source: Its file, or its content, which has the name ``<bytes>``.
+        folder: The folder of content; None if it has none.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
         ModelFileError: It cannot be read.
     """
     if isinstance(source, bytes):
-        return "<bytes>", source, None
+        return "<bytes>", source, folder
     path = Path(source)
     check_model_file(path)
     try:
@@ -335,7 +338,7 @@ def path_beside(folder: Path | None, location: str, what: str, model: Path | Non
     if folder is None:
         raise ParseError(
             f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
-            "pass the model's path"
+            "say folder=..., or pass the model's path"
         )
     if not is_below(location):
         raise ParseError(

@@ -234,7 +234,7 @@ def open_model(
     from armnn.optimizer import check_layer_names
 
     with phase(profiler, "parse"):
-        network, again = parsed(file, request, origin.parser_options)
+        network, again = parsed(source, request, origin.parser_options)
     source.read.update(network.external_files)
     if stamp_of(file) != stamp:
         raise ModelFileError(f"the model {file!r} changed while it was loaded: load it again")

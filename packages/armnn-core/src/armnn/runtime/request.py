@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"
 """In place of backends: those that an earlier measurement found the fastest."""
 
+PREPARED: Final = ".armnn-prepared"
+"""The suffix of models that :meth:`armnn.Runtime.compile_network` wrote."""
+
 BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
 """Options by backend id."""
 
@@ -91,18 +94,24 @@ class OptimizationRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model file as it was when it was loaded.
+    """A model file as it was when it was loaded, or the content that was loaded.
 
     Attributes:
-        path: The absolute path.
+        path: The absolute path, for other processes; "" for content.
         stamp: The file's number, size and time of change; empty in another process.
+        content: The content; None for a file.
+        folder: The folder of content; None if none was given.
+        given: The path as it was given, for this process.
         known_sha256: The sha256 of its bytes, once it was computed.
         read: The status of each file beside it that was read, by its name below the folder.
         digests: The sha256 of such files, once they were computed.
     """
 
     path: str
-    stamp: tuple[int, ...]
+    stamp: tuple[int, ...] = ()
+    content: bytes | None = None
+    folder: str | None = None
+    given: str = field(default="", compare=False)
     known_sha256: list[str] = field(default_factory=list, compare=False)
     read: dict[str, os.stat_result] = field(default_factory=dict, compare=False)
     digests: dict[str, str] = field(default_factory=dict, compare=False)
@@ -110,7 +119,18 @@ class ModelSource:
     @classmethod
     def of(cls, path: str) -> ModelSource:
         """Return the source of a model file."""
-        return cls(os.path.realpath(path), _stamp_of(path))
+        # Of a link its own path, as files beside the model are found from there.
+        return cls(os.path.abspath(path), _stamp_of(path), given=path)
+
+    @property
+    def title(self) -> str:
+        """What errors call the model."""
+        return f"the model {self.path!r}" if self.content is None else "the model given as bytes"
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether it is a file that was compiled before."""
+        return splitext(self.path)[1] == PREPARED
 
     @property
     def sha256(self) -> str:
@@ -124,8 +144,7 @@ class ModelSource:
             digest = file_sha256(path) if _stamp_of(path) == self.stamp else ""
             if not digest or _stamp_of(path) != self.stamp:
                 raise ModelFileError(
-                    f"the model {self.path!r} is gone or has changed since it was loaded: load it "
-                    "again"
+                    f"{self.title} is gone or has changed since it was loaded: load it again"
                 )
             self.known_sha256.append(digest)
         return self.known_sha256[0]
@@ -136,27 +155,31 @@ class ModelSource:
         Raises:
             ModelFileError: One is gone or has changed.
         """
-        path, sha256 = self.path, self.sha256
-        if not os.path.isfile(path) or file_sha256(path) != sha256:
-            raise ModelFileError(
-                f"the model {path!r} is gone or has changed since it was pickled: expected "
-                f"sha256 {sha256}"
-            )
+        if self.content is None:
+            path, sha256 = self.path, self.sha256
+            if not os.path.isfile(path) or file_sha256(path) != sha256:
+                raise ModelFileError(
+                    f"{self.title} is gone or has changed since it was pickled: expected "
+                    f"sha256 {sha256}"
+                )
         self._check_beside("it was pickled")
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._check_beside("it was loaded")
-        return ModelSource, (self.path, (), [self.sha256], {}, self.digests)
+        sha256 = [self.sha256] if self.content is None else []
+        path, content = self.path, self.content
+        return ModelSource, (path, (), content, self.folder, path, sha256, {}, self.digests)
 
     def _check_beside(self, event: str) -> None:
         """Check the files beside it, and complete their digests."""
         if not self.read and not self.digests:
             return
         try:
-            ExternalFiles(self.path, file_sha256).complete(self.digests, self.read)
+            files = ExternalFiles(self.path, file_sha256, self.folder or "")
+            files.complete(self.digests, self.read)
         except StaleEntryError as error:
             raise ModelFileError(
-                f"the model {self.path!r} is not what it was when {event}: {error}"
+                f"{self.title} is not what it was when {event}: {error}"
             ) from error
 
 
@@ -171,10 +194,10 @@ def _stamp_of(path: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """A model file and its options, for any process.
+    """A model and its options, for any process.
 
     Attributes:
-        source: The file.
+        source: The file, or its content.
         request: How it is prepared.
         shapes: The input shapes that are prepared at once.
         quantize: Whether inputs and outputs are real values.
@@ -252,13 +275,9 @@ def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
     return AUTO if ids == (AUTO,) else ids
 
 
-PREPARED: Final = ".armnn-prepared"
-"""The suffix of models that :meth:`armnn.Runtime.compile_network` wrote."""
-
-
 def with_backends(
     request: OptimizationRequest,
-    model: str | Network,
+    model: ModelSource | Network,
     registry: BackendRegistry,
     profiler: ProfilingSink | None,
 ) -> OptimizationRequest:
@@ -266,7 +285,7 @@ def with_backends(
 
     Args:
         request: How a caller wants the model prepared.
-        model: Its file, or the network.
+        model: Its source, or the network.
         registry: The backends of the runtime.
         profiler: Where the phase is recorded, if anywhere.
 
@@ -275,34 +294,39 @@ def with_backends(
     """
     if not request.is_automatic:
         return request
-    if isinstance(model, str) and splitext(model)[1] == PREPARED:
+    if isinstance(model, ModelSource) and model.is_prepared:
         return replace(request, backends=None)  # they were chosen when it was written
     from armnn.runtime.verdicts import choose  # late: a prepared load does without
 
     with phase(profiler, "choose backends"):
-        file = Path(model) if isinstance(model, str) else model
-        found = choose(file, request.options, registry)
+        if isinstance(model, ModelSource):
+            named = Path(model.given) if model.content is None else model.content
+            found = choose(named, request.options, registry)
+        else:
+            found = choose(model, request.options, registry)
     return replace(request, backends=found.backends, options=found.options, choice=found.text)
 
 
 def parsed(
-    file: str, request: OptimizationRequest, parser_options: ParserOptions | None
+    source: ModelSource, request: OptimizationRequest, parser_options: ParserOptions | None
 ) -> tuple[Network, Callable[[], Network] | None]:
-    """Return a file's network, and what makes it again.
+    """Return the network of a file or of content, and what makes it again.
 
     There is the latter where quantised operators may be layers on stored values already, because
     no decision of the caller is about the layers on floats for which these stand.
     """
+    model = source.given if source.content is None else source.content
     if not request.options.rewrite or request.options.layer_backends or request.without:
-        return parse(file, parser_options=parser_options), None
-    stamp = stamp_of(file)
+        return parse(model, folder=source.folder, parser_options=parser_options), None
+    stamp = None if source.content is not None else stamp_of(source.given)
 
     def again() -> Network:
-        if stamp_of(file) != stamp:
-            raise ModelFileError(f"the model {file!r} changed while it was loaded: load it again")
-        return parse(file, parser_options=parser_options)
+        if stamp is not None and stamp_of(source.given) != stamp:
+            raise ModelFileError(f"{source.title} changed while it was loaded: load it again")
+        return parse(model, folder=source.folder, parser_options=parser_options)
 
-    return parse_folded(file, parser_options=parser_options), again
+    network = parse_folded(model, folder=source.folder, parser_options=parser_options)
+    return network, again
 
 
 def tensor_sink(options: OptimizerOptions) -> TensorSink | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from os.path import splitext
+from os.path import realpath
 from typing import TYPE_CHECKING, TypeGuard, Unpack
 from weakref import WeakKeyDictionary, finalize
 
@@ -22,7 +22,15 @@ from armnn.backends.options import CreationOptions
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.optimizer import OptimizedNetwork
-from armnn.parsing import ParserOptions, checked_options, checked_path, with_format
+from armnn.parsing import (
+    ModelContent,
+    ParserOptions,
+    checked_folder,
+    checked_options,
+    checked_path,
+    content_in,
+    with_format,
+)
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.calls.control import NetworkProperties, check_properties, properties_for
 from armnn.runtime.calls.inputs import InputShapes
@@ -36,7 +44,6 @@ from armnn.runtime.loaded_network import (
 from armnn.runtime.model_files import open_artefact, open_model, write_artefact
 from armnn.runtime.plans import PlanCache
 from armnn.runtime.request import (
-    PREPARED,
     BackendOptions,
     LoadRequest,
     ModelSource,
@@ -117,22 +124,7 @@ class Runtime(Closable):
     ) -> OptimizedNetwork:
         """Prepare a network for its backends.
 
-        Args:
-            network: Is not changed.
-            backends: Ids in the order of preference. Without them every usable backend of an
-                installed package takes part, by score then id, CpuRef last.
-            options: How the network is prepared.
-            backend_options: The earlier name of the option ``model_options``.
-            profiler: Gets one event per phase.
-            cache_dir: A folder that keeps what backends compiled, for the next process; only its
-                owner may be able to write to it.
-            keywords: Fields of ``options`` by name, which take precedence.
-
-        Raises:
-            UnknownBackendError: A backend that is named does not exist.
-            BackendUnavailableError: A backend that is named cannot be used.
-            OptimizationError: Some layers cannot run on the backends.
-            InvalidArgumentError: An option or a name is wrong.
+        See :func:`armnn.optimize`, which has the same arguments and errors.
         """
         from armnn.graph import Network  # late: a prepared load does without
 
@@ -161,11 +153,11 @@ class Runtime(Closable):
         Args:
             network: Is not changed; all of its input shapes are known.
             file: Its name ends in ".armnn-prepared".
-            backends: See :meth:`optimize`.
-            options: See :meth:`optimize`.
-            backend_options: See :meth:`optimize`.
+            backends: See :func:`armnn.optimize`.
+            options: See :func:`armnn.optimize`.
+            backend_options: See :func:`armnn.optimize`.
             profiler: Gets one event per phase.
-            keywords: See :meth:`optimize`.
+            keywords: See :func:`armnn.optimize`.
 
         Returns:
             Which layer runs where.
@@ -199,7 +191,7 @@ class Runtime(Closable):
         Args:
             network: The network.
             properties: What it is loaded for; by default what it was optimised for.
-            states: See :meth:`load_model`.
+            states: See :func:`armnn.load_model`.
 
         Raises:
             Exception: A backend raised that; a note names backend, method and layer.
@@ -212,7 +204,7 @@ class Runtime(Closable):
     @measured
     def load_model(
         self,
-        model: str | PathLike[str] | Network,
+        model: str | PathLike[str] | ModelContent | Network,
         backends: Sequence[str] | None = None,
         *,
         options: OptimizerOptions | None = None,
@@ -222,38 +214,15 @@ class Runtime(Closable):
         profiler: ProfilingSink | None = None,
         cache_dir: str | PathLike[str] | None = None,
         format: str | None = None,
+        folder: str | PathLike[str] | None = None,
         parser_options: ParserOptions | None = None,
         properties: NetworkProperties | None = None,
         states: States = None,
         **keywords: Unpack[OptimizerKeywords],
     ) -> LoadedNetwork:
-        """Parse, optimise and load a model.
+        """Parse, optimize and load a model.
 
-        Args:
-            model: The path of a model file, or a network.
-            backends: See :meth:`optimize`.
-            options: See :meth:`optimize`.
-            backend_options: See :meth:`optimize`.
-            shapes: Input shapes to prepare now; others are prepared when they are first run. See
-                :meth:`LoadedNetwork.prepare`.
-            quantize: Let ``run`` take and return real values where inputs and outputs are
-                quantised.
-            profiler: Gets one event per phase.
-            cache_dir: See :meth:`optimize`.
-            format: What to take the file for, such as "onnx"; see :func:`armnn.parse`.
-            parser_options: Options of the parser; see :func:`armnn.parse`.
-            properties: What it is loaded for; see :meth:`load_network`.
-            states: The outputs that are the next values of inputs, which the network keeps from run
-                to run: a mapping from the name of each output to that of its input, such as
-                ``{"h_out": "h"}``, or "auto" for those that usual names tell of, such as
-                ``present.0.key`` and ``past_key_values.0.key``. Variables of a TensorFlow Lite file
-                are states unasked. See :meth:`LoadedNetwork.stream`.
-            keywords: See :meth:`optimize`.
-
-        Raises:
-            ModelFileError: The file cannot be read or understood, or was compiled elsewhere.
-            InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`. Or a
-                state has an unknown name, or its two tensors differ in type or shape.
+        See :func:`armnn.load_model`, which has the same arguments and errors.
         """
         request = checked_request(
             backends, options, keywords, backend_options, cache_dir, self.load_model
@@ -262,12 +231,13 @@ class Runtime(Closable):
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
         parsing = with_format(checked_options(parser_options), format)
-        title = model.name if _is_network(model) else str(model)
+        title = model.name if _is_network(model) else _title(model)
         check_properties(title, properties, request.options)
         if _is_network(model):
-            if parsing:
+            given = parsing if folder is None else {**parsing, "folder": str(folder)}
+            if given:
                 raise InvalidArgumentError(
-                    f"the parser_options {parsing!r} were given with a Network, which needs no "
+                    f"the parser_options {given!r} were given with a Network, which needs no "
                     "parser: give them to parse()"
                 )
             optimized = self._optimized(model, request, profiler)
@@ -281,12 +251,17 @@ class Runtime(Closable):
                 owns_graph=True,
                 states=states,
             )
-        file = checked_path(model)
-        source = ModelSource.of(file)
+        content = content_in(model)
+        folder = checked_folder(folder, content)
+        if content is None:
+            source = ModelSource.of(checked_path(model))
+        else:
+            found = folder and realpath(folder)  # for another process in another folder
+            source = ModelSource("", content=content, folder=found)
         origin = LoadRequest(
             source, request, shapes, quantize, self.options, parsing, properties, states
         )
-        return self._load_file(file, origin, profiler)
+        return self._load_source(origin, profiler)
 
     @staticmethod
     @measured
@@ -298,11 +273,12 @@ class Runtime(Closable):
         Raises:
             ModelFileError: The file is gone or has changed.
         """
-        path = request.source.path
-        request.source.check()
-        origin = replace(request, source=ModelSource.of(path))
+        source = request.source
+        source.check()
+        if source.content is None:
+            request = replace(request, source=ModelSource.of(source.path))
         profiler = profiler_of(None, request.request.options)
-        return shared_runtime(request.creation_options)._load_file(path, origin, profiler)
+        return shared_runtime(request.creation_options)._load_source(request, profiler)
 
     def unload_network(self, network: LoadedNetwork) -> None:
         """Refuse new runs, wait for running ones, drop the network.
@@ -379,25 +355,24 @@ class Runtime(Closable):
                 self._sources[made] = network.clone(), request
             return made
 
-    def _load_file(
-        self, file: str, origin: LoadRequest, profiler: ProfilingSink | None
-    ) -> LoadedNetwork:
+    def _load_source(self, origin: LoadRequest, profiler: ProfilingSink | None) -> LoadedNetwork:
         optimized: OptimizedNetwork
-        request = with_backends(origin.request, file, self.registry, profiler)
+        source = origin.source
+        request = with_backends(origin.request, source, self.registry, profiler)
         origin = replace(origin, request=request)
-        cache = cache_folder(request, profiler)
-        if splitext(file)[1] == PREPARED:
+        cache = cache_folder(request, profiler) if source.content is None else None
+        if source.is_prepared:
             with self._gate:
-                optimized = open_artefact(file, request, self._backends, profiler)
+                optimized = open_artefact(source.given, request, self._backends, profiler)
         elif cache is None:
             with phase(profiler, "parse"):
-                network, again = parsed(file, request, origin.parser_options)
-            origin.source.read.update(network.external_files)
+                network, again = parsed(source, request, origin.parser_options)
+            source.read.update(network.external_files)
             optimized = self._optimized(network, request, profiler, again, may_change=True)
         else:
             with self._gate:
                 backends = self._backends
-                optimized = open_model(file, origin, cache, backends, profiler)
+                optimized = open_model(source.given, origin, cache, backends, profiler)
         return self._load(
             optimized,
             origin,
@@ -502,9 +477,9 @@ class Runtime(Closable):
                 return None
             if source is not None:
                 return load_optimized(self._optimized(source[0], request, None))
-            if origin is None or splitext(origin.source.path)[1] == PREPARED:
+            if origin is None or origin.source.is_prepared:
                 return None
-            return self._load_file(origin.source.path, replace(origin, request=request), None)
+            return self._load_source(replace(origin, request=request), None)
 
         return failover_for(network.participants, load)
 
@@ -531,12 +506,16 @@ def shared_runtime(options: CreationOptions) -> Runtime:
         return _shared[-1]
 
 
-def _is_network(model: str | PathLike[str] | Network) -> TypeGuard[Network]:
+def _is_network(model: object) -> TypeGuard[Network]:
     if isinstance(model, (str, PathLike)):
         return False
     from armnn.graph import Network  # late: a prepared load does without
 
     return isinstance(model, Network)
+
+
+def _title(model: object) -> str:
+    return str(model) if isinstance(model, (str, PathLike)) else "given as bytes"
 
 
 def default_runtime() -> Runtime:
@@ -557,7 +536,28 @@ def optimize(
     cache_dir: str | PathLike[str] | None = None,
     **keywords: Unpack[OptimizerKeywords],
 ) -> OptimizedNetwork:
-    """Call :meth:`Runtime.optimize` of the default runtime."""
+    """Prepare a network for its backends, in the default runtime.
+
+    Args:
+        network: Is not changed.
+        backends: Ids in the order of preference, such as ``["CpuAcc", "CpuRef"]``. Without them
+            every usable backend of an installed package takes part whose score is not 0, the
+            highest score first, CpuRef last.
+        options: How the network is prepared; ``help(armnn.OptimizerOptions)`` describes each.
+        backend_options: Options by backend id, such as ``{"CpuAcc": {"NumberOfThreads": 2}}``; the
+            option ``model_options`` by its earlier name.
+        profiler: Gets one event per phase.
+        cache_dir: A folder that keeps what backends compiled, for the next process; only its
+            owner may be able to write to it.
+        keywords: Fields of :class:`armnn.OptimizerOptions` by name, such as ``strict=True``, which
+            take precedence over those of ``options``.
+
+    Raises:
+        UnknownBackendError: A backend that is named does not exist.
+        BackendUnavailableError: A backend that is named cannot be used.
+        OptimizationError: Some layers cannot run on the backends.
+        InvalidArgumentError: An option or a name is wrong.
+    """
     return default_runtime().optimize(
         network,
         backends,
@@ -570,7 +570,7 @@ def optimize(
 
 
 def load_model(
-    model: str | PathLike[str] | Network,
+    model: str | PathLike[str] | ModelContent | Network,
     backends: Sequence[str] | None = None,
     *,
     options: OptimizerOptions | None = None,
@@ -580,12 +580,60 @@ def load_model(
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
     format: str | None = None,
+    folder: str | PathLike[str] | None = None,
     parser_options: ParserOptions | None = None,
     properties: NetworkProperties | None = None,
     states: States = None,
     **keywords: Unpack[OptimizerKeywords],
 ) -> LoadedNetwork:
-    """Call :meth:`Runtime.load_model` of the default runtime."""
+    """Parse, optimize and load a model, in the default runtime.
+
+    The model is loaded until ``unload()``, the end of a ``with``, or until nothing refers to it::
+
+        with armnn.load_model("model.onnx", backends=["CpuAcc", "CpuRef"]) as model:
+            outputs = model.run({"x": array})
+
+    Args:
+        model: The path of a model file; or its content: bytes, a file that is open for reading
+            them, or a message such as an ``onnx.ModelProto``; or a network. A model that was loaded
+            from a path or from content can be pickled; the pickle of content has a copy of it.
+        backends: Ids in the order of preference, such as ``["CpuAcc", "CpuRef"]``. Without them
+            every usable backend of an installed package takes part whose score is not 0, the
+            highest score first, CpuRef last. ``"auto"`` is the order that ``armnn tune`` measured.
+        options: How the network is prepared; ``help(armnn.OptimizerOptions)`` describes each.
+        backend_options: Options by backend id, such as ``{"CpuAcc": {"NumberOfThreads": 2}}``; the
+            option ``model_options`` by its earlier name.
+        shapes: Input shapes to prepare now, such as ``[{"x": (1, 3, 224, 224)}]``; others are
+            prepared when they are first run. See :meth:`LoadedNetwork.prepare`.
+        quantize: Let ``run`` take and return real values where inputs and outputs are quantized.
+        profiler: Gets one event per phase.
+        cache_dir: A folder that keeps what was prepared and compiled, for the next process; only
+            its owner may be able to write to it. Of content it keeps what backends compiled.
+        format: What to take the model for, such as "onnx"; see :func:`armnn.parse`.
+        folder: Where the files are in which content keeps its weights; those of a path are beside
+            it.
+        parser_options: Options of the parser; see :func:`armnn.parse`.
+        properties: What the network is loaded for; see :meth:`Runtime.load_network`.
+        states: The outputs that are the next values of inputs, which the network keeps from run to
+            run: a mapping from the name of each output to that of its input, such as
+            ``{"h_out": "h"}``, or "auto" for those that usual names tell of, such as
+            ``present.0.key`` and ``past_key_values.0.key``. Variables of a TensorFlow Lite file are
+            states unasked. See :meth:`LoadedNetwork.stream`.
+        keywords: Fields of :class:`armnn.OptimizerOptions` by name, such as ``strict=True``, which
+            take precedence over those of ``options``.
+
+    Returns:
+        The loaded network: its ``run`` takes and returns arrays by name, its ``report`` says which
+        layer runs on which backend.
+
+    Raises:
+        UnknownBackendError: A backend that is named does not exist.
+        BackendUnavailableError: A backend that is named cannot be used.
+        OptimizationError: Some layers cannot run on the backends.
+        ModelFileError: The model cannot be read or understood, or was compiled elsewhere.
+        InvalidArgumentError: An argument is of another kind, or an option or a name is wrong. Or a
+            state has an unknown name, or its two tensors differ in type or shape.
+    """
     return default_runtime().load_model(
         model,
         backends,
@@ -596,6 +644,7 @@ def load_model(
         profiler=profiler,
         cache_dir=cache_dir,
         format=format,
+        folder=folder,
         parser_options=parser_options,
         properties=properties,
         states=states,

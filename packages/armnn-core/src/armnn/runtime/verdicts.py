@@ -6,6 +6,7 @@ A verdict holds for one model, one machine and the builds of the backends that i
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from armnn._files import file_sha256, write_whole
 from armnn.backends import BackendEntry, OptionValue
@@ -270,11 +271,14 @@ def identity_of_file(path: Path) -> str:
         OSError: The file cannot be read.
     """
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        digest = sha256(file.read(_END))
-        if size > _END:
-            file.seek(max(size - _END, _END))
-            digest.update(file.read(_END))
+        return _identity(file, os.fstat(file.fileno()).st_size)
+
+
+def _identity(file: BinaryIO, size: int) -> str:
+    digest = sha256(file.read(_END))
+    if size > _END:
+        file.seek(max(size - _END, _END))
+        digest.update(file.read(_END))
     return f"file {size} {digest.hexdigest()}"
 
 
@@ -339,14 +343,14 @@ class Choice:
 
 
 def choose(
-    model: Path | Network,
+    model: Path | bytes | Network,
     options: OptimizerOptions,
     registry: BackendRegistry,
 ) -> Choice:
     """Return the backends of a verdict, else the usual ones.
 
     Args:
-        model: The model's file, or a network without one.
+        model: The model's file or its content, or a network without one.
         options: The caller's.
         registry: The backends of the runtime.
 
@@ -367,11 +371,13 @@ def choose(
 
 
 def _verdict_for(
-    model: Path | Network, file: str, registry: BackendRegistry
+    model: Path | bytes | Network, file: str, registry: BackendRegistry
 ) -> tuple[Verdict | None, str]:
     """Return the verdict that holds, else why none does."""
     if isinstance(model, Network):
         identities: Sequence[str] = (identity_of_network(model),)
+    elif isinstance(model, bytes):
+        identities = (_identity(io.BytesIO(model), len(model)),)
     else:
         identities = (identity_of_file(model),)
     machine = this_machine()
@@ -393,11 +399,11 @@ def _verdict_for(
     return None, reason
 
 
-def _files(model: Path | Network, file: str) -> list[Path]:
+def _files(model: Path | bytes | Network, file: str) -> list[Path]:
     """Return the files of verdicts to look into, in order."""
     if file:
         return [Path(file)]
-    beside = [] if isinstance(model, Network) else [model.with_name(model.name + SUFFIX)]
+    beside = [model.with_name(model.name + SUFFIX)] if isinstance(model, Path) else []
     mine = user_verdicts()
     found = [path for path in beside if path.is_file()]
     if mine is not None and mine.is_file() and is_ours_alone(mine):
@@ -405,7 +411,9 @@ def _files(model: Path | Network, file: str) -> list[Path]:
     return found
 
 
-def _title(model: Path | Network) -> str:
+def _title(model: Path | bytes | Network) -> str:
+    if isinstance(model, bytes):
+        return f"a model of {len(model)} bytes"
     return repr(model.name if isinstance(model, Network) else str(model))
 
 

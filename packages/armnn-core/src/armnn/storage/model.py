@@ -31,12 +31,13 @@ class ExternalFiles:
     """The files beside one model.
 
     Args:
-        model: The model's file.
+        model: The model's file; "" for content.
         digest_of: Returns the sha256 of a file.
+        folder: The folder of content; that of the file is its own.
     """
 
-    def __init__(self, model: str, digest_of: Callable[[str], str]) -> None:
-        self._model, self._folder = model, os.path.dirname(model)
+    def __init__(self, model: str, digest_of: Callable[[str], str], folder: str = "") -> None:
+        self._model, self._folder = model, folder or os.path.dirname(model)
         self._digest_of = digest_of
 
     def digests_of(self, files: Mapping[str, os.stat_result]) -> dict[str, str]:
