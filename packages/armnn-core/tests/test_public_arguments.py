@@ -350,7 +350,8 @@ def test_runs_refuse_wrong_arguments_properly(data_type: str, quantize: bool, ru
     model = runtime.load_model(network, ["Fake"], quantize=quantize)
     array = np.zeros((1, 1), np.float32 if quantize and scales else x.info.data_type.numpy_dtype)
     arrays = {"inputs": {"x": array}, "outputs": {"copy": np.empty_like(array)}}
-    good = {**arrays, "timeout": 10.0, "cancel": None, "profiler": None, "imported": ()}
+    limits = {"timeout": 10.0, "cancel": None, "profiler": None}
+    good = {**arrays, "names": ["copy"], **limits, "imported": ()}
     assert set(good) == set(inspect.signature(model.run).parameters)
     model.run(**good)
     assert failures(model.run, good) == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -39,6 +40,32 @@ def test_outputs_are_written_into_the_callers_arrays(model, again: int) -> None:
     np.testing.assert_array_equal(double, 2 * X)
     np.testing.assert_array_equal(made["triple"], 3 * X)
     assert not np.shares_memory(made["triple"], model.run({"x": X})["triple"])
+
+
+@pytest.mark.parametrize("limits", [{}, {"cancel": threading.Event()}], ids=["plain", "watched"])
+def test_names_choose_what_is_returned(model, limits: Any) -> None:
+    for names in (["triple"], ("triple", "double"), []):
+        made = model.run({"x": X}, names=names, **limits)
+        assert list(made) == list(names)
+    np.testing.assert_array_equal(model.run({"x": X}, names=["triple"])["triple"], 3 * X)
+    assert list(model.submit({"x": X}, names=["triple"]).result()) == ["triple"]
+    assert list(asyncio.run(model.run_async({"x": X}, names=["triple"]))) == ["triple"]
+    double = np.empty((2, 3), np.float32)
+    assert list(model.run({"x": X}, {"double": double}, names=["triple"], **limits)) == ["triple"]
+    np.testing.assert_array_equal(double, 2 * X)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("triple", r"the names is 'triple', expected a list of outputs such as \['y'\]"),
+        (["tripel"], r"there is no output 'tripel': .* did you mean 'triple'\?"),
+        ([3], "the names, element 0, is 3, expected a text"),
+    ],
+)
+def test_names_of_no_output_are_refused(model, names: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        model.run({"x": X}, names=names)
 
 
 def test_a_watched_run_writes_them_too(model) -> None:

@@ -75,6 +75,19 @@ def load() -> Iterator[Any]:
         yield make
 
 
+def test_names_choose_the_outputs_of_runs_on_states(load) -> None:
+    model = load()
+    for each in (model, model.stream()):
+        assert list(each.run({"x": FRAMES[0]}, names=["y"])) == ["y"]
+        with pytest.raises(InvalidArgumentError, match=r"'h_out' is the next value of a state, wh"):
+            each.run({"x": FRAMES[0]}, names=["h_out"])
+        copied = np.empty((1, 3), np.float32)
+        made = each.run({"x": FRAMES[1]}, {"h_out": copied}, names=["h_out"])
+        h, _, _ = list(by_hand(FRAMES[:2]))[1]
+        np.testing.assert_allclose(made["h_out"], h, rtol=1e-6)
+        assert made["h_out"] is copied
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_compute_the_loop_by_hand(load, kind: str) -> None:
     model = load(kind)

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._load_times import FIRST_RUN, REST, more
+from armnn.arguments import texts
 from armnn.backends import ProfilingSink
 from armnn.backends.contract import Backend, CancelToken, RunControl
 from armnn.buffer import Buffer, SupportsDLPack
@@ -369,6 +370,7 @@ class LoadedNetwork:
         inputs: Mapping[str, ArrayLike],
         outputs: Written | None = None,
         *,
+        names: Sequence[str] | None = None,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
@@ -377,14 +379,15 @@ class LoadedNetwork:
         """Run the network once; several threads may call it.
 
         Args:
-            inputs: One array per input, of the input's data type and shape, or any object with
-                ``__dlpack__``, such as a tensor of PyTorch, also on a device that the input's
-                backend reaches; a second name of an input will do, such as the tensor's in a
-                TensorFlow Lite file. A network that was
-                loaded with ``quantize=True`` takes and returns real values, float32, where its
-                inputs and outputs are quantised.
+            inputs: One array per input, of the input's data type and shape; numbers or lists of
+                them; or any object with ``__dlpack__``, such as a tensor of PyTorch, also on a
+                device that the input's backend reaches. A second name of an input will do, such as
+                the tensor's in a TensorFlow Lite file. A network that was loaded with
+                ``quantize=True`` takes and returns real values, float32, where its inputs and
+                outputs are quantized.
             outputs: Arrays, or objects with ``__dlpack__``, that outputs are written into; they may
                 share memory with the inputs.
+            names: The outputs that are returned, all by default. All layers run nevertheless.
             timeout: Seconds after which no further layer is started.
             cancel: Asked before each layer; a ``threading.Event`` will do.
             profiler: Gets one event for the run and one per layer.
@@ -399,10 +402,23 @@ class LoadedNetwork:
             MemoryImportError: An object is on a device that neither the host nor the backend of its
                 input or output reaches.
             InvalidArgumentError: An input is missing, not known, or of a wrong type or shape; or an
-                array for an output is.
+                array for an output is; or there is no output of one of the names.
             ClosedError: The network was unloaded, or its runtime closed.
             ExecutionError: A layer failed, or the run was cancelled or ran out of time.
         """
+        if names is not None:
+            self._expected.check_mapping(inputs)
+            is_kept = self._states is not None and imported is _EMPTY and self._keeps(inputs)
+            wanted = self.checked_names(names, outputs, has_states=is_kept)
+            every = self.run(
+                inputs,
+                outputs,
+                timeout=timeout,
+                cancel=cancel,
+                profiler=profiler,
+                imported=imported,
+            )
+            return {name: every[name] for name in wanted}
         if (
             self._is_plain
             and timeout is None
@@ -425,6 +441,34 @@ class LoadedNetwork:
         return self.run_given(
             inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler, imported=imported
         )
+
+    def checked_names(
+        self, names: Sequence[str], outputs: Written | None, *, has_states: bool
+    ) -> tuple[str, ...]:
+        """Return the names of outputs that a run returns; only :meth:`run` and streams call it.
+
+        Args:
+            names: Those of the caller.
+            outputs: What the caller gave to be written into.
+            has_states: Whether the run keeps the states.
+
+        Raises:
+            InvalidArgumentError: They are no list of names, or the run returns no such output.
+        """
+        wanted = texts(names, "the names", "a list of outputs such as ['y']")
+        if outputs is not None:
+            self._ports.outputs.check_mapping(outputs)
+        second = self._aliases.outputs
+        first = {name: second.get(name, name) for name in wanted}
+        self._ports.outputs.check_known(first.values())
+        given = {second.get(name, name) for name in outputs or ()}
+        for name, own in first.items():
+            if has_states and own in self._pairs.values() and own not in given:
+                raise InvalidArgumentError(
+                    f"the output {name!r} is the next value of a state, which a run keeps: "
+                    "states() has it after the run, and outputs={...} asks for a copy"
+                )
+        return wanted
 
     def run_given(
         self,
@@ -489,6 +533,7 @@ class LoadedNetwork:
         inputs: Mapping[str, ArrayLike],
         outputs: Written | None = None,
         *,
+        names: Sequence[str] | None = None,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
@@ -504,6 +549,7 @@ class LoadedNetwork:
         Args:
             inputs: See :meth:`run`.
             outputs: See :meth:`run`.
+            names: See :meth:`run`.
             timeout: Seconds from now on after which no further layer is started; waiting for a
                 thread counts.
             cancel: See :meth:`run`.
@@ -513,7 +559,7 @@ class LoadedNetwork:
             InvalidArgumentError: The network was loaded with ``async_enabled=False``, or the
                 timeout is no number of seconds.
         """
-        limits = {"cancel": cancel, "profiler": profiler}
+        limits = {"names": names, "cancel": cancel, "profiler": profiler}
         return self.submitted(self.run, inputs, outputs, timeout, limits)
 
     def submitted(
@@ -540,6 +586,7 @@ class LoadedNetwork:
         self,
         inputs: Mapping[str, ArrayLike],
         *,
+        names: Sequence[str] | None = None,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
     ) -> dict[str, NDArray[Any]]:
@@ -555,6 +602,7 @@ class LoadedNetwork:
 
         Args:
             inputs: See :meth:`run`; they must stay as they are until the run has ended.
+            names: See :meth:`run`.
             timeout: See :meth:`submit`.
             cancel: See :meth:`run`.
 
@@ -563,7 +611,8 @@ class LoadedNetwork:
             ExecutionError: See :meth:`run`.
         """
         self._check_async()
-        return await self._awaited.run(self.run, inputs, timeout, cancel)
+        run = self.run if names is None else partial(self.run, names=names)
+        return await self._awaited.run(run, inputs, timeout, cancel)
 
     def bind(
         self,

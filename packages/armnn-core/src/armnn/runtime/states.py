@@ -838,6 +838,7 @@ class Stream:
         inputs: Mapping[str, ArrayLike],
         outputs: Targets | None = None,
         *,
+        names: Sequence[str] | None = None,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
@@ -847,6 +848,7 @@ class Stream:
         Args:
             inputs: One array per input that is no state.
             outputs: Arrays that outputs are written into; of a state's output it gets a copy.
+            names: The outputs that are returned; see :meth:`LoadedNetwork.run`.
             timeout: See :meth:`LoadedNetwork.run`; a limited run copies the states.
             cancel: See there.
             profiler: See there.
@@ -860,13 +862,18 @@ class Stream:
                 those of before.
         """
         limits = limits_of(timeout, cancel, profiler)
-        return self._states.run(self.network, inputs, outputs, limits)
+        if names is None:
+            return self._states.run(self.network, inputs, outputs, limits)
+        wanted = self.network.checked_names(names, outputs, has_states=True)
+        made = self._states.run(self.network, inputs, outputs, limits)
+        return {name: made[name] for name in wanted}
 
     def submit(
         self,
         inputs: Mapping[str, ArrayLike],
         outputs: Targets | None = None,
         *,
+        names: Sequence[str] | None = None,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
@@ -875,7 +882,7 @@ class Stream:
 
         The stream is in use until the run has ended.
         """
-        limits = {"cancel": cancel, "profiler": profiler}
+        limits = {"names": names, "cancel": cancel, "profiler": profiler}
         return self.network.submitted(self.run, inputs, outputs, timeout, limits)
 
     def bind(

@@ -85,6 +85,37 @@ def test_run_reads_any_strides(load, fields: Any, expected: list[list[float]]) -
     assert made.tolist() == (2 * np.array(expected)).tolist()
 
 
+class Recording(Producer):
+    """As a tensor of PyTorch that records gradients: another one shares its memory."""
+
+    requires_grad = True
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+
+    def detach(self) -> Producer:
+        return self.plain
+
+
+def recording() -> Recording:
+    made = Recording(X.tobytes(), (2, 3))
+    made.plain = tensor()
+    return made
+
+
+def test_inputs_that_record_gradients_are_read(load) -> None:
+    model = load()
+    assert model.run({"x": recording()})["y"].tolist() == (2 * X).tolist()
+    given = recording()
+    call = model.bind({"x": given})
+    assert call.copied == ()
+    assert call.inputs["x"].ctypes.data == given.plain.content
+    with pytest.raises(
+        InvalidArgumentError, match=r"the output 'y' is a Recording that does not gi"
+    ):
+        model.run({"x": X}, {"y": recording()})
+
+
 def test_bfloat16(load) -> None:
     x = Producer(X.astype(ml_dtypes.bfloat16).tobytes(), (2, 3), BFLOAT16)
     y = Producer(bytes(12), (2, 3), BFLOAT16)

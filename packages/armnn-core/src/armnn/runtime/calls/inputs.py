@@ -352,6 +352,15 @@ def _with_scales(infos: Mapping[str, TensorInfo]) -> dict[str, TensorInfo]:
     return {name: info for name, info in infos.items() if info.is_quantized and info.scales}
 
 
+def _detached(given: Any) -> Any:
+    """Return a tensor without its gradient, on the same memory.
+
+    PyTorch hands over no memory of a tensor that records gradients, as they would miss what is
+    written. An input is only read.
+    """
+    return given.detach()
+
+
 def _buffer_of(given: Any, copy: bool | None) -> Buffer:
     return given if type(given) is Buffer else Buffer.from_dlpack(given, copy=copy)
 
@@ -436,13 +445,16 @@ class Ports:
         taken = dict(given)
         for name in foreign:
             what = f"the {side} {name!r}"
+            source = given[name]
+            if side == "input" and getattr(source, "requires_grad", False) is True:
+                source = _told(_detached, source, what)
             # Asked before it hands its memory over, and believed after that only: a tensor that
             # calls itself one of the host may come with an address of a device.
             self._check_reached(
-                name, what, _told(device_of, given[name], what), takes_devices=takes_devices
+                name, what, _told(device_of, source, what), takes_devices=takes_devices
             )
             copy = False if side == "output" else None
-            buffer = _told(partial(_buffer_of, copy=copy), given[name], what)
+            buffer = _told(partial(_buffer_of, copy=copy), source, what)
             self._check_reached(name, what, buffer.device, takes_devices=takes_devices)
             if side == "output" and buffer.is_copy:
                 raise InvalidArgumentError(f"{what}: its memory is a copy, which nobody would read")
