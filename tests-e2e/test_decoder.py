@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import armnn
-from armnn.errors import ExecutionError
+from armnn.backends.memory import HostAllocator
+from armnn.buffer import Buffer
+from armnn.errors import CancelledError, ExecutionError, InvalidArgumentError
+from armnn.optimizer import OptimizedNetwork
+from armnn.runtime import states
+from armnn.runtime.calls import binding
 from armnn.tensor import TensorInfo
 
 Array = NDArray[Any]
@@ -66,24 +72,38 @@ class Writer:
         return self.hold(name, RNG.uniform(0.5, 1.5, HIDDEN).astype(np.float32))
 
 
-def decoder(points: str) -> bytes:
-    """Return a decoder of two layers, in the layout of onnxruntime-genai's model builder."""
+def decoder(points: str, told: str = "mask") -> bytes:
+    """Return a decoder of two layers, in the layout of onnxruntime-genai's model builder.
+
+    Args:
+        points: The kind of its zero points.
+        told: How it is told which rows are new: by a mask, by places beside it, or by numbers.
+    """
     w = Writer(points)
     ids, mask = (
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", length])
         for name, length in (("input_ids", "new"), ("attention_mask", "total"))
     )
     inputs, outputs = [ids, mask], ["logits"]
+    if told == "numbers":
+        inputs[1:] = [
+            helper.make_tensor_value_info("seqlens_k", TensorProto.INT32, ["batch"]),
+            helper.make_tensor_value_info("total_length", TensorProto.INT32, []),
+        ]
+    elif told == "places":
+        shape = ["batch", "new"]
+        inputs.append(helper.make_tensor_value_info("position_ids", TensorProto.INT64, shape))
     table = RNG.integers(0, 256, (WORDS, HIDDEN // 2), np.uint8)
     scales = RNG.uniform(0.02, 0.1, (WORDS, HIDDEN // BLOCK)).astype(np.float32)
     held = [w.hold("table", table), "input_ids", w.hold("table.s", scales)]
     skip = w.microsoft("GatherBlockQuantized", held, "embedded", block_size=BLOCK)
-    w.add("ReduceSum", ["attention_mask", w.hold("axis", np.array([1]))], "sum", keepdims=0)
-    w.add("Sub", ["sum", w.hold("one", np.array(1))], "last")
-    w.add("Cast", ["last"], "seqlens_k", to=TensorProto.INT32)
-    w.add("Shape", ["attention_mask"], "shape")
-    w.add("Gather", ["shape", w.hold("second", np.array(1))], "total_64")
-    w.add("Cast", ["total_64"], "total_length", to=TensorProto.INT32)
+    if told != "numbers":
+        w.add("ReduceSum", ["attention_mask", w.hold("axis", np.array([1]))], "sum", keepdims=0)
+        w.add("Sub", ["sum", w.hold("one", np.array(1))], "last")
+        w.add("Cast", ["last"], "seqlens_k", to=TensorProto.INT32)
+        w.add("Shape", ["attention_mask"], "shape")
+        w.add("Gather", ["shape", w.hold("second", np.array(1))], "total_64")
+        w.add("Cast", ["total_64"], "total_length", to=TensorProto.INT32)
     angles = np.arange(PLACES)[:, None] * 100.0 ** (-np.arange(0, SIZE, 2) / SIZE)
     w.hold("cos", np.cos(angles).astype(np.float32))
     w.hold("sin", np.sin(angles).astype(np.float32))
@@ -96,6 +116,7 @@ def decoder(points: str) -> bytes:
         outputs += present
         packed = w.product(x, f"qkv{i}", HIDDEN, (HEADS + 2 * GROUPS) * SIZE)
         given = [packed, "", "", *past, "seqlens_k", "total_length", "cos", "sin"]
+        given += ["position_ids"] * (told == "places")
         heads = {"num_heads": HEADS, "kv_num_heads": GROUPS, "do_rotary": 1}
         attended = w.microsoft("GroupQueryAttention", given, f"a{i}", *present, **heads)
         mixed = w.product(attended, f"o{i}", HEADS * SIZE, HIDDEN)
@@ -240,6 +261,150 @@ def test_a_prepared_decoder_is_in_place(tmp_path: Path) -> None:
     source = tmp_path / "decoder.onnx"
     source.write_bytes(decoder("real"))
     for _ in range(2):  # the second one is read from the cache
-        model = armnn.load_model(source, backends=["CpuAcc"], cache_dir=tmp_path / "cache")
+        named = {"cache_dir": tmp_path / "cache", "states": "auto"}
+        model = armnn.load_model(source, backends=["CpuAcc"], **named)
         logits, _kept = decoded_in_place(model, 2)
-        assert all(np.isfinite(each).all() for each in logits)
+        made = model.stream(capacity=CAPACITY).run({"input_ids": np.arange(10).reshape(2, 5)})
+        assert made["logits"].tobytes() == logits[0].tobytes()
+
+
+class Oracle:
+    """onnxruntime's session of a decoder, whose caches grow with each step."""
+
+    def __init__(self, content: bytes) -> None:
+        self._session = ort.InferenceSession(content)
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._names = [each.name for each in self._session.get_outputs()]
+        self.caches = caches(2, 0)
+
+    def logits(self, tokens: Array, mask: Array | None = None) -> Array:
+        """Return the logits of new tokens."""
+        rows, valid = tokens.shape[1], self.caches["past_key_values.0.key"].shape[2]
+        feeds = {
+            "input_ids": tokens,
+            "attention_mask": np.ones((2, valid + rows), np.int64) if mask is None else mask,
+            "position_ids": np.repeat(np.arange(valid, valid + rows)[None], 2, 0),
+            "seqlens_k": np.full(2, valid + rows - 1, np.int32),
+            "total_length": np.array(valid + rows, np.int32),
+        }
+        known = {name: each for name, each in feeds.items() if name in self._inputs}
+        made = dict(
+            zip(self._names, self._session.run(None, {**known, **self.caches}), strict=True)
+        )
+        self.caches = next_caches(made)
+        return made["logits"]
+
+
+def check_logits(found: Array, expected: Array) -> None:
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() < 3e-4 * np.abs(expected).max()
+
+
+def count_made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each plan, and each piece of memory for tensors, is added."""
+    made: list[str] = []
+
+    def counted(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            made.append(f"{owner.__name__}.{name}")
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(OptimizedNetwork, "specialise")
+    counted(HostAllocator, "allocate")
+    counted(Buffer, "__init__")
+    counted(binding, "zeros")
+    counted(states, "zeros")
+    return made
+
+
+@pytest.mark.parametrize("told", ["mask", "places", "numbers"])
+@pytest.mark.parametrize("backends", [["CpuRef"], ["CpuAcc"]], ids=["CpuRef", "CpuAcc"])
+def test_a_stream_feeds_what_a_decoder_is_told(
+    told: str, backends: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = decoder("none", told)
+    model = armnn.load_model(armnn.parse(content, suffix="onnx"), backends, states="auto")
+    stream, oracle = model.stream(), Oracle(content)
+    made = count_made(monkeypatch)
+    tokens, row = RNG.integers(0, WORDS, (2, 5)), 2 * 2 * LAYERS * GROUPS * SIZE * 4
+    for step in range(8):
+        before = stream.copied_bytes, len(made)
+        found, expected = stream.run({"input_ids": tokens}), oracle.logits(tokens)
+        assert set(found) == {"logits"}
+        check_logits(found["logits"], expected)
+        assert stream.copied_bytes - before[0] == tokens.shape[1] * row
+        assert step < 2 or len(made) == before[1], made
+        assert stream.length == oracle.caches["past_key_values.0.key"].shape[2]
+        tokens = expected[:, -1:].argmax(-1)
+    for name, cache in stream.states().items():
+        largest = np.abs(oracle.caches[name]).max()
+        assert np.abs(cache - oracle.caches[name]).max() < 3e-4 * largest
+
+
+def test_a_prompt_in_chunks_is_the_same_and_goes_back() -> None:
+    content = decoder("packed")
+    model = armnn.load_model(armnn.parse(content, suffix="onnx"), ["CpuAcc"], states="auto")
+    tokens = RNG.integers(0, WORDS, (2, 11))
+    whole, oracle = Oracle(content).logits(tokens), Oracle(content)
+    stream = model.stream(capacity=8)  # which grows
+    made = stream.run({"input_ids": tokens}, chunks=(4, 2))
+    check_logits(made["logits"], whole[:, -1:])  # of 4, 4, 2 and 1
+    saved = stream.states()
+    stream.rewind(5)
+    oracle.logits(tokens[:, :5])
+    check_logits(stream.run({"input_ids": tokens[:, :1]})["logits"], oracle.logits(tokens[:, :1]))
+    other = model.stream()
+    other.set_states(saved)
+    assert other.length == 11
+    expected = oracle_after(content, tokens).logits(tokens[:, :1])
+    target = np.empty_like(expected)
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(CancelledError):
+        other.run({"input_ids": tokens}, cancel=stopped, chunks=(4,))
+    assert other.length == 11
+    found = other.run({"input_ids": tokens[:, :1]}, {"logits": target}, timeout=60)
+    assert found["logits"] is target
+    check_logits(target, expected)
+
+
+def oracle_after(content: bytes, tokens: Array) -> Oracle:
+    oracle = Oracle(content)
+    oracle.logits(tokens)
+    return oracle
+
+
+def test_a_mask_of_the_callers_tells_of_shorter_prompts() -> None:
+    content = decoder("none")
+    model = armnn.load_model(armnn.parse(content, suffix="onnx"), ["CpuAcc"], states="auto")
+    stream, oracle = model.stream(), Oracle(content)
+    tokens, seen = RNG.integers(0, WORDS, (2, 5)), np.ones((2, 5), np.int64)
+    seen[1, 3:] = 0
+    valid = np.nonzero(seen)
+    for _ in range(3):
+        given = {"input_ids": tokens, "attention_mask": seen}
+        found, expected = stream.run(given)["logits"], oracle.logits(tokens, seen)
+        check_logits(found[valid], expected[valid])
+        tokens = RNG.integers(0, WORDS, (2, 1))
+        seen = np.concatenate([seen, np.zeros((2, 1), np.int64)], 1)
+        seen[0, -1] = seen[1, seen[1].sum()] = 1
+        valid = np.nonzero(np.ones((2, 1)))
+    for given, message in (
+        (
+            {"attention_mask": seen[:, :-1]},
+            r"has shape \[2,7\]: expected \[2,8\], as this call adds 1",
+        ),
+        ({"attention_mask": np.float32([[1] * 8])}, "float32"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            stream.run({"input_ids": tokens, **given})
+    with pytest.raises(InvalidArgumentError, match="'attention_mask' counts rows, which chunks"):
+        stream.run({"input_ids": tokens, "attention_mask": seen}, chunks=(1,))
+    for chunks in ((), (0,), (4, -1)):
+        with pytest.raises(InvalidArgumentError, match="chunks"):
+            stream.run({"input_ids": tokens}, chunks=chunks)
+    assert stream.length == 7

@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # a prepared load imports no graph, and of the optimizer only this
@@ -28,6 +29,38 @@ CARRIERS: Final = ("MemCopy", "MemImport")
 """The layers that bring a tensor into another kind of memory; the runtime itself runs them."""
 
 
+Count: TypeAlias = Literal["first", "last", "count", "mask", "places"]
+"""How an input says which rows of a cache a run writes; see :func:`write_count`."""
+
+
+def write_count(kind: Count, array: NDArray[Any], valid: int, rows: int) -> None:
+    """Write what a run needs to know of a cache into an input.
+
+    Args:
+        kind: The place of the first row that the run writes ("first"), of the last one ("last"), of
+            each of them along the last axis ("places"); how many rows are valid with those of the
+            run ("count"); 1 for each of these and 0 for the rest of the capacity, along the last
+            axis ("mask").
+        array: The input.
+        valid: How many rows earlier runs wrote.
+        rows: How many rows the run writes.
+    """
+    if kind == "mask":
+        array[..., : valid + rows] = 1
+        array[..., valid + rows :] = 0
+    elif kind == "places":
+        array[...] = np.arange(valid, valid + rows)
+    else:
+        array[...] = valid + {"first": 0, "last": rows - 1, "count": rows}[kind]
+
+
+class Counter(NamedTuple):
+    """An input that says which rows of a cache a run writes, and in which way."""
+
+    input: str
+    kind: Count
+
+
 class Cache(NamedTuple):
     """An input of which only rows differ in an output.
 
@@ -36,16 +69,14 @@ class Cache(NamedTuple):
         axis: The axis of the rows.
         rows: How many a run writes: a number; or an axis of an input that has as many, as its name
             and the axis. None if that is not known.
-        position: The input that says where the first of them goes, "" for none: then the state does
-            not fill up, and is written in place only.
-        lengths: The inputs that say how many rows there are, with those of the run.
+        counters: The inputs that say where the rows of a run go and how many there are; none where
+            the state does not fill up, and is written in place only.
     """
 
     output: str
     axis: int
     rows: int | tuple[str, int] | None
-    position: str
-    lengths: tuple[str, ...]
+    counters: tuple[Counter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

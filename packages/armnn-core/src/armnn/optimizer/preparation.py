@@ -117,7 +117,7 @@ class Preparation:
         if may_change and self._source is not source:
             source.clear()
         self._value_inputs = value_inputs(self._source)
-        self._caches = caches_of(self._source)
+        self._caches = caches_of(self._source, Evaluator(self._participants.evaluators))
         infos = [layer.output.info for layer in self._source.inputs]
         self._is_static = not self._value_inputs and all(info.is_static for info in infos)
         if trial is not None and not self._is_static:

@@ -59,7 +59,6 @@ from armnn.runtime.states import (
     Stream,
     StreamStates,
     declared_states,
-    limits_of,
     variables,
 )
 from armnn.runtime.steps import Targets
@@ -283,7 +282,7 @@ class LoadedNetwork:
         more = (self._real, self._importing, properties.profiler, failover)
         self._is_plain = not events.has_listeners and all(part is None for part in more)
         inputs, outputs = plans.optimized.inputs, plans.optimized.outputs
-        declared = declared_states(states, inputs, outputs, self._aliases)
+        declared = declared_states(states, inputs, outputs, self._aliases, self.caches)
         asked = variables(inputs, outputs, plans.optimized.metadata)
         taken = set(declared.values())
         unasked = {name: out for name, out in asked.items() if out not in taken}
@@ -437,7 +436,8 @@ class LoadedNetwork:
             self._expected.check_mapping(inputs)
         if self._states is not None and imported is _EMPTY and self._keeps(inputs):
             self._is_plain = False  # the next run is likely to be such a one, too
-            return self._states.run(self, inputs, outputs, limits_of(timeout, cancel, profiler))
+            control = self.control(timeout, cancel, profiler)
+            return self._states.run(self, inputs, outputs, control)
         return self.run_given(
             inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler, imported=imported
         )
@@ -660,18 +660,25 @@ class LoadedNetwork:
 
     # -- states ---------------------------------------------------------------------------------
 
-    def stream(self) -> Stream:
+    def stream(self, *, capacity: int | None = None) -> Stream:
         """Return a new stream: runs with states of their own.
 
         Several streams of a network share its weights and programs; each belongs to one thread at a
         time. The states begin with what the model's file says, or zeros.
 
+        Args:
+            capacity: How many rows the states that fill up have room for before they grow, where
+                the model leaves their number open; 256 by default.
+
         Raises:
-            InvalidArgumentError: The network has no states.
+            InvalidArgumentError: The network has no states, or none whose capacity is open.
         """
         if self._states is None:
             raise self._stateless()
-        return Stream(self, StreamStates(self._pairs, self._first_shapes))
+        states = StreamStates(self._pairs, self._first_shapes)
+        if capacity is not None:
+            states.set_capacity(self, capacity)
+        return Stream(self, states)
 
     def reset(self) -> None:
         """Let the states of its own stream begin anew; see :meth:`Stream.reset`."""
@@ -717,6 +724,20 @@ class LoadedNetwork:
         if self._real is not None and name in self._real.inputs:
             return np.dtype(np.float32)
         return self._plans.optimized.inputs[name].data_type.numpy_dtype
+
+    def control(
+        self, timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
+    ) -> RunControl | None:
+        """Return what limits or watches a run on states, None for nothing; only streams call it.
+
+        Raises:
+            InvalidArgumentError: An argument is of another kind.
+        """
+        if profiler is None:
+            profiler = self.properties.profiler
+        if timeout is None and cancel is None and profiler is None:
+            return None
+        return checked_control(timeout, cancel, profiler)
 
     def checked_inputs(
         self, inputs: Mapping[str, ArrayLike], *beside: Collection[str]
@@ -924,10 +945,11 @@ class LoadedNetwork:
         run, note = self.run_given, self._note_run
         if is_kept:
             run, note = _weakly(run), _weakly(note)
+        watch = _weakly(self._watch)  # every call has it, also those of imports
         after = note if is_noted else None
         real = None if self._real is None else self._real.inputs
         may_move = self._failover is not None
-        binder = Binder(self._plans, self._expected, real, run, after, sources, may_move)
+        binder = Binder(self._plans, self._expected, real, run, watch, after, sources, may_move)
         with self._plans.gate, more(self, REST):
             call = binder.bind(inputs, targets, pairs, memory)
             self._copies.update(call.copies)
@@ -1040,6 +1062,12 @@ class LoadedNetwork:
             )
             refuse_devices(read, written, "quantize=True converts")
         return self._importing or ImportingRuns(self._plans, self.properties, self._copies)
+
+    def _watch(self, run: Callable[[RunControl], None], control: RunControl) -> None:
+        """Run a bound call while its caller limits or watches it."""
+        participants = self._plans.optimized.participants
+        with self._counted():
+            watched_run(partial(run, control), self.id, participants, control)
 
     def _run_watched(
         self,

@@ -9,6 +9,7 @@ run; the network has one itself, the stream of its ``run``.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,18 +20,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn.arguments import integer, mapping, text
-from armnn.backends.memory import ALIGNMENT, HostAllocator
+from armnn.arguments import integer, mapping, refused, text
+from armnn.backends.memory import ALIGNMENT, address_of
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.graph.aliases import Aliased, Aliases
-from armnn.optimizer.plan import Cache
+from armnn.optimizer.plan import Cache, Count, write_count
 from armnn.quantization import dequantize
+from armnn.runtime.context import check_shapes
 from armnn.runtime.steps import Targets, filling
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
-    from armnn.backends.contract import CancelToken
+    from armnn.backends.contract import CancelToken, RunControl
     from armnn.runtime.calls.binding import BoundCall
     from armnn.runtime.calls.tasks import RunTask
     from armnn.runtime.loaded_network import LoadedNetwork
@@ -44,6 +46,9 @@ _WRITTEN_FLAGS = {"False": False, "True": True}
 
 _BLOCK: Final = 256
 """The rows by which a state that fills up grows, where the model leaves their number open."""
+
+_MAY_BE_GIVEN: Final = ("mask", "places")
+"""The counters that a caller may give: a prompt's padding is in none of the others."""
 
 _MOST_CALLS = 8
 """The prepared calls that a stream keeps, one for each set of shapes of its other inputs."""
@@ -67,6 +72,7 @@ def declared_states(
     inputs: Mapping[str, TensorInfo],
     outputs: Mapping[str, TensorInfo],
     aliases: Aliases,
+    caches: Mapping[str, Cache] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the declared states of a network: the output that follows each input.
 
@@ -76,6 +82,7 @@ def declared_states(
         inputs: The inputs of the network.
         outputs: Its outputs.
         aliases: Their second names.
+        caches: Its caches.
 
     Raises:
         InvalidArgumentError: A name is not known, one is in two pairs, or the two of a pair differ
@@ -84,7 +91,7 @@ def declared_states(
     if states is None:
         return {}
     if isinstance(states, str) and states == AUTO:
-        return usual_states(inputs, outputs)
+        return usual_states(inputs, outputs, caches)
     expected = 'a mapping from names of outputs to those of inputs, or "auto"'
     pairs: dict[str, str] = {}
     for given, named in mapping(states, "states", expected).items():
@@ -122,19 +129,26 @@ def declared_states(
 
 
 def usual_states(
-    inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]
+    inputs: Mapping[str, TensorInfo],
+    outputs: Mapping[str, TensorInfo],
+    caches: Mapping[str, Cache] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the states that usual names tell of: ``present.0.key`` and ``past_key_values.0.key``.
 
     Such as these, ``hn`` and ``h``, ``stateN`` and ``state``, ``h_out`` and ``h_in``, and equal
-    names. Both have one type and one shape, and neither could be of another pair.
+    names. Both have one type and one shape, and neither could be of another pair. Caches that fill
+    up are known by their layers, also where the model says that an output is longer.
     """
     named = {dim for info in inputs.values() for dim in info.shape or () if isinstance(dim, str)}
     found: dict[str, list[str]] = {}
     for output in outputs:
         for name in dict.fromkeys(_names_before(output)):
             grows = "past" in name  # such a cache may get longer with each step
-            if name in inputs and _is_same(inputs[name], outputs[output], named, grows=grows):
+            cache = caches.get(name)
+            fills_up = cache is not None and cache.output == output and bool(cache.counters)
+            if fills_up or (
+                name in inputs and _is_same(inputs[name], outputs[output], named, grows=grows)
+            ):
                 found.setdefault(output, []).append(name)
     sure = {output: names[0] for output, names in found.items() if len(names) == 1}
     taken = [*sure.values()]
@@ -248,8 +262,10 @@ class StateMemory:
         other: The side after each one.
         lock: Is taken by the call that runs: one thread at a time is in a stream.
         caches: The caches among the states, by input.
-        counters: The inputs that say where the rows of a call go and how many there are.
-        length: How many rows of the caches that fill up are valid.
+        counts: The inputs that say where the rows of a call go and how many there are, and how.
+        given: Those of which the caller of a run gave the value.
+        capacity: How many rows the caches that fill up have room for.
+        length: How many of them are valid.
         copied_bytes: The bytes of states that calls have copied so far: of a cache in place those
             of the rows that were added, of a state whose two arrays take turns none.
     """
@@ -288,14 +304,24 @@ class StateMemory:
         self.length = 0
         self.copied_bytes = 0
         self._is_outgrown = False
-        self._filling = {name: cache for name, cache in self.caches.items() if cache.position}
-        self.counters = {
-            name: zeros(inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name]))
-            for cache in self._filling.values()
-            for name in (cache.position, *cache.lengths)
+        self._filling = {name: cache for name, cache in self.caches.items() if cache.counters}
+        capacities = [first[name].shape[cache.axis] for name, cache in self._filling.items()]
+        self.capacity = min(capacities, default=0)
+        self.counts: dict[str, Count] = {
+            name: kind for cache in self._filling.values() for name, kind in cache.counters
         }
-        self._initial = {name: array.copy() for name, array in initial.items()}
-        self.reset()
+        self.given: Mapping[str, NDArray[Any]] = {}
+        self._counters = {
+            name: zeros(inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name], kind))
+            for name, kind in self.counts.items()
+        }
+        self._initial = {
+            name: array if name in self._filling else array.copy()
+            for name, array in initial.items()
+        }
+        for name, array in self._initial.items():
+            if array.any():  # else its memory is not touched before it is used
+                self.read[name][...] = array
 
     @property
     def read(self) -> Mapping[str, NDArray[Any]]:
@@ -318,22 +344,27 @@ class StateMemory:
         """The caches that fill up, by input."""
         return self._filling
 
-    @property
-    def capacity(self) -> int:
-        """How many rows the caches have room for."""
-        read = self.read
-        return min(
-            (read[name].shape[cache.axis] for name, cache in self._filling.items()), default=0
-        )
-
     def rows_of(self, shapes: Mapping[str, tuple[int, ...]]) -> int:
         """Return how many rows a call adds whose inputs have these shapes."""
         for cache in self._filling.values():
             if isinstance(cache.rows, tuple):
                 name, axis = cache.rows
-                return shapes[name][axis]
+                return shapes[name][axis] if name in shapes else 0
             return cache.rows or 0
         return 0
+
+    def counters(self, rows: int) -> dict[str, NDArray[Any]]:
+        """Return the inputs that a call reads which adds rows, as arrays that begin() writes."""
+        return {
+            name: array if self.counts[name] != "places" else self._places(array, rows)
+            for name, array in self._counters.items()
+        }
+
+    def _places(self, array: NDArray[Any], rows: int) -> NDArray[Any]:
+        """Return a contiguous array for the places of rows, in one for those of the capacity."""
+        *items, _ = array.shape
+        shape = (*items, rows)
+        return array.reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def bytes_of(self, rows: int, copied: Collection[str]) -> int:
         """Return the bytes of states that a call copies.
@@ -361,10 +392,13 @@ class StateMemory:
                 "the states of the stream have outgrown the arrays of this bound call: bind again"
             )
         self.check_room(rows)
-        for cache in self._filling.values():
-            self.counters[cache.position][...] = self.length
-            for name in cache.lengths:
-                self.counters[name][...] = self.length + rows
+        for name, array in self.counters(rows).items():
+            given = self.given.get(name)
+            if given is None:
+                write_count(self.counts[name], array, self.length, rows)
+            else:
+                array[..., : given.shape[-1]] = given
+                array[..., given.shape[-1] :] = 0
 
     def check_room(self, rows: int) -> None:
         """Check that further rows fit into the caches.
@@ -391,7 +425,7 @@ class StateMemory:
         for name, cache in self._filling.items():
             shape = list(first[name].shape)
             shape[cache.axis] = capacity
-            first[name] = np.zeros(shape, first[name].dtype)
+            first[name] = np.broadcast_to(np.zeros((), first[name].dtype), shape)
         made = StateMemory(self.pairs, first, self.caches, inputs, self.lock)
         made.copied_bytes = self.copied_bytes
         for name, array in self.read.items():
@@ -401,7 +435,7 @@ class StateMemory:
                 valid = _rows(self._filling[name].axis, self.length)
                 made.read[name][valid] = array[valid]
                 made.copied_bytes += array[valid].nbytes
-        made.length = self.length
+        made.length, made.given = self.length, self.given
         self._is_outgrown = True
         return made
 
@@ -423,12 +457,14 @@ class StateMemory:
                 array[_rows(self._filling[name].axis, self.length)] = 0
         self.length = 0
 
-    def _counter_shape(self, info: TensorInfo) -> tuple[int, ...]:
-        """Return the shape of a counter: one number, or one for each item of the batch."""
-        if info.is_static:
-            return info.static_shape
+    def _counter_shape(self, info: TensorInfo, kind: Count) -> tuple[int, ...]:
+        """Return the shape of a counter: one number, or one for each item of the batch.
+
+        A mask has one for each row, and so have places, of which a call reads the first.
+        """
         batch = next(self.read[name].shape[0] for name in self._filling)
-        return tuple(dim if isinstance(dim, int) else batch for dim in info.shape or ())
+        shape = tuple(dim if isinstance(dim, int) else batch for dim in info.shape or ())
+        return (*shape[:-1], self.capacity) if kind in ("mask", "places") else shape
 
 
 def _rows(axis: int, count: int) -> tuple[slice, ...]:
@@ -473,9 +509,9 @@ def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
 def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
     """Return zeros, aligned as working memory is."""
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    block = HostAllocator().allocate(size, ALIGNMENT)
-    block[...] = 0
-    return block.view(dtype).reshape(shape)
+    block = np.zeros(size + ALIGNMENT, np.uint8)  # pages that nothing touches take no memory
+    start = -address_of(block) % ALIGNMENT
+    return block[start : start + size].view(dtype).reshape(shape)
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -505,47 +541,60 @@ class StreamStates:
     def __init__(self, pairs: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.pairs = pairs
         self._shapes = dict(shapes)
+        self._capacity = _BLOCK
         self._memory: StateMemory | None = None
         self._making = threading.Lock()
         self._calls: OrderedDict[tuple[object, ...], _PreparedCall] = OrderedDict()
         self._last: _PreparedCall | None = None
+
+    def set_capacity(self, network: LoadedNetwork, capacity: int) -> None:
+        """Let caches begin with a number of rows, before there is one.
+
+        Raises:
+            InvalidArgumentError: It is below 1, or the model leaves the number of none open.
+        """
+        self._capacity = integer(capacity, "the capacity")
+        if self._capacity < 1:
+            raise refused("the capacity", capacity, "a number of rows, at least 1")
+        dims = [
+            (network.inputs[name].shape or (None,) * (cache.axis + 1))[cache.axis]
+            for name, cache in self._filling(network).items()
+        ]
+        if all(isinstance(dim, int) for dim in dims):
+            fixed = f": the model says {dims[0]} rows" if dims else ", as none of them fills up"
+            raise InvalidArgumentError(
+                f"the states of the network {network.name!r} have no other capacity{fixed}"
+            )
 
     def run(
         self,
         network: LoadedNetwork,
         inputs: Mapping[str, ArrayLike],
         outputs: Targets | None,
-        limits: Mapping[str, Any],
+        control: RunControl | None,
+        chunks: Sequence[int] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Run the network on its states; see :meth:`Stream.run`."""
         if type(inputs) is not dict:  # as nearly all are
             inputs = network.named_inputs(inputs)
-        lock = self.memory(network).lock
+        lock = self.memory(network, inputs).lock
         if not lock.acquire(blocking=False):
             raise _busy(network)
         try:
-            memory = self.memory(network)  # which may have grown since
-            if not limits and outputs is None:
-                prepared = self._last
-                if prepared is None or not prepared.fill(inputs):
-                    prepared = self._filled(network, memory, inputs)
-                    memory = self.memory(network)
-                rows = prepared.call.rows
-                if rows and memory.length + rows > memory.capacity:
-                    memory = self._with_room(network, memory, rows)
-                    prepared = self._filled(network, memory, inputs)
-                prepared.call.run_taken()
-                made = {name: array.copy() for name, array in prepared.outputs.items()}
-                return self._named(network, made)
-            return self._run_given(network, memory, inputs, outputs, limits)
+            if chunks is not None:
+                return self._run_chunks(network, inputs, outputs, control, chunks)
+            return self._collected(
+                network, self._run_once(network, inputs, outputs, control), outputs
+            )
         finally:
+            self.memory(network).given = {}
             lock.release()
 
     def bind(
         self, network: LoadedNetwork, inputs: Mapping[str, Any], targets: Targets
     ) -> BoundCall:
         """Return a call on the states; see :meth:`Stream.bind`."""
-        memory = self.memory(network)
+        memory = self.memory(network, inputs)
         self._check_free(network, inputs)
         taken = next((name for name in self.pairs.values() if name in targets), None)
         if taken is not None:
@@ -555,8 +604,15 @@ class StreamStates:
             )
         return network.bind_states(inputs, targets, self.pairs, memory)
 
-    def memory(self, network: LoadedNetwork) -> StateMemory:
+    def memory(
+        self, network: LoadedNetwork, inputs: Mapping[str, Any] = MappingProxyType({})
+    ) -> StateMemory:
         """Return the states; they are made when they are first needed.
+
+        Args:
+            network: The network.
+            inputs: Those of the first call, or their shapes; they say how large open dimensions
+                are.
 
         Raises:
             InvalidArgumentError: A shape is not known in full.
@@ -564,7 +620,8 @@ class StreamStates:
         if self._memory is None:
             with self._making:
                 if self._memory is None:  # no other thread was faster
-                    first = {name: self._first(network, name) for name in self.pairs}
+                    sizes = self._sizes(network, inputs)
+                    first = {name: self._first(network, name, sizes) for name in self.pairs}
                     self._memory = StateMemory(self.pairs, first, network.caches, network.inputs)
         return self._memory
 
@@ -603,13 +660,14 @@ class StreamStates:
             filling = self._filling(network)
             plain = {name: array.shape for name, array in arrays.items() if name not in filling}
             self._shapes |= plain
+        self.memory(network, arrays)
         with self._held(network) as memory:
             self._set(network, memory, arrays)
 
     def rewind(self, network: LoadedNetwork, length: int) -> None:
         """Drop all rows but the first; see :meth:`Stream.rewind`."""
-        memory = self.memory(network)
-        names = ", ".join(repr(name) for name in self.pairs if name not in memory.filling)
+        filling = self._filling(network)
+        names = ", ".join(repr(name) for name in self.pairs if name not in filling)
         if names:
             raise InvalidArgumentError(
                 f"the network {network.name!r} cannot be rewound: each step replaces all of the "
@@ -617,6 +675,8 @@ class StreamStates:
                 "set_states()"
             )
         rows = integer(length, "the length to rewind to")
+        if self._memory is None and rows == 0:
+            return
         with self._held(network) as memory:
             if not 0 <= rows <= memory.length:
                 raise InvalidArgumentError(
@@ -624,6 +684,16 @@ class StreamStates:
                     f"expected 0 to {memory.length}, as many as there are"
                 )
             memory.length = rows
+
+    @property
+    def length(self) -> int:
+        """How many rows of the states that fill up are valid."""
+        return 0 if self._memory is None else self._memory.length
+
+    @property
+    def copied_bytes(self) -> int:
+        """See :attr:`Stream.copied_bytes`."""
+        return 0 if self._memory is None else self._memory.copied_bytes
 
     def close(self) -> None:
         """Give the working memory of prepared calls back; the states stay."""
@@ -635,44 +705,116 @@ class StreamStates:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _run_given(
+    def _run_once(
         self,
         network: LoadedNetwork,
-        memory: StateMemory,
         inputs: Mapping[str, ArrayLike],
         outputs: Targets | None,
-        limits: Mapping[str, Any],
-    ) -> dict[str, NDArray[Any]]:
-        """Run the network by a plain run that is handed the states, and may be limited."""
-        self._check_free(network, inputs)
-        targets = {} if outputs is None else network.checked_targets(outputs)
-        asked = {name: targets[name] for name in self.pairs.values() if name in targets}
-        following = {self.pairs[name]: array for name, array in memory.written.items()}
-        arrays = network.checked_inputs(inputs, self.pairs, memory.counters)
-        rows = memory.rows_of({name: array.shape for name, array in arrays.items()})
-        if memory.length + rows > memory.capacity:
+        control: RunControl | None,
+    ) -> BoundCall:
+        """Run the network by a prepared call, which is returned; the lock is taken."""
+        memory = self.memory(network)  # which may have grown since
+        if not memory.counts.keys().isdisjoint(inputs):
+            inputs, memory.given = self._without_counters(network, memory, inputs)
+        prepared = self._last
+        if prepared is None or not prepared.fill(inputs):
+            prepared = self._filled(network, memory, inputs)
+            memory = self.memory(network)
+        rows = prepared.call.rows
+        if rows and memory.length + rows > memory.capacity:
             memory = self._with_room(network, memory, rows)
-            following = {self.pairs[name]: array for name, array in memory.written.items()}
-        if rows:
-            memory.begin(rows)
-        given = {**arrays, **memory.counters, **memory.read}
-        made = network.run_given(given, {**targets, **following}, **limits)
-        memory.side = memory.other[memory.side]
-        memory.end(rows, memory.bytes_of(0, [*self.pairs, *self.pairs.values()]))
-        for name in self.pairs.values():
-            if name in asked:
-                asked[name][...] = following[name]
-                made[name] = asked[name]
-            else:
-                del made[name]
-        return made
+            prepared = self._filled(network, memory, inputs)
+        if outputs:
+            made = {**prepared.outputs, **self._next_values(memory)}
+            shapes = {name: array.shape for name, array in made.items()}
+            check_shapes(network.checked_targets(outputs), shapes)
+        prepared.call.run_taken(control)
+        return prepared.call
+
+    def _collected(
+        self, network: LoadedNetwork, call: BoundCall, outputs: Targets | None
+    ) -> dict[str, NDArray[Any]]:
+        """Return what a run has made: in arrays of the caller's, or copied."""
+        if not outputs:
+            return self._named(network, {name: a.copy() for name, a in call.outputs.items()})
+        targets = network.checked_targets(outputs)
+        following = {self.pairs[name]: array for name, array in self.memory(network).read.items()}
+        made = {}
+        for name, array in {**call.outputs, **following}.items():
+            if name in targets:
+                made[name] = targets[name]
+                made[name][...] = array
+            elif name in call.outputs:
+                made[name] = array.copy()
+        return self._named(network, made)
+
+    def _run_chunks(
+        self,
+        network: LoadedNetwork,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None,
+        control: RunControl | None,
+        chunks: Sequence[int],
+    ) -> dict[str, NDArray[Any]]:
+        """Run the rows of inputs in parts; see :meth:`Stream.run`.
+
+        Raises:
+            InvalidArgumentError: The states or the inputs cannot be divided.
+        """
+        sizes = sorted({integer(each, "a size of chunks") for each in chunks}, reverse=True)
+        if not sizes or sizes[-1] < 1:
+            raise refused("chunks", chunks, "numbers of rows, each at least 1")
+        memory = self.memory(network)
+        apart = [name for name in self.pairs if name not in memory.filling]
+        divided = {cache.rows for cache in memory.filling.values()}
+        if apart or len(divided) != 1 or not isinstance(source := divided.pop(), tuple):
+            raise InvalidArgumentError(
+                f"the inputs of the network {network.name!r} cannot be run in chunks: expected "
+                "states that fill up by as many rows as an input has, and no others"
+            )
+        given = network.named_inputs(inputs)
+        masks = [name for name in given if memory.counts.get(name) == "mask"]
+        if masks:
+            raise InvalidArgumentError(
+                f"the input {masks[0]!r} counts rows, which chunks add part by part: leave it out"
+            )
+        dim = (network.inputs[source[0]].shape or ())[source[1]]
+        axes = {
+            name: (network.inputs[name].shape or ()).index(dim)
+            for name in given
+            if name in network.inputs and dim in (network.inputs[name].shape or ())
+        }
+        arrays = {name: np.asarray(array) for name, array in network.arrays_of(given).items()}
+        rows = memory.rows_of({name: array.shape for name, array in arrays.items()})
+        before, start = memory.length, 0
+        try:
+            while True:
+                size = next((each for each in sizes if each <= rows - start), rows - start)
+                part = {
+                    name: array[(*[slice(None)] * axes[name], slice(start, start + size))]
+                    if name in axes
+                    else array
+                    for name, array in arrays.items()
+                }
+                start += size
+                targets = outputs if start == rows else None
+                call = self._run_once(network, part, targets, control)
+                if start == rows:
+                    return self._collected(network, call, outputs)
+        except BaseException:
+            self.memory(network).length = before
+            raise
+
+    def _next_values(self, memory: StateMemory) -> dict[str, NDArray[Any]]:
+        """Return the arrays that the next call writes, by output."""
+        return {self.pairs[name]: array for name, array in memory.written.items()}
 
     def _filled(
         self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
     ) -> _PreparedCall:
         """Return the call that is prepared for inputs of these shapes, with the inputs in it."""
         self._check_free(network, inputs)
-        arrays = network.checked_inputs(inputs, self.pairs, memory.counters)
+        arrays = network.checked_inputs(inputs, self.pairs, memory.counts)
         shapes = {name: array.shape for name, array in arrays.items()}
         rows = memory.rows_of(shapes)
         if rows and memory.length + rows > memory.capacity:
@@ -753,7 +895,7 @@ class StreamStates:
         return {
             name: cache
             for name, cache in network.caches.items()
-            if cache.position and self.pairs.get(name) == cache.output
+            if cache.counters and self.pairs.get(name) == cache.output
         }
 
     def _info(self, network: LoadedNetwork, name: str) -> TensorInfo:
@@ -777,42 +919,72 @@ class StreamStates:
                     f"the input {name!r} is a state, which the output {self.pairs[name]!r} "
                     "follows: leave it out; set_states() gives it another value"
                 )
-            if self._memory is not None and name in self._memory.counters:
+            if self._memory is not None and name in self._memory.counts:
                 states = ", ".join(map(repr, self._memory.filling))
                 raise InvalidArgumentError(
                     f"the input {name!r} counts the rows of the states {states}: leave it out; "
                     "rewind() changes how many there are"
                 )
 
-    def _first(self, network: LoadedNetwork, name: str) -> NDArray[Any]:
+    def _without_counters(
+        self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
+    ) -> tuple[dict[str, ArrayLike], dict[str, NDArray[Any]]]:
+        """Return the inputs of a run, and apart from them the masks and places that were given.
+
+        Raises:
+            InvalidArgumentError: A counter of another kind is given, or of another shape.
+        """
+        arrays = dict(inputs)
+        kinds = {name: memory.counts[name] for name in inputs if name in memory.counts}
+        taken = {name: arrays.pop(name) for name, kind in kinds.items() if kind in _MAY_BE_GIVEN}
+        self._check_free(network, arrays)
+        rows = memory.rows_of({name: np.shape(array) for name, array in arrays.items()})
+        given = {}
+        for name, array in network.arrays_of(taken).items():
+            columns = rows if kinds[name] == "places" else memory.length + rows
+            shape = (*memory.counters(rows)[name].shape[:-1], columns)
+            given[name] = network.checked_state(name, array, network.inputs[name])
+            if given[name].shape != shape:
+                raise InvalidArgumentError(
+                    f"the input {name!r} has shape {format_shape(given[name].shape)}: expected "
+                    f"{format_shape(shape)}, as this call adds {rows} rows to {memory.length}; the "
+                    "stream makes it where it is left out"
+                )
+        return arrays, given
+
+    def _sizes(self, network: LoadedNetwork, inputs: Mapping[str, Any]) -> dict[str, int]:
+        """Return the sizes that inputs give the names of dimensions."""
+        sizes: dict[str, int] = {}
+        for name, given in inputs.items():
+            info = network.inputs.get(name)
+            shape = given if isinstance(given, tuple) else np.shape(given)
+            for dim, size in zip((info and info.shape) or (), shape, strict=False):
+                if isinstance(dim, str) and isinstance(size, int):
+                    sizes.setdefault(dim, size)
+        return sizes
+
+    def _first(self, network: LoadedNetwork, name: str, sizes: Mapping[str, int]) -> NDArray[Any]:
         """Return the value with which a state begins."""
         info = network.inputs[name]
         shape = info.static_shape if info.is_static else self._shapes.get(name)
         cache = self._filling(network).get(name)
-        if shape is None and cache is not None and info.shape is not None:
-            block = info.with_shape(
-                (*info.shape[: cache.axis], _BLOCK, *info.shape[cache.axis + 1 :])
-            )
-            shape = block.static_shape if block.is_static else None
+        if shape is None and info.shape is not None:
+            dims: list[Dimension] = [
+                sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in info.shape
+            ]
+            if cache is not None and not isinstance(info.shape[cache.axis], int):
+                dims[cache.axis] = self._capacity
+            known = info.with_shape(tuple(dims))
+            shape = known.static_shape if known.is_static else None
         if shape is None:
             raise InvalidArgumentError(
                 f"the shape {format_shape(info.shape)} of the state {name!r} is not known in full: "
                 "set_states() gives it a first value, or shapes=[...] of load_model a shape"
             )
         is_real = network.dtype_of(name) != info.data_type.numpy_dtype
-        return first_value(name, info, shape, network.metadata, is_real=is_real)
-
-
-_NO_LIMITS: Final[Mapping[str, Any]] = {}
-
-
-def limits_of(
-    timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
-) -> Mapping[str, Any]:
-    """Return what limits or watches a run, by argument; nearly always nothing does."""
-    if timeout is None and cancel is None and profiler is None:
-        return _NO_LIMITS
-    return {"timeout": timeout, "cancel": cancel, "profiler": profiler}
+        begin = () if cache is not None else shape  # memory of a cache is taken when it is used
+        first = first_value(name, info, begin, network.metadata, is_real=is_real)
+        return np.broadcast_to(first, shape)
 
 
 def _busy(network: LoadedNetwork) -> ExecutionError:
@@ -842,16 +1014,22 @@ class Stream:
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
+        chunks: Sequence[int] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Run the network on the states, which have their next values then.
 
         Args:
-            inputs: One array per input that is no state.
+            inputs: One array per input that is no state. Inputs that say how many rows of states
+                are valid may be left out: the stream makes them. Of these a mask of rows and their
+                places may be given, as far as there are rows with those of this run.
             outputs: Arrays that outputs are written into; of a state's output it gets a copy.
             names: The outputs that are returned; see :meth:`LoadedNetwork.run`.
-            timeout: See :meth:`LoadedNetwork.run`; a limited run copies the states.
+            timeout: See :meth:`LoadedNetwork.run`.
             cancel: See there.
             profiler: See there.
+            chunks: Numbers of rows, for states that fill up: the rows of the inputs are run in
+                parts of these sizes, the largest that fits first, so that prompts of all lengths
+                need the plans of a few shapes. The outputs are those of the last part.
 
         Returns:
             One array per output that is no state's, and those that ``outputs`` asks for.
@@ -861,11 +1039,11 @@ class Stream:
             ExecutionError: A layer failed, or another thread is in this stream. The states are
                 those of before.
         """
-        limits = limits_of(timeout, cancel, profiler)
+        control = self.network.control(timeout, cancel, profiler)
         if names is None:
-            return self._states.run(self.network, inputs, outputs, limits)
+            return self._states.run(self.network, inputs, outputs, control, chunks)
         wanted = self.network.checked_names(names, outputs, has_states=True)
-        made = self._states.run(self.network, inputs, outputs, limits)
+        made = self._states.run(self.network, inputs, outputs, control, chunks)
         return {name: made[name] for name in wanted}
 
     def submit(
@@ -877,12 +1055,13 @@ class Stream:
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
+        chunks: Sequence[int] | None = None,
     ) -> RunTask:
         """Start a run in another thread and return at once; see :meth:`LoadedNetwork.submit`.
 
         The stream is in use until the run has ended.
         """
-        limits = {"names": names, "cancel": cancel, "profiler": profiler}
+        limits = {"names": names, "cancel": cancel, "profiler": profiler, "chunks": chunks}
         return self.network.submitted(self.run, inputs, outputs, timeout, limits)
 
     def bind(
@@ -931,7 +1110,7 @@ class Stream:
     @property
     def length(self) -> int:
         """How many rows of the states that fill up are valid; 0 where none does."""
-        return self._states.memory(self.network).length
+        return self._states.length
 
     @property
     def copied_bytes(self) -> int:
@@ -939,7 +1118,7 @@ class Stream:
 
         Of a state that fills up in place these are the rows that were added.
         """
-        return self._states.memory(self.network).copied_bytes
+        return self._states.copied_bytes
 
     def close(self) -> None:
         """Give the working memory back that runs of the stream use; the states stay."""

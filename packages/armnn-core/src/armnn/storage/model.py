@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from os import stat_result
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from armnn.backends.encoding import UnstorableError, decoded_info, encoded_info,
 from armnn.graph.aliases import Aliases
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
-from armnn.optimizer.plan import Cache, NetworkFacts, Plan
+from armnn.optimizer.plan import Cache, Count, Counter, NetworkFacts, Plan
 from armnn.parsing import is_below, resolved_below
 from armnn.storage.folder import VERSION, CacheFolder, stamp_in, stamp_of
 from armnn.storage.programs import ModelPrograms, plan_of_programs
@@ -101,23 +101,25 @@ def encoded_facts(facts: NetworkFacts) -> dict[str, Any]:
 
 
 def _decoded_cache(
-    stored: Mapping[str, Any], name: str, output: str, axis: int, rows: Any, *counted: Any
+    stored: Mapping[str, Any], name: str, output: str, axis: int, rows: Any, counted: Any
 ) -> Cache:
     """Return a cache of a network.
 
     Raises:
         ValueError: It names what the network has not.
     """
-    position, lengths = counted
+    counters = tuple([Counter(*each) for each in counted])
     inputs, kind = stored["inputs"], type(rows)
-    named = [name, *lengths, *([position] if position else []), *(rows[:1] if kind is list else [])]
+    named = [name, *(each.input for each in counters), *(rows[:1] if kind is list else [])]
     if output not in stored["outputs"] or any(each not in inputs for each in named):
         raise ValueError(f"the cache {name!r} has other tensors")
+    if any(each.kind not in get_args(Count) for each in counters):
+        raise ValueError(f"the cache {name!r} is counted in other ways")
     if kind is list:
         rows = (str(rows[0]), range(inputs[rows[0]].rank or 0)[rows[1]])
     elif rows is not None and (kind is not int or rows < 0):
         raise ValueError(f"the cache {name!r} has {rows!r} rows")
-    return Cache(output, range(inputs[name].rank or 1)[axis], rows, position, tuple(lengths))
+    return Cache(output, range(inputs[name].rank or 1)[axis], rows, counters)
 
 
 def decoded_facts(stored: dict[str, Any]) -> NetworkFacts:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from armnn.arguments import refused
 from armnn.backends import Task
+from armnn.backends.contract import RunControl
 from armnn.backends.memory import (
     ArrayHandle,
     ForeignHandle,
@@ -30,11 +31,11 @@ from armnn.errors import (
     WorkerLostError,
 )
 from armnn.graph.aliases import Aliased
-from armnn.runtime.calls.control import deadline_of
+from armnn.runtime.calls.control import deadline_of, seconds_until
 from armnn.runtime.calls.inputs import ExpectedInputs, checked_array, checked_shape
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
 from armnn.runtime.closing import Closable, Closing
-from armnn.runtime.context import Binding, Context, check_shapes
+from armnn.runtime.context import Binding, Context, check_shapes, with_layer_types
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.plans import PlanCache
 from armnn.runtime.states import StateMemory, aligned, check_next_values, first_value, zeros
@@ -51,11 +52,13 @@ class Turn:
         run: Runs the network once.
         context: What it runs in, if it has a context of its own.
         submit: Submits the run to its backend, by a deadline, if that runs all of it.
+        limited: Runs it while its caller limits or watches it.
     """
 
     run: Callable[[], None]
     context: Context | None
     submit: Callable[[int | None], Task] | None = None
+    limited: Callable[[RunControl], None] | None = None
 
 
 class BoundCall(Closable):
@@ -251,12 +254,20 @@ class BoundCall(Closable):
             self._give()
         return self.outputs
 
-    def run_taken(self) -> None:
-        """Run once; the caller has taken the lock of the states."""
+    def run_taken(self, control: RunControl | None = None) -> None:
+        """Run once; the caller has taken the lock of the states.
+
+        Args:
+            control: What the caller limits or watches.
+        """
         memory = self._memory
         if self.rows:
             memory.begin(self.rows)
-        self._runs[memory.side]()
+        limited = None if control is None else self._turns[memory.side].limited
+        if control is None or limited is None:
+            self._runs[memory.side]()
+        else:
+            limited(control)
         memory.side = memory.other[memory.side]
         if self._copied_bytes:
             memory.end(self.rows, self._copied_bytes)
@@ -331,9 +342,13 @@ class Replay:
         self._outputs = outputs
         self._following = following
 
-    def __call__(self) -> None:
-        """Run the network once."""
-        made = self._run(self._inputs, self._targets)
+    def __call__(self, control: RunControl | None = None) -> None:
+        """Run the network once, while its caller limits or watches it."""
+        limits: dict[str, Any] = {}
+        if control is not None:
+            limits = {"cancel": control.cancel, "profiler": control.profiler}
+            limits["timeout"] = seconds_until(control.deadline_ns)
+        made = self._run(self._inputs, self._targets, **limits)
         for name in self._following:
             del made[name]
         self._outputs.update(made)
@@ -379,6 +394,7 @@ class Binder:
         real: Which inputs and outputs are real values, which each run converts; None if the
             network takes what it stores.
         run: Runs the network on inputs, into outputs.
+        watch: Runs a function with a control, and tells profilers.
         after: Called after a run that ``run`` does not make, if there is anything to call.
         sources: Where the memory of arrays comes from, if it is not plain memory.
         may_move: Whether other backends may answer some of the calls.
@@ -388,6 +404,7 @@ class Binder:
     expected: ExpectedInputs
     real: Mapping[str, TensorInfo] | None
     run: Callable[..., dict[str, NDArray[Any]]]
+    watch: Callable[[Callable[[RunControl], None], RunControl], None]
     after: Callable[[], None] | None
     sources: Mapping[str, MemorySource]
     may_move: bool = False
@@ -427,13 +444,15 @@ class Binder:
             caches = {
                 name: cache
                 for name, cache in optimized.facts.caches.items()
-                if not {cache.position, *cache.lengths} & {*arrays, *read}
+                if not {counter.input for counter in cache.counters} & {*arrays, *read}
             }
             memory = StateMemory(states, first, caches, optimized.inputs)
-        arrays |= memory.counters
         every = {**arrays, **memory.read, **{name: stand_in(each) for name, each in read.items()}}
-        self.expected.check_names(every)
         rows = memory.rows_of({name: array.shape for name, array in every.items()})
+        counters = memory.counters(rows)
+        arrays |= counters
+        every |= counters
+        self.expected.check_names(every)
         if rows > memory.capacity:  # no layer's error: TensorScatter knows of no states
             memory.check_room(rows)
         plan, why = None, ""
@@ -496,16 +515,17 @@ class Binder:
             context, why = plan.bound(binding)
             inputs = {name: binding.chosen.get(name, array) for name, array in inputs.items()}
             outputs.update({name: a for name, a in binding.chosen.items() if name in made})
-            turns.append(Turn(context.bound_run, context, context.submit))
+            limited = partial(self.watch, partial(_run_limited, context, plan))
+            turns.append(Turn(context.bound_run, context, context.submit, limited))
             copies.update(why)
         title = f"the network {self.plans.optimized.name!r}"
-        shown = {name: array for name, array in inputs.items() if name not in memory.counters}
+        shown = {name: array for name, array in inputs.items() if name not in memory.counts}
         rows = memory.rows_of({name: array.shape for name, array in shown.items()})
         if not self.may_move:
             return BoundCall(title, shown, outputs, copies, turns, memory, rows, self.after)
         (turn,) = turns
         survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}), self.after)
-        turns = [replace(turn, run=survivor, submit=None)]
+        turns = [Turn(survivor, turn.context)]
         return BoundCall(title, shown, outputs, copies, turns, memory, rows, None)
 
     def _replayed(
@@ -521,10 +541,11 @@ class Binder:
         turns = []
         for read, written in memory.turns:
             following = {memory.pairs[name]: array for name, array in written.items()}
-            turns.append(Turn(Replay(self.run, {**inputs, **read}, outputs, following), None))
+            replay = Replay(self.run, {**inputs, **read}, outputs, following)
+            turns.append(Turn(replay, None, limited=replay))
         copies = dict.fromkeys((*optimized.inputs, *optimized.outputs), why)
         title = f"the network {optimized.name!r}"
-        shown = {name: array for name, array in inputs.items() if name not in memory.counters}
+        shown = {name: array for name, array in inputs.items() if name not in memory.counts}
         rows = memory.rows_of({name: array.shape for name, array in shown.items()})
         return BoundCall(title, shown, outputs, copies, turns, memory, rows, None)
 
@@ -561,6 +582,10 @@ class Binder:
         if self.real is not None and name in self.real:
             return np.dtype(np.float32)
         return self.plans.optimized.inputs[name].data_type.numpy_dtype
+
+
+def _run_limited(context: Context, plan: LoadedPlan, control: RunControl) -> None:
+    context.run_bound(with_layer_types(control, plan.plan))
 
 
 def handles_on(
