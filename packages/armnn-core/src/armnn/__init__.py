@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from armnn.parsing import parse
     from armnn.parsing.exporting import save
-    from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
+    from armnn.runtime import LoadedNetwork, Record, Runtime, load_model, optimize, verify
     from armnn.tensor import TensorInfo
     from armnn.types import (
         ActivationFunction,
@@ -76,7 +76,7 @@ else:
             "optimizer": "OptimizedNetwork OptimizerOptions Report ReportRow ShapeInferenceMethod",
             "parsing": "parse",
             "parsing.exporting": "save",
-            "runtime": "LoadedNetwork Runtime load_model optimize",
+            "runtime": "LoadedNetwork Record Runtime load_model optimize verify",
             "tensor": "TensorInfo",
             "types": "ActivationFunction ArgMinMaxFunction BinaryOperation ComparisonOperation "
             "DataLayout DataType LogicalBinaryOperation NormalizationAlgorithmChannel "
@@ -110,6 +110,7 @@ __all__ = [
     "PaddingMethod",
     "PaddingMode",
     "PoolingAlgorithm",
+    "Record",
     "ReduceOperation",
     "Report",
     "ReportRow",
@@ -128,4 +129,5 @@ __all__ = [
     "register_backend",
     "save",
     "unregister_backend",
+    "verify",
 ]

@@ -158,11 +158,18 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
     return tuple(entry for entry in scan().entries if entry.group == group)
 
 
+def installed(name: str) -> InstalledDistribution | None:
+    """Return an installed distribution, None if it is missing."""
+    found = importlib_metadata.distributions(name=name)
+    for distribution in cast("Iterable[importlib_metadata.Distribution]", found):
+        return _describe(distribution)
+    return None
+
+
 def version_of(distribution: str) -> str | None:
     """Return an installed distribution's version, None if it is missing."""
-    for found in importlib_metadata.distributions(name=distribution):
-        return str(found.version)
-    return None
+    found = installed(distribution)
+    return None if found is None else found.version
 
 
 def refresh() -> None:

@@ -430,6 +430,8 @@ def test_variables_of_backends_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARMNN_ACME_LEVEL", "sve2")
+    monkeypatch.setenv("ARMNN_BOARD_box", "ssh box")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache/acme")
     with installed(tmp_path, GOOD, alone=True):
         rows = {row["name"]: row for row in examine(capsys)["environment"]}
     assert list(rows)[:2] == ["ARMNN_BACKENDS", "ARMNN_DYNAMIC_BACKENDS_PATH"]
@@ -438,6 +440,11 @@ def test_variables_of_backends_are_shown(
         "value": "sve2",
         "honoured": "not by armnn itself; a backend may read it",
     }
+    assert (rows["ARMNN_BOARD_box"]["value"], rows["ARMNN_BOARD_box"]["honoured"]) == (
+        "ssh box",
+        "yes",
+    )
+    assert rows["XDG_CACHE_HOME"]["value"] == "/var/cache/acme"
 
 
 @pytest.mark.parametrize(

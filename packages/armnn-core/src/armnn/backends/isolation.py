@@ -14,7 +14,14 @@ from weakref import WeakSet
 from armnn.arguments import closest
 from armnn.backends.crashes import UseNote, blame, lost_workers
 from armnn.backends.loading import BackendEntry, BackendState, FoundBackend
-from armnn.backends.selection import ISOLATED, SSH, environment, own_id
+from armnn.backends.selection import (
+    BOARD_VARIABLE,
+    ELSEWHERE,
+    ISOLATED,
+    SSH,
+    environment,
+    own_id,
+)
 from armnn.backends.worker.connection import Recipe
 from armnn.backends.worker.proxy import IsolatedBackend, open_worker
 from armnn.errors import BackendUnavailableError, UnknownBackendError
@@ -25,9 +32,6 @@ if TYPE_CHECKING:
     from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
     from armnn_backend_api.files import FileState
-
-BOARD_VARIABLE: Final = "ARMNN_BOARD_"
-"""With a board's name behind it: the command that runs a worker there."""
 
 _START_WORKER: Final = (
     'sh -c \'python3 -c "import armnn" 2>/dev/null && exec python3 -m armnn worker; '
@@ -90,7 +94,7 @@ class Workers:
             )
         if not name.startswith(ISOLATED):
             entry = BackendEntry(
-                name, BackendState.KNOWN, " ".join(self._command(name)), source="board"
+                name, BackendState.KNOWN, " ".join(self._command(name)), source=ELSEWHERE
             )
             self._placed[name] = self._found(
                 entry, self._recipe(name, backend_id, command=self._command(name))

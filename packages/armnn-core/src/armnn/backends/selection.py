@@ -31,6 +31,9 @@ ISOLATED: Final = "isolated:"
 SSH: Final = "ssh://"
 BOARD: Final = "board://"
 
+ELSEWHERE: Final = "board"
+"""The source of backends of other machines."""
+
 
 def is_placed(name: str) -> bool:
     """Return whether an id says where its backend runs."""
@@ -109,6 +112,26 @@ VARIABLE = "ARMNN_BACKENDS"
 
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 
+BOARD_VARIABLE: Final = "ARMNN_BOARD_"
+"""What the name of a variable begins with that has the command of a board; then comes its name."""
+
+PREFIX: Final = "ARMNN_"
+"""What the names of variables begin with that backends read."""
+
+VARIABLES: Final = {
+    VARIABLE: "the backends that may be loaded",
+    PATH_VARIABLE: "folders of dynamic backends",
+    f"{BOARD_VARIABLE}NAME": "the command of the board NAME",
+    "HOME": "where the user's settings and caches are, if the two below are not set",
+    "XDG_CONFIG_HOME": "where the lock file and measurements are",
+    "XDG_CACHE_HOME": "where verdicts, crashes and probes of dynamic backends are remembered",
+    "LD_LIBRARY_PATH": "where the dynamic linker finds the libraries of backends",
+}
+"""What each variable of the environment says that armnn itself reads."""
+
+_ALWAYS: Final = ("LD_LIBRARY_PATH",)
+"""Variables that the system reads, whatever armnn makes of the environment."""
+
 PATHS_GROUP = "armnn.backend_paths"
 """The entry-point group by which a distribution says that it has a folder of dynamic backends.
 
@@ -119,6 +142,26 @@ The value is the dotted name of the package that is the folder; it is never impo
 def environment(name: str) -> str | None:
     """Return an environment variable, None if unset, empty or ignored."""
     return (os.environ.get(name) or None) if is_environment_honoured() else None
+
+
+def honoured_variables() -> dict[str, str | None]:
+    """Return the variables of the environment that count, None for those that are not set.
+
+    They are all of :data:`VARIABLES`, and those with armnn's prefix that are set: boards, and what
+    backends read. One of armnn's own that is ignored counts as one that is not set.
+    """
+    found: dict[str, str | None] = {name: os.environ[name] for name in _with_prefix(PREFIX)}
+    found |= {name: environment(name) for name in _with_prefix(BOARD_VARIABLE)}
+    for name in VARIABLES:
+        if name in _ALWAYS:
+            found[name] = os.environ.get(name) or None
+        elif not name.startswith(BOARD_VARIABLE):
+            found[name] = environment(name)
+    return found
+
+
+def _with_prefix(prefix: str) -> list[str]:
+    return sorted(name for name in os.environ if name.startswith(prefix))
 
 
 def asked_by(options: CreationOptions) -> str:

@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.runtime.calls.failover import Failover
     from armnn.runtime.calls.imports import FileMemory, ImportingRuns, Imports
     from armnn.runtime.calls.tasks import AwaitedRuns, RunTask
+    from armnn.runtime.record import Record
     from armnn.runtime.runtime import Runtime
 
 
@@ -343,6 +344,21 @@ class LoadedNetwork:
     def faults(self) -> tuple[str, ...]:
         """How processes of its isolated backends ended, in words."""
         return () if self._failover is None else self._failover.faults
+
+    def record(self) -> Record:
+        """Return the record of execution: what ran the model, where and why.
+
+        It has versions and sha256 of the model, the core and the backends, the devices, the
+        options, the environment, the plan of all input shapes that were met, and the faults. Call
+        it after a run; :func:`armnn.verify` says what differs from it later. It reads all of these
+        files.
+
+        Raises:
+            ModelFileError: The model's file, or one beside it, is gone or has changed since.
+        """
+        from armnn.runtime.record import record_of  # late: a prepared load does without
+
+        return record_of(self.runtime, self._plans, self._origin, self.report, self.faults)
 
     @property
     def profiler(self) -> ProfilingSink | None:

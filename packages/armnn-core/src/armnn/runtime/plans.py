@@ -37,6 +37,10 @@ TRIMMED_BYTES = 1 << 20
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""
 
+Prepared: TypeAlias = tuple[Mapping[str, tuple[int, ...]], Mapping[str, NDArray[Any]], bool]
+"""The shapes of inputs, the values of those that decide about shapes, and whether more layers wait
+for data of a run."""
+
 LoadPlan: TypeAlias = Callable[[Plan], LoadedPlan]
 """Makes the workloads of a plan, and lays out its memory."""
 
@@ -115,6 +119,17 @@ class PlanCache:
             if entry.rest is not None:
                 found.extend(entry.rest.plans)
         return tuple(found)
+
+    @property
+    def prepared(self) -> tuple[Prepared, ...]:
+        """What the plans that are kept were made for."""
+        with self._lock:
+            entries = tuple(self._entries.values())
+        return tuple(
+            (each.shapes, each.values, each.rest is not None)
+            for each in entries
+            if each.plan is not None
+        )
 
     @property
     def report(self) -> Report:
@@ -391,6 +406,8 @@ class PlanCache:
             entry.rest = PlanCache(
                 optimized, self._load_plan, self._limit, self._segment + 1, self._whole
             )
+        # The key has the values; these are copied, as the caller may change the arrays.
+        entry.shapes, entry.values = shapes, {name: each.copy() for name, each in values.items()}
         entry.plan = self._load_plan(plan)
         arena_bytes = entry.plan.arena_bytes
         if not plan.is_derived or arena_bytes > self._most_bytes + TRIMMED_BYTES:
@@ -401,14 +418,16 @@ class PlanCache:
 
 
 class _Entry:
-    """A plan; ``lock`` is held while it is made."""
+    """A plan and what it was made for; ``lock`` is held while it is made."""
 
-    __slots__ = ("lock", "plan", "rest", "users")
+    __slots__ = ("lock", "plan", "rest", "shapes", "users", "values")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.plan: LoadedPlan | None = None
         self.rest: PlanCache | None = None
+        self.shapes: Mapping[str, tuple[int, ...]] = {}
+        self.values: Mapping[str, NDArray[Any]] = {}
         self.users = 0
 
     @property

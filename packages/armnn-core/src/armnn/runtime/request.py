@@ -149,6 +149,15 @@ class ModelSource:
             self.known_sha256.append(digest)
         return self.known_sha256[0]
 
+    def files_beside(self) -> dict[str, str]:
+        """Return the sha256 of each file beside it that was read, by its name below the folder.
+
+        Raises:
+            ModelFileError: One is gone or has changed.
+        """
+        self._check_beside("it was loaded")
+        return dict(self.digests)
+
     def check(self) -> None:
         """Check that all files are those that were pickled.
 

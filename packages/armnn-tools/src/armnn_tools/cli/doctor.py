@@ -14,7 +14,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from itertools import chain
 from typing import Any
@@ -42,10 +42,14 @@ from armnn.backends.loading import UNREMARKABLE_STAGES
 from armnn.backends.native import NativeBackend
 from armnn.backends.registry import MORE_IN_DOCTOR
 from armnn.backends.selection import (
+    BOARD_VARIABLE,
+    PREFIX,
     VARIABLE,
+    VARIABLES,
     Selection,
     SkippedBackend,
     asked_by,
+    honoured_variables,
     is_elevated,
     is_environment_honoured,
     preferences,
@@ -671,23 +675,22 @@ def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
     """
     ignored = "no: the process has another's rights" if is_elevated() else _ISOLATED
     honoured = "yes" if is_environment_honoured() else ignored
-    overridden = dynamic_backends_path is not None and honoured == "yes"
-    read = (
-        Variable(VARIABLE, os.environ.get(VARIABLE), honoured),
-        Variable(
-            PATH_VARIABLE,
-            os.environ.get(PATH_VARIABLE),
-            "no: --dynamic-backends-path overrides it" if overridden else honoured,
-        ),
-    )
-    # The core does not know them: a backend may read them.
-    others = sorted(name for name in os.environ if name.startswith("ARMNN_"))
-    known = [variable.name for variable in read]
-    return read + tuple(
-        Variable(name, os.environ[name], "not by armnn itself; a backend may read it")
-        for name in others
-        if name not in known
-    )
+    shown = [VARIABLE, PATH_VARIABLE]
+    shown += [name for name in VARIABLES if name in os.environ and name not in shown]
+    counts = honoured_variables()
+    rows = {
+        name: Variable(name, os.environ.get(name), "yes" if counts.get(name) else honoured)
+        for name in shown
+    }
+    if dynamic_backends_path is not None and honoured == "yes":
+        overridden = "no: --dynamic-backends-path overrides it"
+        rows[PATH_VARIABLE] = replace(rows[PATH_VARIABLE], honoured=overridden)
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in rows:
+            is_board = name.startswith(BOARD_VARIABLE)
+            by = honoured if is_board else "not by armnn itself; a backend may read it"
+            rows[name] = Variable(name, os.environ[name], by)
+    return tuple(rows.values())
 
 
 def _unknown_ids(known: Iterable[str]) -> list[str]:

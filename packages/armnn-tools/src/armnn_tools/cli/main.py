@@ -36,6 +36,7 @@ COMMANDS = {
     "tune": "measure which backends run a model fastest, or the machine",
     "convert": "write a model as an .armnn file",
     "compile": "write a model as its backends prepared it",
+    "verify": "say what differs today from a record of 'armnn run --record'",
     "cache": "show or clear a folder of prepared models",
     "backends": "list the backends and their states",
     "doctor": "find out why a backend or parser does not work",
@@ -58,6 +59,7 @@ examples:
   armnn tune model.onnx                            measure which backends are fastest
   armnn convert model.onnx net.armnn               write it as a file of Arm NN's
   armnn compile model.onnx -o m.armnn-prepared     write it as a file that loads at once
+  armnn verify record.json model.onnx              say what differs since armnn run --record
   armnn tune --machine                             measure what work takes here
   armnn backends                                   list the backends
   armnn doctor                                     find out why one does not work

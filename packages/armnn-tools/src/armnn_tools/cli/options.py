@@ -196,14 +196,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
         help="backends that run in worker processes of their own, so that a crash costs no answer; "
         "'dynamic' for all shared libraries, 'auto' for all that ended a process before",
     )
-    group.add_argument(
-        "--board",
-        metavar="NAME=COMMAND",
-        action="append",
-        default=[],
-        help="a command that runs 'python3 -m armnn worker' elsewhere; --backends board://NAME/ID "
-        "uses it",
-    )
+    add_board_argument(group)
     group.add_argument(
         "--layer-backend",
         metavar="NAME=ID",
@@ -234,6 +227,18 @@ def add_format_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_board_argument(group: argparse._ArgumentGroup) -> None:
+    """Add ``--board``, whose values :func:`boards` reads."""
+    group.add_argument(
+        "--board",
+        metavar="NAME=COMMAND",
+        action="append",
+        default=[],
+        help="a command that runs 'python3 -m armnn worker' elsewhere; --backends board://NAME/ID "
+        "uses it",
+    )
+
+
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:
     """Return the creation options of a runtime for the given backends."""
     return CreationOptions(
@@ -243,7 +248,7 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
         require_locked=arguments.lock_file is not None,
         lock_file=arguments.lock_file,
         isolate=arguments.isolate,
-        boards=_boards(arguments.board),
+        boards=boards(arguments.board),
     )
 
 
@@ -261,7 +266,7 @@ def _isolated_ids(text: str) -> Sequence[str] | str:
     return text if text in WHOLE_GROUPS else backend_ids(text)
 
 
-def _boards(texts: Sequence[str]) -> dict[str, Sequence[str]]:
+def boards(texts: Sequence[str]) -> dict[str, Sequence[str]]:
     """Return the command of each board that ``--board`` names.
 
     Raises:

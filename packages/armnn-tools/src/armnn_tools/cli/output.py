@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress, cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armnn.errors import InvalidArgumentError
+from armnn.schemas import json_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -104,32 +103,8 @@ def printable(text: str) -> str:
 
 
 def print_json(document: object) -> None:
-    r"""Print a document as JSON.
-
-    NaN and Infinity become texts, and bytes of a path that are no UTF-8 become escapes such as
-    ``\xff``, as other readers of JSON take nothing else.
-    """
-    print(json.dumps(_strict(document), indent=2, allow_nan=False))
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if value.isascii() else _with_escapes(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, Mapping):
-        return {_strict(str(key)): _strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    return value
-
-
-def _with_escapes(text: str) -> str:
-    """Return a text with escapes in place of surrogates, which no UTF-8 has."""
-    try:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # surrogates that stand for no byte
-        return text.encode("utf-8", "backslashreplace").decode()
+    """Print a document as JSON."""
+    print(json_text(document))
 
 
 @contextmanager

@@ -178,6 +178,12 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="show what starting, loading and the first run took, stage by stage",
     )
+    group.add_argument(
+        "--record",
+        metavar="FILE.json",
+        type=_json_file,
+        help="write what ran the model, where and why, for 'armnn verify'",
+    )
     group.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 
@@ -335,6 +341,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _serialize(arguments)
     labels = None if arguments.labels is None else read_labels(Path(arguments.labels))
     recorder = _recorder(arguments)
+    if arguments.record is not None:
+        check_writable("--record", Path(arguments.record))
     if arguments.import_inputs_if_aligned and (recorder or arguments.concurrent > 1):
         raise InvalidArgumentError(
             "--import-inputs-if-aligned is for one thread without profile: leave out --concurrent, "
@@ -381,7 +389,8 @@ def run(arguments: argparse.Namespace) -> int:
             all_layers=arguments.report_all,
             peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             files=_write_outputs(files, outputs, loaded, as_real_values=arguments.dequantize_output)
-            | _write_profiles(runtime, sets[0], arguments, recorder),
+            | _write_profiles(runtime, sets[0], arguments, recorder)
+            | _write_record(loaded, arguments.record),
             layer_times=None
             if recorder is None or arguments.profile is None
             else layer_times(recorder.events, loaded.report),
@@ -698,6 +707,15 @@ def _write_profiles(
                 write_arm_nn_profile(recorder.events, arguments.event_based_profiling, described)
             written["Arm NN profile"] = arguments.event_based_profiling
     return written
+
+
+def _write_record(loaded: LoadedNetwork, path: str | None) -> dict[str, str]:
+    """Write the record of execution, if there is a file for it; return its path by what it is."""
+    if path is None:
+        return {}
+    with progress("Writing the record"), writing(Path(path)):
+        loaded.record().write(path)
+    return {"record": path}
 
 
 def _profiled_layers(

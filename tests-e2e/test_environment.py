@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Every variable of the environment that is read is in one table, which a page shows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from armnn.backends.selection import PREFIX, VARIABLES
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGE = REPOSITORY / "docs" / "recording.md"
+
+OTHERS = {
+    "_ARGCOMPLETE": "a shell that completes a command",
+    "COMP_LINE": "a shell that completes a command",
+    "PYTHONPATH": "where Python finds packages, whose files are recorded",
+    "CPUACC_REFUSES_TILES": "tests of CpuAcc",
+}
+"""Variables that say nothing about what runs, with who sets them."""
+
+
+def read_by_python(path: Path) -> Iterator[str]:
+    """Yield the names in environment("NAME"), os.environ.get("NAME") and os.environ["NAME"]."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        subject, key = None, None
+        if isinstance(node, ast.Call) and node.args:
+            subject, key = ast.unparse(node.func), node.args[0]
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            subject, key = ast.unparse(node.value), node.slice
+        is_read = subject in ("environment", "os.environ", "os.environ.get", "os.getenv")
+        if is_read and isinstance(key, ast.Constant):
+            yield key.value
+
+
+def read_by_c(path: Path) -> Iterator[str]:
+    yield from re.findall(r'getenv\("(\w+)"\)', path.read_text())
+
+
+def test_every_variable_that_is_read_is_in_the_table_or_has_the_prefix() -> None:
+    python = {
+        name for path in REPOSITORY.glob("packages/*/src/**/*.py") for name in read_by_python(path)
+    }
+    native = {
+        name for path in REPOSITORY.glob("packages/*/cpp/**/*.[ch]*") for name in read_by_c(path)
+    }
+    assert {"XDG_CACHE_HOME", "LD_LIBRARY_PATH"} <= python  # the search finds some
+    assert "ARMNN_CPUACC_ISA" in native
+    strange = (python | native) - VARIABLES.keys() - OTHERS.keys()
+    assert [name for name in strange if not name.startswith(PREFIX)] == []
+
+
+def test_the_page_has_the_table() -> None:
+    _, _, section = PAGE.read_text().partition("\n## Environment variables\n")
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
+    assert dict(rows) == VARIABLES
