@@ -33,7 +33,7 @@ from armnn.backends import Support
 from fakes import NullBackend
 
 def parse(path):
-    rows = path.read_text().strip()
+    rows = (path if isinstance(path, bytes) else path.read_bytes()).decode().strip()
     network = Network("line")
     shape = None if rows == "?" else int(rows), 2
     x = network.add_input("x", TensorInfo(shape, DataType.FLOAT32))
@@ -181,6 +181,14 @@ def test_a_backend_of_the_program_has_the_file_of_its_class(tmp_path: Path) -> N
     (tmp_path / "model.acme").write_text("3")
     with pytest.raises(InvalidArgumentError, match="was built in Python, which no file holds"):
         armnn.verify(Record(document), tmp_path / "model.acme")
+
+
+def test_a_model_that_was_loaded_as_bytes_is_the_file_with_these_bytes(folder: Path) -> None:
+    with Runtime() as runtime, runtime.load_model(b"3", BACKENDS, format="acme") as model:
+        found = model.record()
+    assert found.document["model"]["path"] is None
+    assert found.document["model"]["sha256"] == hashlib.sha256(b"3").hexdigest()
+    assert armnn.verify(found, folder / "model.acme") == ()
 
 
 def test_a_model_that_has_changed_since_it_was_loaded_has_no_record(folder: Path) -> None:

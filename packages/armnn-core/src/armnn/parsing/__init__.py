@@ -203,17 +203,19 @@ def survey(
     return _parser(file, _subject(file), parser_options, survey=found)(file), found
 
 
-def format_of(file: str | PathLike[str], parser_options: ParserOptions | None = None) -> str:
-    """Return the suffix of the parser that a file is for, without a dot.
+def format_of(
+    model: str | PathLike[str] | bytes, parser_options: ParserOptions | None = None
+) -> str:
+    """Return the suffix of the parser that a file or its content is for, without a dot.
 
     It is the option "format", else the file's own suffix if there is a parser of it, else what the
     content tells; where that tells nothing, the file's own suffix.
     """
     given = (parser_options or {}).get(_FORMAT)
-    own = os.path.splitext(file)[1]
+    own = "" if isinstance(model, bytes) else os.path.splitext(model)[1]
     name = (str(given) if given is not None else own).removeprefix(".").lower()
     if given is None and not _is_known(name):
-        content = _content_of(Path(file))
+        content = _content_of(model if isinstance(model, bytes) else Path(model))
         if content is not None and content.suffix:
             return content.suffix
     return name

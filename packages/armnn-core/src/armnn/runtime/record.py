@@ -355,16 +355,19 @@ def surroundings(
     Args:
         registry: The backends.
         entries: Those that take part, by id; None for one that was not found.
-        source: The model's file; None if it was built in Python.
+        source: The model's file or content; None if it was built in Python.
         parser_options: Of the parser of the file.
     """
-    suffix = None if source is None else format_of(source.path, parser_options)
+    suffix = None
+    if source is not None:
+        model = source.path if source.content is None else source.content
+        suffix = format_of(model, parser_options)
     roots = _roots(registry, entries.values(), suffix)
     code = {each.normalized_name: _Code.of(each, name) for each, name in _with_requirements(roots)}
     return {
         "model": {
             "name": "",
-            "path": None if source is None else source.path,
+            "path": None if source is None else source.path or None,
             "format": suffix,
             "sha256": None if source is None else source.sha256,
             "files": {} if source is None else source.files_beside(),

@@ -6,6 +6,7 @@ A request needs backends, a cache, memory strategies and sinks beside the networ
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -134,11 +135,13 @@ class ModelSource:
 
     @property
     def sha256(self) -> str:
-        """The sha256 of the file, computed at the first access.
+        """The sha256 of the file or of the content, computed at the first access.
 
         Raises:
             ModelFileError: The file is gone or has changed.
         """
+        if self.content is not None and not self.known_sha256:
+            self.known_sha256.append(hashlib.sha256(self.content).hexdigest())
         if not self.known_sha256:
             path = self.path
             digest = file_sha256(path) if _stamp_of(path) == self.stamp else ""
