@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
-from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError
 from armnn.graph import Aliases
 from armnn.runtime.states import usual_states
 
@@ -520,15 +520,15 @@ def test_steps_of_a_cache_have_the_bits_of_a_loop_by_hand() -> None:
     assert stateful.states()["past"].tobytes() == past.tobytes()
 
 
-@pytest.mark.parametrize("capacity", [8, "capacity"])
-def test_a_step_of_more_rows_than_a_cache_has_names_the_cache(capacity: Any) -> None:
-    stream = armnn.load_model(decoder(capacity), ["CpuRef"], states="auto").stream()
-    shape = (1, 2, 257 if capacity == "capacity" else 9, 4)
+def test_a_step_of_more_rows_than_a_cache_has_names_the_cache() -> None:
+    stream = armnn.load_model(decoder(8), ["CpuRef"], states="auto").stream()
+    shape = (1, 2, 9, 4)
     x = np.ones(shape, np.float32)
-    calls: list[Any] = [lambda: stream.bind({"x": shape}), lambda: stream.bind({"x": x})]
-    if capacity == 8:
-        calls.append(lambda: stream.run({"x": x}))
-    for call in calls:
+    for call in (
+        lambda: stream.bind({"x": shape}),
+        lambda: stream.bind({"x": x}),
+        lambda: stream.run({"x": x}),
+    ):
         with pytest.raises(ExecutionError) as caught:
             call()
         told = f"the states 'past' are full: 0 of {shape[2] - 1} rows are used, and this call adds "
@@ -557,22 +557,45 @@ def test_a_cache_is_rewound_saved_and_reset() -> None:
         model.run({"x": x[0], "at": np.array([0])})
 
 
-def test_a_bound_call_writes_into_the_cache_until_this_has_grown() -> None:
-    stream = armnn.load_model(decoder("n"), ["CpuRef"], states="auto").stream()
-    x = np.ones((1, 2, 1, 4), np.float32)
-    call = stream.bind({"x": x})
+@pytest.mark.parametrize("how", ["call", "submit", "kept output"])
+def test_a_bound_call_goes_on_in_a_cache_that_has_grown(how: str) -> None:
+    stream = armnn.load_model(decoder("n"), ["CpuRef"], states="auto").stream(capacity=5)
+    x, y = np.empty((2, 1, 2, 1, 4), np.float32)
+    call = stream.bind({"x": x}, {"y": y} if how == "kept output" else {})
     assert [*call.inputs] == ["x"]
-    for count in range(1, 257):
-        call()
+    made, seen = call.outputs["y"], np.empty((1, 2, 0, 4), np.float32)
+    for count in range(1, 270):  # it is full after 5 steps and 256, once because of another run
+        x[...] = RNG.standard_normal(x.shape)
+        seen = np.concatenate([seen, x], 2)
+        if count == 257:
+            stream.run({"x": x})
+            continue
+        found = call() if how != "submit" else call.submit().result(60)
+        assert found["y"] is made
+        np.testing.assert_allclose(made, attended(seen, 1), rtol=1e-4, atol=1e-6)
         assert stream.length == count
-    with pytest.raises(ExecutionError, match=r"256 of 256 rows are used.*run\(\) it, which makes"):
+    assert call.states["past"].shape[2] == 512
+    assert stream.states()["past"].tobytes() == seen.tobytes()
+    call.close()
+    stream.rewind(0)
+    stream.run({"x": np.ones((1, 2, 600, 4), np.float32)})
+    with pytest.raises(ClosedError):
         call()
-    stream.run({"x": x})
-    assert stream.length == 257
-    with pytest.raises(ExecutionError, match=r"outgrown the arrays of this bound call: bind again"):
-        call()
-    stream.bind({"x": x})()
-    assert stream.length == 258
+
+
+def test_calls_in_a_cache_that_has_grown_free_what_they_had() -> None:
+    model = armnn.load_model(decoder("n"), ["CpuRef"], states="auto")
+    stream = model.stream(capacity=1)
+    call = stream.bind({"x": np.ones((1, 2, 1, 4), np.float32)})
+    before = weakref.ref(call._contexts[0])
+    call()
+    call()
+    gc.collect()
+    assert before() is None
+    gone = weakref.ref(model)
+    del model, stream, call
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_step_may_have_more_rows_than_a_cache_begins_with() -> None:

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -387,10 +388,6 @@ class StateMemory:
         Raises:
             ExecutionError: There is no room for the rows.
         """
-        if self._is_outgrown:
-            raise ExecutionError(
-                "the states of the stream have outgrown the arrays of this bound call: bind again"
-            )
         self.check_room(rows)
         for name, array in self.counters(rows).items():
             given = self.given.get(name)
@@ -399,6 +396,10 @@ class StateMemory:
             else:
                 array[..., : given.shape[-1]] = given
                 array[..., given.shape[-1] :] = 0
+
+    def has_room(self, rows: int) -> bool:
+        """Return whether further rows fit, and this memory is still that of its stream."""
+        return not self._is_outgrown and self.length + rows <= self.capacity
 
     def check_room(self, rows: int) -> None:
         """Check that further rows fit into the caches.
@@ -410,8 +411,7 @@ class StateMemory:
             names = ", ".join(map(repr, self._filling))
             raise ExecutionError(
                 f"the states {names} are full: {self.length} of {self.capacity} rows are used, and "
-                f"this call adds {rows}; rewind() or reset() the stream, or run() it, which makes "
-                "room where the model leaves the number of rows open"
+                f"this call adds {rows}; rewind() or reset() the stream"
             )
 
     def end(self, rows: int, copied_bytes: int) -> None:
@@ -602,7 +602,24 @@ class StreamStates:
                 f"the output {taken!r} is the next value of a state of the stream: it cannot be "
                 "written into an array; states() has its value after a call"
             )
-        return network.bind_states(inputs, targets, self.pairs, memory)
+        shapes = {name: tuple(getattr(each, "shape", each)) for name, each in inputs.items()}
+        rows = memory.rows_of(shapes)
+        with self._held(network) as memory:
+            if not memory.has_room(rows):
+                memory = self._with_room(network, memory, rows)
+        call = network.bind_states(inputs, targets, self.pairs, memory)
+        call.renew(partial(self._renewed, network))
+        return call
+
+    def _renewed(self, network: LoadedNetwork, call: BoundCall) -> BoundCall | None:
+        """Return a call in place of one whose states have no room, if they can have it."""
+        memory = self.memory(network)
+        if not memory.has_room(call.rows):
+            memory = self._with_room(network, memory, call.rows)
+        if not memory.has_room(call.rows):
+            return None
+        given, made = dict(call.inputs), dict(call.outputs)
+        return network.bind_states(given, made, self.pairs, memory, is_kept=True)
 
     def memory(
         self, network: LoadedNetwork, inputs: Mapping[str, Any] = MappingProxyType({})

@@ -110,16 +110,26 @@ class BoundCall(Closable):
         self._take, self._give = memory.lock.acquire, memory.lock.release
         self._turns = tuple(turns)
         self._runs = [turn.run for turn in turns]
-        contexts = [turn.context for turn in turns if turn.context is not None]
+        self._contexts = [turn.context for turn in turns if turn.context is not None]
         self._is_closed = False
         self._task: Callable[[], RunTask | None] = _no_task
         self._kept: object = None
-        self._finalizer = weakref.finalize(self, _close, title, contexts)
+        self._renew: Callable[[BoundCall], BoundCall | None] | None = None
+        self._finalizer = weakref.finalize(self, _close, title, self._contexts)
         self._finalizer.atexit = False
 
     def keep(self, network: object) -> None:
         """Keep the network loaded until the call is closed or collected."""
         self._kept = network
+
+    def renew(self, renewed: Callable[[BoundCall], BoundCall | None]) -> None:
+        """Go on in larger states where the call's have no room or were replaced.
+
+        Args:
+            renewed: Returns a call on the same arrays and on states with room, if there can be one;
+                it is called with the lock of the states taken.
+        """
+        self._renew = renewed
 
     def count_first(self, counted: Callable[[], AbstractContextManager[None]]) -> None:
         """Count the first call; only ``bind`` asks for it."""
@@ -141,9 +151,7 @@ class BoundCall(Closable):
         if not self._take(False):  # by position: it is called each time
             raise self._busy()
         try:
-            memory = self._memory
-            if self.rows:
-                memory.begin(self.rows)
+            memory = self._begun() if self.rows else self._memory
             self._runs[memory.side]()
             memory.side = memory.other[memory.side]
             if self._copied_bytes:
@@ -169,19 +177,18 @@ class BoundCall(Closable):
         """
         if not self._take(False):
             raise self._busy()
-        turn = self._turns[self._memory.side]
-        submit = turn.submit
+        submit = self._turns[self._memory.side].submit
         try:
             deadline = deadline_of(timeout)
             if self._is_closed:
                 _refuse(self._title)
+            if submit is not None and self.rows:
+                submit = self._turns[self._begun().side].submit
             if submit is None:
                 run = ThreadRun(self._run_taken, self._give)
                 task = RunTask(run, run.outputs)
             else:
                 self._runs = [turn.run for turn in self._turns]  # nothing is counted elsewhere
-                if self.rows:
-                    self._memory.begin(self.rows)
                 task = RunTask(BackendRun(submit(deadline), self._end_submitted), self._bound)
         except BaseException:
             self._give()
@@ -232,7 +239,7 @@ class BoundCall(Closable):
     def _give_back(self) -> None:
         """Free the contexts, and the network, which may close further calls."""
         close = self._finalizer.detach()
-        self._kept = None
+        self._kept = self._renew = None
         if close is not None:
             _, function, arguments, _ = close
             function(*arguments)
@@ -260,9 +267,7 @@ class BoundCall(Closable):
         Args:
             control: What the caller limits or watches.
         """
-        memory = self._memory
-        if self.rows:
-            memory.begin(self.rows)
+        memory = self._begun() if self.rows else self._memory
         limited = None if control is None else self._turns[memory.side].limited
         if control is None or limited is None:
             self._runs[memory.side]()
@@ -273,6 +278,24 @@ class BoundCall(Closable):
             memory.end(self.rows, self._copied_bytes)
         if self._after is not None:
             self._after()
+
+    def _begun(self) -> StateMemory:
+        """Return the states, ready for the rows of this call."""
+        if self._renew is not None and not self._is_closed and not self._memory.has_room(self.rows):
+            fresh = self._renew(self)
+            if fresh is not None:
+                self._take_over(fresh)
+        self._memory.begin(self.rows)
+        return self._memory
+
+    def _take_over(self, fresh: BoundCall) -> None:
+        """Have the states and contexts of another call on the same arrays."""
+        for context in self._contexts:
+            context.close()
+        fresh._finalizer.detach()
+        self._contexts[:] = fresh._contexts  # which the finalizer closes
+        self._memory, self._turns, self._runs = fresh._memory, fresh._turns, fresh._runs
+        self.outputs = fresh.outputs
 
     def _end_submitted(self, success: bool) -> None:
         """Take note that the backend has ended a run."""
