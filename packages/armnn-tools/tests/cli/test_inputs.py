@@ -168,7 +168,7 @@ def test_names_that_are_wrong_are_refused(
 
 
 def test_a_shape_fills_open_dimensions() -> None:
-    infos = with_shapes(TWO, ["image=2x3x8x8", "ids=5x4"])
+    infos = with_shapes(TWO, ["image=2,3,8,8", "ids=5x4"])
     assert infos["image"].shape == (2, 3, 8, 8)
     assert infos["ids"].shape == (5, 4)
     scalar = with_shapes({"s": TensorInfo(None, DataType.FLOAT32)}, ["scalar"])
@@ -181,7 +181,7 @@ def test_a_shape_fills_open_dimensions() -> None:
     [
         ("image=2x3x9x8", r"--shape got \[2,3,9,8\] for the input 'image', expected \[\?,3,8,8\]"),
         ("image=2x3", r"--shape got \[2,3\]"),
-        ("image=2,3,8,8", "--shape got '2,3,8,8' for the input 'image', expected numbers as in"),
+        ("image=2,3,8,", "--shape got '2,3,8,' for the input 'image', expected numbers as in"),
         ("image=-1x3x8x8", "expected numbers as in 1x3x224x224"),
         ("image=", "expected numbers as in 1x3x224x224"),
         ("imag=1x3x8x8", r"did you mean 'image'\?"),
@@ -206,6 +206,8 @@ def test_a_shape_decides_what_random_data_looks_like() -> None:
         ("1e3", TensorInfo((1,), DataType.SIGNED32), np.array([1000], np.int32)),
         ("True,false", TensorInfo((2,), DataType.BOOLEAN), np.array([True, False])),
         ("1,2,3,4", TensorInfo(("n", 2), DataType.UNSIGNED8), np.uint8([[1, 2], [3, 4]])),
+        ("101,7592", TensorInfo(("n", "s"), DataType.SIGNED64), np.array([[101, 7592]])),
+        ("5,6", TensorInfo((None, 2, None), DataType.SIGNED32), np.int32([[[5], [6]]])),
         ("7", TensorInfo(None, DataType.SIGNED64), np.array(7)),
         ("7,8", TensorInfo(None, DataType.SIGNED64), np.array([7, 8])),
     ],
@@ -225,7 +227,7 @@ def test_numbers_stand_on_the_command_line(
         ("1,2,3", (2,), r"got 3 numbers for the input 'x', expected as many as \[2\] has elements"),
         ("1,2,3", (None, 2), r"as many as \[\?,2\] has elements"),
         ("1", (0, "n"), r"as many as \[0,n\] has elements"),
-        ("1,2", (None, None), "got 2 numbers"),
+        ("1,2", (None, 3, None), r"as many as \[\?,3,\?\] has elements"),
         ("0.5", (1,), "'x', 0.5: got float64, expected int64, which cannot hold all"),
         ("9" * 30, (1,), "got object, expected int64"),
     ],
@@ -233,6 +235,15 @@ def test_numbers_stand_on_the_command_line(
 def test_numbers_that_do_not_fit_are_refused(text: str, shape: tuple, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         feed_of(text, TensorInfo(shape, DataType.SIGNED64))
+
+
+def test_numbers_of_a_batch_of_one_decide_about_other_inputs_of_its_dimensions() -> None:
+    names = ("ids", "mask")
+    infos = {name: TensorInfo(("batch", "length"), DataType.SIGNED64) for name in names}
+    ids, mask = make_feeds(infos, InputOptions(["ids=101,7592,102"]))
+    assert ids.array.tolist() == [[101, 7592, 102]]
+    assert "taken as [1,3] (assumed)" in ids.notes
+    assert mask.array.shape == (1, 3)
 
 
 PICTURE = Feed("x", TensorInfo((1, 3, "h", "w")), np.zeros((1, 3, 5, 7)), "photo.PNG")

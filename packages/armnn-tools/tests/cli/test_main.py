@@ -91,6 +91,9 @@ def test_a_shell_completes_commands_and_options() -> None:
     assert completions("armnn comp") == ["compare", "compile"]
     assert completions("armnn bench --aga") == ["--against"]
     assert completions("armnn run --shape-inf") == ["--shape-inference-method"]
+    assert completions("armnn run m.onnx --backends CpuR") == ["CpuRef"]
+    assert completions("armnn run m.onnx --backends Acme,CpuR") == ["Acme,CpuRef"]
+    assert completions("armnn compare m.onnx --reference CpuR") == ["CpuRef"]
 
 
 @pytest.mark.parametrize("arguments", [["--debug"], ["nonsense"], ["backends", "--nonsense"]])
@@ -99,6 +102,25 @@ def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFi
         main(arguments)
     assert ended.value.code == 2
     assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["runn"], "there is no command 'runn'; did you mean run?"),
+        (["--debug", "Doctor", "--json"], "there is no command 'Doctor'; did you mean doctor?"),
+        (["model.onnx"], "there is no command 'model.onnx'; did you mean armnn run model.onnx?"),
+        (["a b.tflite", "--report"], "did you mean armnn run 'a b.tflite'?"),
+        (["zzz"], "there is no command 'zzz'; 'armnn --help' lists them"),
+    ],
+)
+def test_a_command_that_does_not_exist_has_a_suggestion(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"{hint}\n")
 
 
 @pytest.fixture

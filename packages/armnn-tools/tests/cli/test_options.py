@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,10 +28,63 @@ from armnn_tools.cli.options import (
     flag_of,
     layer_backends,
     optimizer_options,
+    options_of_backends,
     show_tensor,
 )
 from armnn_tools.cli.run import add_parser as add_run
-from fakes import backend_plugin, installed
+from fakes import Plugin, backend_plugin, installed
+
+THREADED = """
+from armnn.backends import Backend, BackendVersion, ModelContext, Support
+
+class Plain(Backend):
+    id = "Plain"
+    api_version = BackendVersion(1, 0)
+
+    def supports(self, layer, model):
+        return Support.no("it only has options")
+
+    def create_workload(self, layer, model):
+        raise NotImplementedError
+
+class Threaded(Plain):
+    id = "Threaded"
+
+    def create_model_context(self, options):
+        if set(options) - {"NumberOfThreads", "Speed"}:
+            return super().create_model_context(options)
+        return ModelContext(options)
+"""
+
+
+@pytest.fixture
+def threaded(tmp_path: Path) -> Iterator[None]:
+    backends = {name: f"armnn_threaded:{name}" for name in ("Plain", "Threaded")}
+    groups = {"armnn.backends": backends}
+    modules = {"armnn_threaded": THREADED}
+    with installed(tmp_path, Plugin("armnn-threaded", "1", (), groups, modules), alone=True):
+        yield
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "compare", "bench", "tune", "compile"])
+def test_threads_are_told_to_the_backends_that_have_such_an_option(
+    threaded: None, command: str
+) -> None:
+    words = [command, "m.onnx", *(["-o", "m.armnn-prepared"] if command == "compile" else [])]
+
+    def options(*more: str) -> dict[str, Any]:
+        return options_of_backends(parser(command).parse_args([*words, *more]))
+
+    assert options() == {}
+    assert options("--threads", "3") == {"Threaded": {"NumberOfThreads": 3}}
+    assert options("--threads", "3", "--backends", "auto") == {"Threaded": {"NumberOfThreads": 3}}
+    given = ("--option", "Threaded.Speed=2", "--option", "Threaded.NumberOfThreads=1")
+    assert options("--threads", "3", *given[:2], "--backends", "Plain,Threaded") == {
+        "Threaded": {"NumberOfThreads": 3, "Speed": 2}
+    }
+    assert options("--threads", "3", *given)["Threaded"]["NumberOfThreads"] == 1
+    with pytest.raises(InvalidArgumentError, match="got 3, but none of the backends Plain has a n"):
+        options("--threads", "3", "--backends", "Plain")
 
 
 @pytest.mark.parametrize(

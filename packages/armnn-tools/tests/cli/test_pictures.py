@@ -196,13 +196,38 @@ def test_what_is_no_picture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("hello")
     with pytest.raises(InvalidArgumentError, match=r"a.png' cannot be read as a picture"):
         read(tmp_path / "a.png", NHWC)
-    Image.fromarray(PIXELS).save(tmp_path / "b.gif")
-    (tmp_path / "b.gif").rename(tmp_path / "b.png")
+    Image.fromarray(PIXELS).save(tmp_path / "b.eps")  # Ghostscript would run the program in it
+    (tmp_path / "b.eps").rename(tmp_path / "b.png")
     with pytest.raises(InvalidArgumentError, match=r"b.png' cannot be read as a picture"):
         read(tmp_path / "b.png", NHWC)
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_the_suffixes_are_those_of_formats_that_pillow_reads() -> None:
+    known = Image.registered_extensions()
+    for suffix in module.PICTURE_SUFFIXES:
+        assert known[suffix] in Image.OPEN
+        assert known[suffix] not in module._REFUSED
+
+
+@pytest.mark.parametrize("suffix", ["webp", "bmp", "gif", "tiff", "ppm", "tga", "jp2"])
+def test_the_formats_of_pillow_are_read(suffix: str, tmp_path: Path) -> None:
+    options = {"webp": {"lossless": True}}.get(suffix, {})
+    Image.fromarray(PIXELS).save(tmp_path / f"a.{suffix}", **options)
+    array = read(tmp_path / f"a.{suffix}", NHWC, scale=1.0)
+    np.testing.assert_array_equal(array[0], PIXELS)
+    (tmp_path / f"a.{suffix}").rename(tmp_path / "b.jpg")  # as downloads often are called
+    np.testing.assert_array_equal(read(tmp_path / "b.jpg", NHWC, scale=1.0), array)
+
+
+def test_of_several_frames_the_first_counts(tmp_path: Path) -> None:
+    first = Image.fromarray(PIXELS)
+    first.save(tmp_path / "a.gif", save_all=True, append_images=[Image.new("RGB", (3, 2))])
+    array, notes = read_picture(tmp_path / "a.gif", NHWC, PictureOptions(scale=1.0))
+    np.testing.assert_array_equal(array[0], PIXELS)
+    assert "the first of its frames" in notes
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "gif", "tiff"])
 def test_a_truncated_picture_is_refused(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{suffix}"
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
-from armnn.errors import ArmnnError, InvalidArgumentError
+from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.runtime import Runtime
 from armnn_backend_api.processes import Channel, one_line
+from armnn_tools.threads import with_threads
 
 Arrays: TypeAlias = "Sequence[NDArray[Any]]"
 """One array per input, in the order of the model."""
@@ -99,8 +100,6 @@ def _module(name: str, distribution: str = "") -> Any:
         ) from error
 
 
-THREADS: Final = "NumberOfThreads"
-"""The option of a backend that bounds the threads of a call."""
 _MOST_LATENCIES: Final = 20_000
 """Of one turn: more are thinned out evenly, so that an answer has a bounded size."""
 
@@ -148,27 +147,13 @@ def _armnn(request: Mapping[str, Any], arrays: Arrays, path: Path, threads: int)
     runtime = Runtime(CreationOptions(**request["creation_options"]))
     options = dict(request["options"])
     if threads:
-        options["model_options"] = _with_threads(runtime, request, threads)
+        backends = runtime.registry.find_usable(request["backends"])
+        options["model_options"] = with_threads(backends, threads, options["model_options"])
     shapes = {name: array.shape for name, array in feeds.items()}
     loaded = runtime.load_model(
         network, request["backends"], options=OptimizerOptions(**options), shapes=[shapes]
     )
     return lambda: lambda: loaded.run(feeds)
-
-
-def _with_threads(
-    runtime: Runtime, request: Mapping[str, Any], threads: int
-) -> dict[str, dict[str, Any]]:
-    """Return the backends' options, with the number of threads."""
-    given: dict[str, dict[str, Any]] = dict(request["options"]["model_options"])
-    for backend in runtime.registry.find_usable(request["backends"]):
-        options = {THREADS: threads, **given.get(backend.id, {})}
-        try:
-            backend.create_model_context(options)
-        except ArmnnError:
-            continue  # it has no such option
-        given[backend.id] = options
-    return given
 
 
 def _latencies(caller: Caller, until: float) -> list[int]:

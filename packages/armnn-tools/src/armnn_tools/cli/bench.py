@@ -18,7 +18,6 @@ from armnn_tools.cli.options import (
     add_model_arguments,
     add_optimizer_arguments,
     creation_options,
-    natural_number,
     number,
     parser_options,
     positive_number,
@@ -66,14 +65,6 @@ def add_parser(
         default=3.0,
         metavar="S",
         help="seconds that each runtime runs (default: %(default)s)",
-    )
-    group.add_argument(
-        "--threads",
-        type=natural_number,
-        default=0,
-        metavar="N",
-        help="threads of one run, for each runtime and backend that can be told (default: its own "
-        "choice)",
     )
     group.add_argument(
         "--streams",

@@ -35,6 +35,7 @@ from armnn_tools.cli.options import (
     add_shape_argument,
     opened_runtime,
     positive_number,
+    with_completed_ids,
 )
 from armnn_tools.cli.output import progress
 from armnn_tools.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
@@ -50,6 +51,7 @@ _GENERATED = ("random", "zeros")
 _ARRAY_SUFFIXES = (".npy", ".npz")
 _SUFFIXES = _ARRAY_SUFFIXES + PICTURE_SUFFIXES
 """The suffixes of files that hold the data of an input."""
+_EXPECTED = f"{', '.join(_SUFFIXES[:6])} or that of another picture"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +79,7 @@ class InputOptions:
 
     Attributes:
         sources: The values of ``--input``: NAME=SOURCE, or SOURCE alone.
-        shapes: The values of ``--shape``: NAME=1x3x224x224, or the shape alone.
+        shapes: The values of ``--shape``: NAME=1x3x224x224 or NAME=1,3,224,224, or the shape alone.
         seed: The seed of random values.
         pictures: How pictures become tensors.
         quantize: Whether real numbers are quantized for quantized inputs.
@@ -156,12 +158,12 @@ def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict
     """
     infos = Aliased(inputs, aliases_of(inputs))
     for name, text in split_named(shapes, infos, "--shape").items():
-        if not re.fullmatch(r"\d{1,10}(x\d{1,10})*|scalar", text):
+        if not re.fullmatch(r"\d{1,10}([x,]\d{1,10})*|scalar", text):
             raise InvalidArgumentError(
                 f"--shape got {text!r} for the input {name!r}, expected numbers as in 1x3x224x224 "
                 "(or the word scalar)"
             )
-        shape = () if text == "scalar" else tuple(int(size) for size in text.split("x"))
+        shape = () if text == "scalar" else tuple(map(int, re.split("[x,]", text)))
         if not infos[name].accepts(shape):
             raise InvalidArgumentError(
                 f"--shape got {format_shape(shape)} for the input {name!r}, expected "
@@ -251,9 +253,10 @@ def _made(
 def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> Feed:
     """Return the data that a value of ``--input`` spells out, or that its file holds."""
     if _NUMBERS.fullmatch(source):
-        numbers = _quantized(_numbers(name, source, info), info, options)
+        numbers, assumed = _numbers(name, source, info)
+        numbers = _quantized(numbers, info, options)
         array, notes = fitted(numbers, info, f"the input {name!r}, {source}")
-        return Feed(name, info, array, "the command line", tuple(notes))
+        return Feed(name, info, array, "the command line", (*notes, *assumed))
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in PICTURE_SUFFIXES:
@@ -265,8 +268,7 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
     else:
         raise InvalidArgumentError(
             f"--input got {source!r} for the input {name!r}, expected a file ending in "
-            f"{', '.join(_SUFFIXES)}, numbers as in 16000 or 1,2.5, or the "
-            "word random, zeros, true or false"
+            f"{_EXPECTED}, numbers as in 16000 or 1,2.5, or the word random, zeros, true or false"
         )
     return Feed(name, info, array, source, tuple(notes))
 
@@ -278,10 +280,10 @@ def _quantized(data: NDArray[Any], info: TensorInfo, options: InputOptions) -> N
     return data
 
 
-def _numbers(name: str, text: str, info: TensorInfo) -> NDArray[Any]:
-    """Return the numbers in a text, in the shape of an input.
+def _numbers(name: str, text: str, info: TensorInfo) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Return the numbers in a text, in the shape of an input, and notes.
 
-    Their count determines the one dimension that may be unknown.
+    Their count determines the last unknown dimension; those before it are 1, such as the batch.
 
     Raises:
         InvalidArgumentError: They are not as many as the input has elements.
@@ -289,16 +291,20 @@ def _numbers(name: str, text: str, info: TensorInfo) -> NDArray[Any]:
     numbers = np.array([_number(part) for part in text.lower().split(",")])
     shape = info.shape
     if shape is None:
-        return numbers if numbers.size > 1 else numbers.reshape(())
-    open_axes = sum(not isinstance(dim, int) for dim in shape)
-    sizes = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
-    known = math.prod(size for size in sizes if size >= 0)
-    if open_axes > 1 or (numbers.size % known if open_axes and known else numbers.size != known):
+        return numbers if numbers.size > 1 else numbers.reshape(()), ()
+    open_axes = [axis for axis, dim in enumerate(shape) if not isinstance(dim, int)]
+    sizes = [dim if isinstance(dim, int) else 1 for dim in shape]
+    known = math.prod(sizes)
+    if open_axes and known:
+        sizes[open_axes[-1]] = numbers.size // known
+    if numbers.size != math.prod(sizes):
         raise InvalidArgumentError(
             f"--input got {numbers.size} numbers for the input {name!r}, expected as many as "
             f"{format_shape(shape)} has elements"
         )
-    return numbers.reshape(sizes)
+    made = numbers.reshape(sizes)
+    notes = (f"taken as {format_shape(made.shape)} (assumed)",) if len(open_axes) > 1 else ()
+    return made, notes
 
 
 def _number(text: str) -> bool | int | float:
@@ -390,11 +396,13 @@ def add_sample_arguments(parser: argparse.ArgumentParser, title: str) -> argpars
     add_model_arguments(parser)
     add_optimizer_arguments(parser)
     group = parser.add_argument_group(title)
-    group.add_argument(
-        "--reference",
-        metavar="ID",
-        default=REFERENCE,
-        help="the backend that defines what is right (default: %(default)s)",
+    with_completed_ids(
+        group.add_argument(
+            "--reference",
+            metavar="ID",
+            default=REFERENCE,
+            help="the backend that defines what is right (default: %(default)s)",
+        )
     )
     group.add_argument(
         "--inputs",
@@ -453,8 +461,7 @@ def _files_in(folder: Path, option: str) -> list[Path]:
     found = sorted(each for each in folder.iterdir() if each.suffix.lower() in _SUFFIXES)
     if not found:
         raise InvalidArgumentError(
-            f"{option} got the folder {str(folder)!r}, which has no file ending in "
-            f"{', '.join(_SUFFIXES)}"
+            f"{option} got the folder {str(folder)!r}, which has no file ending in {_EXPECTED}"
         )
     return found
 

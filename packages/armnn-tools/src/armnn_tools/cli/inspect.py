@@ -36,8 +36,8 @@ from armnn_tools.cli.options import (
     add_model_arguments,
     add_optimizer_arguments,
     add_shape_argument,
-    backend_options,
     opened_runtime,
+    options_of_backends,
     parser_options,
 )
 from armnn_tools.cli.output import print_json, print_table, printable, progress
@@ -155,7 +155,7 @@ def _candidates(
     probe.add_output("y", probe.add_input("x", TensorInfo((1,))))
     try:
         return runtime.optimize(
-            probe, arguments.backends, backend_options=backend_options(arguments.option)
+            probe, arguments.backends, backend_options=options_of_backends(arguments)
         ).participants.candidates
     except BackendUnavailableError:
         if arguments.backends is not None:

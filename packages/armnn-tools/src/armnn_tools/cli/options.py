@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import shlex
 import sys
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.arguments import closest
-from armnn.backends import CreationOptions, OptionValue
+from armnn.backends import BackendRegistry, CreationOptions, OptionValue
 from armnn.backends.options import WHOLE_GROUPS
 from armnn.backends.sources import PROBES
 from armnn.errors import InvalidArgumentError
@@ -28,6 +29,7 @@ from armnn.installing import FAST, REFERENCE
 from armnn.optimizer.options import REMOVED, OptimizerOptions, ShapeInferenceMethod, default_of
 from armnn.runtime import Runtime
 from armnn_tools.cli.output import printable, progress
+from armnn_tools.threads import THREADS, with_threads
 
 _OPTION = r"((?:isolated:|(?:ssh|board)://[^=]*/)?\w+)\.([^=]+)=(.*)"
 """ID.NAME=VALUE; an id may say where its backend runs."""
@@ -57,7 +59,7 @@ class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` that refuses repeated single-value options.
 
     The standard library silently uses the last value. An option that a command does not have is
-    answered with the closest one.
+    answered with the closest one, and so is a command; a file in its place with ``run``.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -83,6 +85,18 @@ class Parser(argparse.ArgumentParser):
             hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists the options"
             self.exit(2, f"{self.prog}: error: there is no option {name}; {hint}\n")
         return options, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """End with code 2 at a command that does not exist, with a suggestion."""
+        is_command = isinstance(action, argparse._SubParsersAction)
+        if is_command and value not in (action.choices or ()):
+            if os.path.splitext(value)[1] or os.path.exists(value):
+                hint = f"did you mean {self.prog} run {shlex.quote(value)}?"
+            else:
+                meant = closest(value, action.choices or (), 0.6)
+                hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists them"
+            self.exit(2, f"{self.prog}: error: there is no command {value!r}; {hint}\n")
+        super()._check_value(action, value)
 
 
 class _StoreOnce(argparse._StoreAction):
@@ -161,14 +175,23 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
         help="initializers among the inputs of the model that are to be given as inputs",
     )
     group = parser.add_argument_group("backends")
+    with_completed_ids(
+        group.add_argument(
+            "--backends",
+            metavar="ID,...",
+            type=backend_ids,
+            action="extend",
+            help="the backends to use, most preferred first (default: those installed that take "
+            "part unnamed, as 'armnn backends' shows); one with a question mark, as in 'GpuAcc?', "
+            "is skipped if it cannot be used; given again, it adds more",
+        )
+    )
     group.add_argument(
-        "--backends",
-        metavar="ID,...",
-        type=backend_ids,
-        action="extend",
-        help="the backends to use, most preferred first (default: all that are installed); one "
-        "with a question mark, as in 'GpuAcc?', is skipped if it cannot be used; given again, it "
-        "adds more",
+        "--threads",
+        type=natural_number,
+        default=0,
+        metavar="N",
+        help="threads of one run, for each backend that can be told (default: its own choice)",
     )
     group.add_argument(
         "--dynamic-backends-path",
@@ -218,6 +241,19 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
     )
 
 
+def with_completed_ids(action: argparse.Action) -> None:
+    """Let a shell complete the ids of backends in the value of an option."""
+    action.completer = _completed_ids  # type: ignore[attr-defined] # argcomplete reads it
+
+
+def _completed_ids(prefix: str, **_: object) -> list[str]:
+    """Return how a comma separated list of ids may go on; no backend is loaded for it."""
+    before, comma, _last = prefix.rpartition(",")
+    named = before.split(",")
+    entries = BackendRegistry(CreationOptions()).entries()
+    return [f"{before}{comma}{each.id}" for each in entries if each.id not in named]
+
+
 def add_format_argument(parser: argparse.ArgumentParser) -> None:
     """Add ``--format``, which :func:`parser_options` returns."""
     parser.add_argument(
@@ -242,7 +278,7 @@ def add_board_argument(group: argparse._ArgumentGroup) -> None:
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:
     """Return the creation options of a runtime for the given backends."""
     return CreationOptions(
-        dynamic_backends_path=arguments.dynamic_backends_path,
+        dynamic_backends_path=_absolute(arguments.dynamic_backends_path),
         enable_static_backends=not arguments.no_static_backends,
         probe=arguments.probe,
         require_locked=arguments.lock_file is not None,
@@ -250,6 +286,11 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
         isolate=arguments.isolate,
         boards=boards(arguments.board),
     )
+
+
+def _absolute(path: str | None) -> str | None:
+    """Return a path of a command line from the root, as a shell's user means it."""
+    return path and os.path.abspath(path)
 
 
 def opened_runtime(arguments: argparse.Namespace) -> Runtime:
@@ -335,6 +376,32 @@ def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
     return options
 
 
+def options_of_backends(arguments: argparse.Namespace) -> dict[str, dict[str, OptionValue]]:
+    """Return the options of each backend that ``--option`` and ``--threads`` say.
+
+    Raises:
+        InvalidArgumentError: A value of ``--option`` is malformed, or no backend has threads.
+        BackendError: A backend that is named cannot be used.
+    """
+    given = backend_options(arguments.option)
+    if not arguments.threads:
+        return given
+    named = None if arguments.backends == ["auto"] else arguments.backends
+    registry = BackendRegistry(creation_options(arguments))
+    try:
+        backends = registry.find_usable(named)
+        found = with_threads(backends, arguments.threads, given)
+    finally:
+        registry.close()
+    if not any(THREADS in options for options in found.values()):
+        ids = ", ".join(backend.id for backend in backends)
+        raise InvalidArgumentError(
+            f"--threads got {arguments.threads}, but none of the backends {ids} has a number of "
+            "threads: leave it out"
+        )
+    return found
+
+
 def _option_value(text: str) -> OptionValue:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -393,7 +460,7 @@ def preparation(arguments: argparse.Namespace) -> dict[str, Any]:
     """
     return {
         **optimizer_options(arguments),
-        "backend_options": backend_options(arguments.option),
+        "backend_options": options_of_backends(arguments),
         "layer_backends": layer_backends(arguments.layer_backend),
         "strict": arguments.strict,
     }
@@ -429,7 +496,8 @@ def add_shape_argument(group: argparse._ActionsContainer) -> None:
         metavar="NAME=1x3x224x224",
         action="append",
         default=[],
-        help="the shape of an input whose dimensions the model leaves open (may be repeated)",
+        help="the shape of an input whose dimensions the model leaves open, as 1x3x224x224 or "
+        "1,3,224,224 (may be repeated)",
     )
 
 
@@ -456,7 +524,7 @@ def add_data_arguments(group: argparse._ActionsContainer) -> None:
         metavar="NAME=SOURCE",
         action="append",
         default=[],
-        help="the data of an input: a .npy, .npz, .png or .jpg file, numbers as in sr=16000 or "
+        help="the data of an input: a .npy or .npz file, a picture, numbers as in sr=16000 or "
         "axes=0,1, the word random or zeros, or a folder with a file for each set of inputs (may "
         "be repeated; NAME= may be left out if there is one input; what is not given is random)",
     )

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
+PICTURE_SUFFIXES = (
+    ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".j2k",
+    ".jpx", ".jfif", ".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".ico", ".icns", ".psd", ".dds",
+    ".pcx", ".qoi", ".sgi", ".xbm", ".xpm",
+)  # fmt: skip
+"""Of what Pillow reads; its content says which format a file has."""
+
+_USUAL = ("PNG", "JPEG")
+"""The formats for which Pillow imports none of its other plug-ins."""
+
+_REFUSED = frozenset({"EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG"})
+"""Formats that Pillow gives to other programs, such as Ghostscript, or knows by name only."""
 
 PIXEL_LIMIT = 1 << 26
 """A small file can hold a picture that fills the memory; no network looks at 64 megapixels."""
@@ -103,7 +114,7 @@ def read_picture(
     """Return a picture as an array, and notes on what was done and assumed.
 
     Args:
-        path: A PNG or JPEG file.
+        path: A file of a format that Pillow reads; of several frames the first counts.
         info: The type and shape of the input; its height and width may be unknown.
         options: The layout, size and normalization that the user asks for.
 
@@ -115,7 +126,7 @@ def read_picture(
     """
     notes: list[str] = []
     target = _target(path, info, options, notes)
-    image = _converted(_opened(path), target, notes)
+    image = _converted(_opened(path, notes), target, notes)
     image = _resized(path, image, target.width, target.height, options.resize, notes)
     pixels = np.asarray(image, np.uint8)
     pixels = pixels[:, :, np.newaxis] if pixels.ndim == 2 else pixels
@@ -175,9 +186,9 @@ def _guessed_layout(path: Path, info: TensorInfo) -> str:
     return fitting[0]
 
 
-def _opened(path: Path) -> Image:
+def _opened(path: Path, notes: list[str]) -> Image:
     try:
-        from PIL import Image, ImageOps  # late: Pillow is an optional dependency
+        from PIL import Image, ImageOps, UnidentifiedImageError  # late: an optional dependency
     except ImportError as error:
         raise InvalidArgumentError(
             f"reading the picture {str(path)!r} takes Pillow, which is not installed: "
@@ -187,8 +198,16 @@ def _opened(path: Path) -> Image:
         with warnings.catch_warnings():
             # Pillow warns of large pictures; the limit here is stricter and raises.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(file, formats=("PNG", "JPEG"))
+            try:
+                image = Image.open(file, formats=_USUAL)
+            except UnidentifiedImageError:
+                Image.init()
+                image = Image.open(
+                    file, formats=[each for each in Image.OPEN if each not in _REFUSED]
+                )
         _check_size_and_mode(path, image)
+        if getattr(image, "is_animated", False):
+            notes.append("the first of its frames")
         return ImageOps.exif_transpose(image)
 
 
@@ -208,16 +227,14 @@ def _check_size_and_mode(path: Path, image: Image) -> None:
 
 @contextmanager
 def _unreadable(path: Path) -> Iterator[None]:
-    """Name the picture that Pillow could not read; damaged files make it raise any of these."""
-    from PIL.Image import DecompressionBombError  # late: as above
-
+    """Name the picture that Pillow could not read."""
     try:
         yield
     except InvalidArgumentError:
         raise
     except FileNotFoundError:
         raise InvalidArgumentError(f"there is no picture {str(path)!r}") from None
-    except (OSError, SyntaxError, ValueError, DecompressionBombError) as error:
+    except Exception as error:  # each format's reader has errors of its own for a damaged file
         raise InvalidArgumentError(f"{str(path)!r} cannot be read as a picture: {error}") from error
 
 

@@ -58,6 +58,7 @@ from armnn_tools.cli.options import (
     parser_options,
     positive_number,
     preparation,
+    with_completed_ids,
 )
 from armnn_tools.cli.output import check_writable, print_json, printable, progress, writing
 from armnn_tools.cli.pictures import PictureOptions, Resize
@@ -239,11 +240,13 @@ def _add_comparing_arguments(group: argparse._ArgumentGroup) -> None:
         help="compare with a stored output, a .npy or .npz file, or a folder of them for several "
         "sets of inputs (may be repeated; NAME= may be left out if there is one output)",
     )
-    group.add_argument(
-        "--compare-output-with-backend",
-        metavar="ID,...",
-        type=backend_ids,
-        help="compare with the model on these backends",
+    with_completed_ids(
+        group.add_argument(
+            "--compare-output-with-backend",
+            metavar="ID,...",
+            type=backend_ids,
+            help="compare with the model on these backends",
+        )
     )
     group.add_argument(
         "--compare-with", choices=tuple(RUNTIMES), help="compare with another runtime, if installed"

@@ -32,9 +32,8 @@ from armnn_tools.placement.requests import (
     transferable,
     transferable_optimizer,
 )
+from armnn_tools.threads import THREADS
 
-THREADS: Final = "NumberOfThreads"
-"""The option whose values are tried: one thread beside the backend's own choice."""
 CHECK_SECONDS: Final = 600.0
 """How long the check of one choice may take; it computes every layer on the reference."""
 MOST_PERMUTED: Final = 5
