@@ -18,8 +18,16 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
-from armnn.errors import ClosedError, ExecutionError, InvalidArgumentError
+from armnn.errors import (
+    CancelledError,
+    ClosedError,
+    DeadlineExceededError,
+    ExecutionError,
+    InvalidArgumentError,
+)
 from armnn.graph import Aliases
+from armnn.profiling import Recorder
+from armnn.runtime import NetworkProperties
 from armnn.runtime.states import usual_states
 
 Array = NDArray[Any]
@@ -118,11 +126,41 @@ def test_a_bound_and_a_submitted_run_go_on_with_the_states(load, kind: str) -> N
         assert stream.states()["h"].tobytes() == h.tobytes()
 
 
-@pytest.mark.parametrize("limits", [{"timeout": 60}, {"cancel": threading.Event()}])
-def test_a_limited_run_goes_on_with_the_states(load, limits: Mapping[str, Any]) -> None:
-    model = load()
+@pytest.mark.parametrize("limit", ["timeout", "cancel", "profiler", "properties"])
+def test_a_limited_run_goes_on_with_the_states_in_place(load, limit: str) -> None:
+    recorder = Recorder()
+    limits = {"timeout": 60, "cancel": threading.Event(), "profiler": recorder}
+    given = {limit: limits[limit]} if limit in limits else {}
+    properties = NetworkProperties(profiler=recorder if limit == "properties" else None)
+    stream = load(properties=properties).stream()
     for number, (x, (_, _, y)) in enumerate(zip(FRAMES, by_hand(FRAMES), strict=True)):
-        assert model.run({"x": x}, **(limits if number % 2 else {}))["y"].tobytes() == y.tobytes()
+        made = stream.run({"x": x}, **(given if number % 2 else {}))
+        assert made["y"].tobytes() == y.tobytes()
+    assert stream.copied_bytes == 0
+    runs = sum(event.details.get("category") == "run" for event in recorder.events)
+    assert runs == {"profiler": 20, "properties": 40}.get(limit, 0)
+    types = {
+        event.details["type"]
+        for event in recorder.events
+        if event.details.get("category") == "layer"
+    }
+    assert types == ({"Addition", "Multiplication"} if runs else set())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_is_stopped_leaves_the_states(load, kind: str) -> None:
+    stream, stopped = load(kind).stream(), threading.Event()
+    stopped.set()
+    first, second = by_hand(FRAMES[:2])
+    stream.run({"x": FRAMES[0]})
+    for limits, error in (
+        ({"timeout": 0}, DeadlineExceededError),
+        ({"cancel": stopped}, CancelledError),
+    ):
+        with pytest.raises(error):
+            stream.run({"x": FRAMES[0]}, **limits)
+        assert stream.states()["c"].tobytes() == first[1].tobytes()
+    assert stream.run({"x": FRAMES[1]})["y"].tobytes() == second[2].tobytes()
 
 
 def test_streams_have_states_of_their_own(load) -> None:
