@@ -52,6 +52,8 @@ def use_costs() -> None:
 
 
 use_costs()
+# Of threads more than CPUs are an edge that tests go to on any machine.
+os.environ.setdefault("ARMNN_CPUACC_MOST_THREADS", "8")
 
 
 def levels() -> list[str]:

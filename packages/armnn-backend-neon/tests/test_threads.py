@@ -186,6 +186,25 @@ def test_by_default_there_are_as_many_threads_as_cpus_to_use() -> None:
     assert started(one, {"CpuAcc": {"NumberOfThreads": 0}}) == 0
 
 
+def test_more_threads_than_cpus_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARMNN_CPUACC_MOST_THREADS")
+    one = {min(os.sched_getaffinity(0))}
+    assert started(one, {"CpuAcc": {"NumberOfThreads": 3}}) == 0
+
+
+def test_a_cap_of_threads_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_MOST_THREADS", "2")
+    with armnn.Runtime() as runtime:
+        for threads in (2, 5, 5):
+            options = {"CpuAcc": {"NumberOfThreads": threads}}
+            runtime.load_model(tower(), backends=["CpuAcc"], backend_options=options)
+    assert [each.message for each in caplog.records] == [
+        "NumberOfThreads is 5, but there are 2 CPUs to use: it takes 2"
+    ]
+
+
 def test_as_many_threads_as_asked_for_share_the_work() -> None:
     one = {min(os.sched_getaffinity(0))}
     assert started(one, {"CpuAcc": {"NumberOfThreads": 3}}) == 2

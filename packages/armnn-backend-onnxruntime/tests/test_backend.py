@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -205,6 +206,18 @@ def test_it_is_not_used_unless_it_is_named(runtime: armnn.Runtime) -> None:
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         OnnxRuntimeBackend().create_model_context(options)
+
+
+def test_more_threads_than_cpus_are_capped_with_a_line_in_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    for asked, taken in ((2, 2), (64, 2)):
+        made = OnnxRuntimeBackend().create_model_context({"NumberOfThreads": asked})
+        assert made.options["NumberOfThreads"] == taken
+    assert [each.message for each in caplog.records] == [
+        "NumberOfThreads is 64, but there are 2 CPUs to use: it takes 2"
+    ]
 
 
 def test_a_runtime_has_no_options_for_onnxruntime() -> None:

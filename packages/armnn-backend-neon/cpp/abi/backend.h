@@ -15,6 +15,11 @@
 struct armnn_backend {
   armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &chosen, const cpuacc::Options &defaults);
 
+  /* How many threads a program of these options uses: at most one for each CPU. A line in the log says so where the
+   * options name more.
+   */
+  int32_t threads_of(const cpuacc::Options &options);
+
   /* The pool of so many threads, shared by the programs that want as many. */
   std::shared_ptr<cpuacc::Pool> pool(int32_t threads);
 
@@ -37,6 +42,7 @@ struct armnn_backend {
   std::string reason_;
   armnn_option facts_[5]; /* of cpu.info */
   cpuacc::ForkSafeMutex mutex_;
+  int32_t refused_threads_ = 0; /* the number that was logged last */
   std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
 };
 

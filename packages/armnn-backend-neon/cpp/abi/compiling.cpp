@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "abi/backend.h"
 #include "abi/clock.h"
@@ -20,6 +21,12 @@ namespace {
 
 /* For tests: the number of threads unless the options name one; all loops are split. */
 const char *threads_of_tests() { return std::getenv("ARMNN_CPUACC_THREADS"); }
+
+/* More would take turns on the CPUs, and wait for each other in every loop. */
+int32_t most_threads() {
+  const char *wanted = std::getenv("ARMNN_CPUACC_MOST_THREADS"); /* for tests of more threads than there are CPUs */
+  return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
+}
 
 /* For tests: what else may share memory than what usually does. */
 Sharing sharing() {
@@ -80,7 +87,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   Graph lowered = lower_all(imported, backend.kernels, fast_math);
   has_packed ? imported.release_unused() : imported.keep_constants();
   run_passes(lowered, backend.kernels, fast_math.has_bfloat16);
-  const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
+  const int32_t threads = backend.threads_of(options);
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
   std::unique_ptr<armnn_program> program(new armnn_program{
@@ -162,6 +169,23 @@ armnn_program *deserialize(armnn_backend &backend, const Blob &blob) {
 }
 
 }  // namespace cpuacc
+
+int32_t armnn_backend::threads_of(const cpuacc::Options &options) {
+  if (options.threads == 0) return cpuacc::default_threads();
+  const int32_t most = cpuacc::most_threads();
+  if (options.threads <= most) return options.threads;
+  bool is_new = false;
+  {
+    const std::lock_guard<cpuacc::ForkSafeMutex> guard(mutex_);
+    is_new = std::exchange(refused_threads_, options.threads) != options.threads;
+  }
+  if (is_new && armnn_host_has_log(host)) { /* without the lock: what the host does there may take long */
+    const std::string line = "NumberOfThreads is " + std::to_string(options.threads) + ", but there are " +
+                             std::to_string(most) + " CPUs to use: it takes " + std::to_string(most);
+    host->log(host->ctx, ARMNN_LOG_WARNING, {"", 0}, {line.c_str(), line.size()});
+  }
+  return most;
+}
 
 std::shared_ptr<cpuacc::Pool> armnn_backend::pool(int32_t threads) {
   const std::lock_guard<cpuacc::ForkSafeMutex> guard(mutex_);

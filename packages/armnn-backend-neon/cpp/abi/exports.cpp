@@ -233,7 +233,6 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &
       kernels(*chosen.kernels),
       defaults(defaults),
       cpu{},
-      threads_(std::to_string(defaults.threads == 0 ? cpuacc::default_threads() : defaults.threads)),
       levels_(levels_here()),
       fingerprint_(what_chooses(kernels)),
       costs_(cpuacc::costs::origin(kernels.lanes)),
@@ -245,6 +244,7 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::ChosenLevel &
   cpu.kind = text("cpu", 3);
   cpu.device_type = ARMNN_DEVICE_CPU;
   cpu.fingerprint = text(fingerprint_.data(), fingerprint_.size()); /* weights are packed for both */
+  threads_ = std::to_string(threads_of(defaults));
   facts_[0] = {text("NumberOfThreads by default", 26), text(threads_.data(), threads_.size())};
   facts_[1] = {text("ARMNN_CPUACC_ISA may be", 23), text(levels_.data(), levels_.size())};
   facts_[2] = {text("costs", 5), text(costs_.data(), costs_.size())};

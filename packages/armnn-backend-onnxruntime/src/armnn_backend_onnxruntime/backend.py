@@ -33,6 +33,7 @@ from armnn_backend_onnxruntime.sessions import (
     first_line,
     make_session,
     onnxruntime,
+    with_usable_threads,
 )
 from armnn_parser_onnx.export import (
     NotExportableError,
@@ -242,7 +243,7 @@ class OnnxRuntimeBackend(Backend):
                 here.
         """
         check_options(options)
-        return ModelContext(options)
+        return ModelContext(with_usable_threads(options))
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Replace a subgraph by one PreCompiled layer, or fail it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import os
 import pkgutil
 from collections.abc import Mapping
@@ -125,6 +126,8 @@ def _register_found(package: str) -> None:
         return
 
 
+_log = logging.getLogger(__name__)
+
 _THREADS = "NumberOfThreads"
 _OPTIMIZATION = "GraphOptimization"
 _PROVIDER_OPTIONS = "ProviderOptions"
@@ -158,6 +161,15 @@ def check_options(options: Mapping[str, OptionValue]) -> None:
         raise _refused(_OPTIMIZATION, level, f"{', '.join(_LEVELS)} or {_ALL}")
     provider_options(options)
     device_of(options)
+
+
+def with_usable_threads(options: Mapping[str, OptionValue]) -> Mapping[str, OptionValue]:
+    """Return options with at most a thread for each CPU that the process may use."""
+    asked, most = options.get(_THREADS, 0), len(os.sched_getaffinity(0))
+    if not isinstance(asked, int) or asked <= most:
+        return options
+    _log.warning("%s is %d, but there are %d CPUs to use: it takes %d", _THREADS, asked, most, most)
+    return {**options, _THREADS: most}
 
 
 def make_session(

@@ -37,6 +37,7 @@ from armnn_backend_openvino.devices import (
     device_of,
     openvino,
     properties_of,
+    with_usable_threads,
 )
 from armnn_parser_onnx.export import (
     NotExportableError,
@@ -353,7 +354,7 @@ class OpenVinoBackend(Backend):
                 f"{', '.join(OPTIONS)}."
             )
         device_of(options)
-        return ModelContext(options)
+        return ModelContext(with_usable_threads(options))
 
     def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext:
         """Return a profiling context that reports the times of OpenVINO's nodes."""

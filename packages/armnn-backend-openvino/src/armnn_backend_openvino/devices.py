@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import functools
+import logging
+import os
 import sys
 import threading
 from collections.abc import Mapping
@@ -19,6 +21,8 @@ sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # 
 
 __all__ = ["openvino"]
 
+
+_log = logging.getLogger(__name__)
 
 _DEVICE = "Device"
 _THREADS = "NumberOfThreads"
@@ -69,6 +73,15 @@ def device_of(options: Mapping[str, OptionValue]) -> str:
             f"backend 'OpenVino' has no device {device!r} here: expected {', '.join(available)}."
         )
     return device
+
+
+def with_usable_threads(options: Mapping[str, OptionValue]) -> Mapping[str, OptionValue]:
+    """Return options with at most a thread for each CPU that the process may use."""
+    asked, most = options.get(_THREADS, 0), len(os.sched_getaffinity(0))
+    if not isinstance(asked, int) or asked <= most:
+        return options
+    _log.warning("%s is %d, but there are %d CPUs to use: it takes %d", _THREADS, asked, most, most)
+    return {**options, _THREADS: most}
 
 
 def properties_of(options: Mapping[str, OptionValue]) -> dict[str, Any]:
