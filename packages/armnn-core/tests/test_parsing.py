@@ -221,7 +221,7 @@ def test_a_model_of_another_format_than_its_suffix_is_called_what_it_is(tmp_path
         with pytest.raises(
             ParseError,
             match=r"model\.onnx' as \.onnx: it is a TensorFlow Lite model; give the file the "
-            r"suffix \.tflite, or say format='tflite' \(--format tflite\)\.$",
+            r"suffix \.tflite, or say format='tflite'\.$",
         ) as caught:
             parse(file)
         assert str(caught.value.__cause__) == "not good"
@@ -327,7 +327,7 @@ WHEELS = (
         (
             "m.acmee",
             "the suffix '.acmee'",
-            "; did you mean .acme? Rename the file, or say format='acme' (--format acme).",
+            "; did you mean .acme? Rename the file, or say format='acme'.",
         ),
         ("m.pb", "the suffix '.pb'", "."),
         ("m", "files without a suffix", "."),

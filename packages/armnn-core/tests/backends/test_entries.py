@@ -110,8 +110,7 @@ def test_files_that_were_dropped_but_not_named_are_the_cause(tmp_path: Path) -> 
     assert refusal(tmp_path, ACME, LOADER, options=options) == (
         "No backend can be used:\n"
         "- Backend 'Dropped' (/opt/acme/a.so) is used only if it is named, as it is a file in a "
-        "scanned folder; name it in the list of backends (backends=['Dropped'], --backends "
-        "Dropped).\n"
+        "scanned folder; name it in the list of backends (backends=['Dropped']).\n"
         "- Backend 'Acme' (armnn-backend-acme 0.3.0) is blocked: it is a static backend, and these "
         "are switched off; create the runtime with enable_static_backends=True."
     )
@@ -123,7 +122,7 @@ def test_a_backend_that_cannot_be_loaded_and_one_that_must_be_named_are_the_caus
     assert refusal(tmp_path, BROKEN, NEVER) == (
         "No backend can be used:\n"
         "- Backend 'Never' (never 0.3.0) is used only if it is named, as its score is 0; name it "
-        "in the list of backends (backends=['Never'], --backends Never).\n"
+        "in the list of backends (backends=['Never']).\n"
         "- Backend 'Broken' (broken 0.3.0) cannot be imported: OSError: no libacme; reinstall "
         "broken or tell its authors."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from armnn_tools.cli.main import main, parser
 from armnn_tools.cli.options import (
     add_model_arguments,
     add_optimizer_arguments,
+    as_options,
     backend_ids,
     backend_options,
     creation_options,
@@ -33,6 +34,45 @@ from armnn_tools.cli.options import (
 )
 from armnn_tools.cli.run import add_parser as add_run
 from fakes import Plugin, backend_plugin, installed
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("leave strict=True out (layer_backends=)", "leave --strict out (--layer-backend)"),
+        ("the list (backends=['A', \"B\"]).", "the list (--backends A,B)."),
+        ("load it with quantize=True to", "load it with --quantize-input to"),
+        ("; beyond_arm_nn=True stores", "; --beyond-arm-nn stores"),
+        ("backends='auto' for 'm'", "--backends auto for 'm'"),
+        ("say format='onnx'.", "say --format onnx."),
+        ('trust it with probe="off"', "trust it with --probe off"),
+        ("shapes=[...] names", "--shape ... names"),
+        ("debug and debug_to_file", "debug and --print-intermediate-layers-to-file"),
+        ("use enable_static_backends=True", "use without --no-static-backends"),
+        ("max_version=(1, 1), a strict format", "max_version=(1, 1), a strict format"),
+    ],
+)
+def test_what_the_core_says_names_options(said: str, shown: str) -> None:
+    assert as_options(said) == shown
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--allow-expanded-dims"], "--allow-expanded-dims is True, but --shape-inference-method"),
+        (["--fp16-turbo", "--bf16"], "--reduce-fp32-to-fp16 and --reduce-fp32-to-bf16 are both"),
+        (["--backends", "Half,Toy", "--strict"], r"them (--layer-backend), or leave --strict out"),
+    ],
+)
+def test_errors_of_a_command_name_its_options(
+    model: Callable[..., str],
+    more: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", model(), *more]) == 1
+    assert message in capsys.readouterr().err
+
 
 THREADED = """
 from armnn.backends import Backend, BackendVersion, ModelContext, Support
@@ -136,7 +176,7 @@ def test_an_option_with_one_value_is_refused_the_second_time(
             ["run", "m.onnx", "--auto-budget", "3"],
             (
                 "armnn run: error: there is no option --auto-budget any more: armnn tune MODEL "
-                "(armnn.placement.tune and write_verdict) measures once, and backends='auto' "
+                "(armnn.placement.tune and write_verdict) measures once, and --backends auto "
                 "follows its verdict from then on"
             ),
         ),

@@ -190,7 +190,7 @@ def _reason(entry: BackendEntry) -> str:
     what = "its score is 0" if entry.is_static else "it is a file in a scanned folder"
     return (
         f"Backend {entry.id!r} ({entry.owner}) is used only if it is named, as {what}; name it in "
-        f"the list of backends (backends=[{entry.id!r}], --backends {entry.id})."
+        f"the list of backends (backends=[{entry.id!r}])."
     )
 
 

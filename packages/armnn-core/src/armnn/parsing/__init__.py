@@ -365,8 +365,7 @@ def _parsed(
         if content is None or _reads(entry_point, content.suffix):
             raise
         advice = content.advice or (
-            f"give the file the suffix .{content.suffix}, or say format={content.suffix!r} "
-            f"(--format {content.suffix})"
+            f"give the file the suffix .{content.suffix}, or say format={content.suffix!r}"
         )
         said = f"as .{entry_point.name}: it is {content.what}; {advice}."
         raise ParseError(f"Cannot parse {_subject(source)} {said}") from error
@@ -440,10 +439,7 @@ def _no_parser(subject: str, suffix: str) -> str:
     here = [entry.name.lower() for entry in installed]
     meant = closest(suffix, dict.fromkeys([*here, *PARSERS])) if suffix else None
     if meant in here:
-        return (
-            f"{message}; did you mean .{meant}? Rename the file, or say format={meant!r} "
-            f"(--format {meant})."
-        )
+        return f"{message}; did you mean .{meant}? Rename the file, or say format={meant!r}."
     if meant is not None:
         suggestion = "" if meant == suffix.lower() else f"did you mean .{meant}? "
         advice = f"{PARSERS[meant]} reads .{meant}: {install_command(f'armnn-core[{meant}]')}"

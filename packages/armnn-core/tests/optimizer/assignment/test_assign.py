@@ -55,6 +55,23 @@ def test_strict_mode_raises_instead_of_falling_back(make_backend, participants) 
     assert "'mul' (Multiplication): First: not this one" in str(failure.value)
 
 
+def test_layers_with_one_reason_are_one_line_with_their_number(make_backend, participants) -> None:
+    network = Network("many")
+    value = network.add_input("x", INFO)
+    for number in range(73):
+        value = network.add_activation(value, function="ReLu", name=f"relu_{number}")
+    network.add_output("y", network.add_addition(value, value, name="add"))
+    refuse = {"Activation": "no activations", "add": "no sums"}
+    parties = participants(make_backend("First", refuse), make_backend("Second"))
+    with pytest.raises(OptimizationError) as failure:
+        OptimizedNetwork(network, parties, OptimizerOptions(strict=True))
+    first = ", ".join(f"'relu_{number}' (Activation)" for number in range(3))
+    assert str(failure.value).splitlines()[1:3] == [
+        f"- 73 layers, {first} and 70 more: First: no activations",
+        "- 'add' (Addition): First: no sums",
+    ]
+
+
 def test_strict_mode_is_content_when_nothing_falls_back(make_backend, participants) -> None:
     parties = participants(make_backend("First"), make_backend("Second"))
     optimized = OptimizedNetwork(three_layers(), parties, OptimizerOptions(strict=True))

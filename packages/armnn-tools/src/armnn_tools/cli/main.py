@@ -24,7 +24,7 @@ from armnn.graph.text import printable
 from armnn.installing import FAST, REFERENCE, install_command
 from armnn.metadata import entry_points
 from armnn.parsing import installed_parsers
-from armnn_tools.cli.options import Parser
+from armnn_tools.cli.options import Parser, as_options
 
 COMMANDS = {
     "run": "run a model",
@@ -97,9 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser(next(words, "")).parse_args(arguments)
         options.words, is_debug = list(arguments), options.debug
-        logging.basicConfig(
-            format="armnn: %(message)s", level=logging.DEBUG if is_debug else logging.WARNING
-        )
+        shown = logging.StreamHandler()
+        shown.setFormatter(_Formatter("armnn: %(message)s"))
+        level = logging.DEBUG if is_debug else logging.WARNING
+        logging.basicConfig(handlers=[shown], level=level)
         code = int(options.handler(options))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -113,9 +114,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_foreseen = isinstance(error, (ArmnnError, OSError)) or is_blamed(error)
         if is_debug or not is_foreseen:
             raise
-        print(f"armnn: error: {printable(explained(error))}", file=sys.stderr)
+        print(f"armnn: error: {printable(as_options(explained(error)))}", file=sys.stderr)
         return 1
     return code
+
+
+class _Formatter(logging.Formatter):
+    """Names options in what the core logs, as errors do."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return as_options(super().format(record))
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ the core takes. An option that a command takes once is refused the second time.
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 import re
@@ -80,7 +81,8 @@ class Parser(argparse.ArgumentParser):
             name = strange.partition("=")[0]
             removed = REMOVED.get(name.removeprefix("--").replace("-", "_"))
             if removed is not None:
-                self.exit(2, f"{self.prog}: error: there is no option {name} any more: {removed}\n")
+                instead = as_options(removed)
+                self.exit(2, f"{self.prog}: error: there is no option {name} any more: {instead}\n")
             meant = closest(name, [each for each in self._option_string_actions if each != name])
             hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists the options"
             self.exit(2, f"{self.prog}: error: there is no option {name}; {hint}\n")
@@ -483,6 +485,51 @@ def show_tensor(layer: str, slot: int, array: NDArray[Any]) -> None:
         numbers = array.astype(np.float64)
         what += f" from {numbers.min():.6g} to {numbers.max():.6g}, mean {numbers.mean():.6g}"
     print(printable(what), file=sys.stderr)
+
+
+_PYTHON = {
+    "backend_options": "--option",
+    "backends": "--backends",
+    "beyond_arm_nn": "--beyond-arm-nn",
+    "budget": "--budget",
+    "dynamic_backends_path": "--dynamic-backends-path",
+    "enable_static_backends": "without --no-static-backends",
+    "format": "--format",
+    "isolate": "--isolate",
+    "lock_file": "--lock-file",
+    "probe": "--probe",
+    "quantize": "--quantize-input",
+    "shapes": "--shape",
+}
+"""The options for arguments of Python's functions beside those of the optimizer."""
+
+
+@functools.cache
+def _spellings() -> tuple[dict[str, str], re.Pattern[str]]:
+    """Return the option of each argument, and what finds arguments in a text."""
+    known = _PYTHON | {field.name: flag_of(field) for field in fields(OptimizerOptions)}
+    names = "|".join(sorted(known, key=len, reverse=True))
+    values = r"True|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|"
+    # Without "=" only what is no English word.
+    words = "|".join(name for name in known if "_" in name)
+    return known, re.compile(rf"\b(?:({names})=({values})|({words})\b(?![=.(]))")
+
+
+def as_options(text: str) -> str:
+    """Return what the core says with options in place of Python's arguments.
+
+    ``strict=True`` becomes ``--strict``, and ``backends=['A', 'B']`` ``--backends A,B``.
+    """
+    known, pattern = _spellings()
+
+    def option(found: re.Match[str]) -> str:
+        name, value, word = found.groups()
+        if value in (None, "", "True"):
+            return known[name or word]
+        parts = (part.strip().strip("'\"") for part in value.strip("[]").split(","))
+        return f"{known[name]} {','.join(parts)}"
+
+    return pattern.sub(option, text)
 
 
 def _own_options() -> list[Field[Any]]:

@@ -198,7 +198,7 @@ class _Search:
         listed = "\n".join(f"- {each}" for each in (*wrong, *waiting))
         raise PlacementError(
             f"no choice of backends runs the model and is right:\n{listed}\n"
-            "Give more time (budget=, --budget), other backends or inputs of known shapes."
+            "Give more time (budget=), other backends or inputs of known shapes."
         )
 
     def _measured_again(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:

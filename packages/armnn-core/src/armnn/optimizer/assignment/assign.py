@@ -403,11 +403,24 @@ def _advice(layers: Sequence[Layer], assignment: Assignment) -> str:
 
 
 def _list_refusals(layers: Sequence[Layer], assignment: Assignment) -> str:
-    return "\n".join(
-        f"- {layer.name!r} ({layer.type}): "
-        + "; ".join(f"{r.backend}: {r.reason}" for r in assignment.refusals.get(layer, ()))
-        for layer in layers
-    )
+    """Return a line for each reason, with the layers that have it."""
+    alike: dict[str, list[str]] = {}
+    for layer in layers:
+        refusals = assignment.refusals.get(layer, ())
+        reasons = "; ".join(f"{each.backend}: {each.reason}" for each in refusals)
+        alike.setdefault(reasons, []).append(f"{layer.name!r} ({layer.type})")
+    return "\n".join(f"- {_listed(names)}: {reasons}" for reasons, names in alike.items())
+
+
+_MOST_NAMES = 3
+"""Of layers with one reason that an error names."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    if len(names) <= _MOST_NAMES:
+        return shown
+    return f"{len(names)} layers, {shown} and {len(names) - _MOST_NAMES} more"
 
 
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:

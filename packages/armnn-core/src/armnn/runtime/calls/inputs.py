@@ -257,10 +257,7 @@ def wrong_type(
     """Return the error for an array of another type than a tensor's."""
     advice = conversion(given, expected, is_quantized=info.is_quantized)
     if info.is_quantized and given.kind not in "biu":
-        advice = (
-            "load the model with quantize=True (on the command line --quantize-input) to give and "
-            f"get real numbers, or {advice}"
-        )
+        advice = f"load the model with quantize=True to give and get real numbers, or {advice}"
     return InvalidArgumentError(
         f"{what} is {given}: expected {expected} ({info.data_type.arm_name}); {advice}"
     )
