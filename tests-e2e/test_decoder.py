@@ -353,6 +353,8 @@ def test_a_prompt_in_chunks_is_the_same_and_goes_back() -> None:
     stream = model.stream(capacity=8)  # which grows
     made = stream.run({"input_ids": tokens}, chunks=(4, 2))
     check_logits(made["logits"], whole[:, -1:])  # of 4, 4, 2 and 1
+    derived = [each.plan.is_derived for each in model._plans.plans]
+    assert (derived.count(False), len(derived)) == (2, 3)  # one row is prepared apart from more
     saved = stream.states()
     stream.rewind(5)
     oracle.logits(tokens[:, :5])

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armnn._process_memory import HugePages
+from armnn._symbolic import is_symbolic
 from armnn.errors import (
     ArmnnError,
     ModelFileError,
@@ -194,9 +195,18 @@ class Operation(ABC):
         return tuple(counted)
 
     def number(self, value: ArrayLike, like: Value, part: str) -> Value:
-        """Return a constant of the unquantised type of ``like``."""
-        data = np.asarray(value).astype(like.info.data_type.numpy_dtype)
-        return self.network.add_constant(data, name=self.layer_name(part))
+        """Return a constant of the unquantised type of ``like``.
+
+        It may be a dimension: where others follow from that of other inputs, so does this one.
+        """
+        dtype, name = like.info.data_type.numpy_dtype, self.layer_name(part)
+        if not is_symbolic(value):
+            return self.network.add_constant(np.asarray(value).astype(dtype), name=name)
+        symbol: Any = value
+        made = self.network.add_constant(np.array(symbol.value, dtype), name=name)
+        made.producer.data = np.empty((), object)
+        made.producer.data[()] = symbol
+        return made
 
     def integers_constant(self, values: Sequence[int], part: str) -> Value:
         """Return a constant list of 64-bit integers."""

@@ -657,7 +657,14 @@ def _rotary_positions(operation: Operation, past: Value, length: int) -> Value:
     if operation.has_input(9):
         return operation.input(9)
     first = _shared(operation, "Reshape", [past], "first", target_shape=(*_batch(past), 1))
-    return _with_number(operation, BinaryOperation.ADD, first, np.arange(length), "positions")
+    for layer, _ in first.uses:
+        return layer.output  # of an earlier node: nothing else reads it
+    zero, limit, one = (
+        operation.number(number, past, part)
+        for number, part in ((0, "zero"), (length, "limit"), (1, "one"))
+    )
+    steps = operation.network.add_range(zero, limit, one, name=operation.layer_name("steps"))
+    return binary(operation, BinaryOperation.ADD, first, steps, "positions")
 
 
 def _batch(value: Value) -> tuple[int]:
@@ -715,10 +722,10 @@ def _capacity(operation: Operation) -> int | None:
     total = operation.input(6)
     if total.constant is None and not _follows_from_shapes(total):
         return None
-    count, size = int(operation.only(6, operation.known(6))), operation.shape(3)[2]
+    count, size = operation.only(6, operation.known(6)), operation.shape(3)[2]
     if not isinstance(size, int):
         raise NotKnownYetError("the size of its cache is not known")
-    return max(count, size)
+    return size if count <= size else int(count)
 
 
 def _follows_from_shapes(value: Value) -> bool:
