@@ -48,6 +48,7 @@ SCRIPTS = sorted(
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
 FOR_DEMO = [EVERYTHING, "armnn-compat"]
 MORE = [
+    "armnn-backend-cl",
     "armnn-backend-custom",
     "armnn-backend-onnxruntime",
     "armnn-backend-openvino",

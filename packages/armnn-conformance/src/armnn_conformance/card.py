@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from armnn import __version__
-from armnn.backends import BACKEND_API_VERSION
+from armnn.backends import BACKEND_API_VERSION, Capability
 from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS
 from armnn.types import DataType
@@ -52,11 +52,13 @@ def cell_document(cell: Cell) -> Document:
 
 def subject_document(subject: Subject) -> Document:
     """Return the part of a card about the backend itself."""
+    disturbed = subject.backend.capabilities.get(Capability.DISTURBS)
     return {
         "id": subject.id,
         "api_version": str(subject.backend.api_version),
         "distribution": subject.entry.distribution or None,
         "version": subject.entry.version or None,
+        **({} if disturbed is None else {"disturbs": disturbed}),
     }
 
 

@@ -17,7 +17,7 @@ from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
 from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.checks.hostile_host import check_hostile_host
-from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.checks.quiet import check_quiet, disturbed_by
 from armnn_conformance.graphs.families import ALL_FAMILIES
 from armnn_conformance.hostile.tricks import TRICKS
 from armnn_conformance.running import NonconformityError
@@ -229,9 +229,10 @@ def test_the_backend_leaves_no_trace(
     run: Callable[..., Any], subject: Subject, request: pytest.FixtureRequest
 ) -> None:
     layers = run("layers_with_a_claimed_case", layers=_layers(request.config))
+    disturbed = disturbed_by(subject.backend.capabilities.get(Capability.DISTURBS))
     problem = ""
     try:
-        check_quiet(request.config.getoption("--armnn-backend"), layers)
+        check_quiet(request.config.getoption("--armnn-backend"), layers, disturbed)
     except CrashError as error:
         crashes.remember(subject.entry, error.case, error.ending)
         problem = str(error)

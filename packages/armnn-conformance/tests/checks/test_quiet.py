@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.checks.quiet import check_quiet, disturbed_by
 from armnn_conformance.running import NonconformityError
 from fakes import misbehaving
 
@@ -16,6 +16,21 @@ Install = Callable[[type], str]
 
 def test_a_good_backend_leaves_no_trace(install_backend: Install) -> None:
     check_quiet(install_backend(misbehaving.SmallBackend), ["Softmax"])
+
+
+def test_what_a_driver_is_said_to_disturb_is_not_counted(install_backend: Install) -> None:
+    name = install_backend(misbehaving.ThreadLeavingBackend)
+    check_quiet(name, ["Softmax"], disturbed_by("signals, threads"))
+    with pytest.raises(NonconformityError, match="left threads after unload"):
+        check_quiet(name, ["Softmax"], disturbed_by("signals, descriptors"))
+
+
+def test_only_known_kinds_can_be_stated() -> None:
+    assert disturbed_by(None) == []
+    with pytest.raises(NonconformityError, match=r"Disturbs is 'threads, umask': expected some of"):
+        disturbed_by("threads, umask")
+    with pytest.raises(NonconformityError, match="Disturbs is True: expected some of"):
+        disturbed_by(True)
 
 
 @pytest.mark.parametrize(

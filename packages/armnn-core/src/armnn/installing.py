@@ -36,6 +36,7 @@ FAST: Final = "CpuAcc"
 BACKENDS: Final = {
     REFERENCE: "armnn-backend-ref",
     FAST: "armnn-backend-neon",
+    "GpuAcc": "armnn-backend-cl",
     "Custom": "armnn-backend-custom",
     "OpenVino": "armnn-backend-openvino",
     "OnnxRuntime": "armnn-backend-onnxruntime",

@@ -210,7 +210,7 @@ WHERE: dict[str, tuple[type[Any], type[Backend], Journey, str]] = {
 
 DIRECTLY = {
     *("bind", "cached_program", "create_block", "create_in", "has_capability", "import_fd"),
-    *("program_workload", "submit"),
+    *("import_in", "program_workload", "submit"),
 }
 """The methods whose answers are judged without a way to them."""
 
@@ -226,7 +226,7 @@ IGNORED = {
 
 MAY_BE_NONE = {
     *("create_context", "create_memory_manager", "create_profiling_context", "extension"),
-    "import_memory",
+    *("import_in", "import_memory"),
 }
 WRONG = {"None": None, "True": True, "'text'": "text", "[1]": [1], "a coroutine": None}
 

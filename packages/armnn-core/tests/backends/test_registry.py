@@ -151,6 +151,7 @@ def test_a_closed_registry_lets_its_backend_go(tmp_path: Path) -> None:
         ("CpuRef", brought_by("CpuRef", "armnn-backend-ref")),
         ("CpuAcc", brought_by("CpuAcc", "armnn-backend-neon")),
         ("Custom", brought_by("Custom", "armnn-backend-custom")),
+        ("GpuAcc", brought_by("GpuAcc", "armnn-backend-cl")),
         ("OpenVino", brought_by("OpenVino", "armnn-backend-openvino")),
         ("OnnxRuntime", brought_by("OnnxRuntime", "armnn-backend-onnxruntime")),
     ],

@@ -14,7 +14,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from armnn_backend_api.process_state import ProcessState
@@ -32,16 +32,21 @@ _MOST_OUTPUT = 3000
 """Characters of what the interpreter wrote that are shown: the stack of a crash fits."""
 _TOLERATED = "changes the alternate signal stack"
 """OpenVINO's runtime sets one where there was none, as the registers of AMX need more room."""
+KINDS = ("descriptors", "environment", "signals", "threads")
+"""What a backend may say that its driver disturbs."""
 _OWN_TASKS = Path("/proc/self/task")
 _OWN_DESCRIPTORS = Path("/proc/self/fd")
 
 
-def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
+def check_quiet(
+    wish: str, layers: Iterable[str] | None = None, disturbed: Collection[str] = ()
+) -> None:
     """Load, run and unload a backend in a fresh interpreter.
 
     Args:
         wish: The id of the backend, or the path of its file.
         layers: The layer types of which one claimed case each is run; all if left out.
+        disturbed: Those of :data:`KINDS` that the backend says its driver disturbs.
 
     Raises:
         CrashError: The interpreter died.
@@ -57,12 +62,38 @@ def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
         if child.output or child.errors:
             raise NonconformityError(f"the backend wrote to stdout or stderr: {_text(child)}")
         left = json.loads(report.read_text(encoding="utf-8"))
-    changes = [each for each in left.pop("process") if each != _TOLERATED]
+    changes = [
+        each for each in left.pop("process") if each != _TOLERATED and _kind(each) not in disturbed
+    ]
     if changes:
         raise NonconformityError(f"the backend {', '.join(changes)}")
     for what, names in left.items():
-        if names:
+        if names and what.rpartition(" ")[2] not in disturbed:
             raise NonconformityError(f"the backend left {what} after unload: {', '.join(names)}")
+
+
+def disturbed_by(stated: object) -> list[str]:
+    """Return the kinds that a backend states as the capability Disturbs.
+
+    Raises:
+        NonconformityError: It states something else.
+    """
+    if stated is None:
+        return []
+    kinds = [each.strip() for each in stated.split(",")] if isinstance(stated, str) else [stated]
+    unknown = [each for each in kinds if each not in KINDS]
+    if unknown:
+        raise NonconformityError(
+            f"the capability Disturbs is {stated!r}: expected some of {', '.join(KINDS)}"
+        )
+    return [str(each) for each in kinds]
+
+
+def _kind(change: str) -> str:
+    """Return the kind of a change, "" of one that no backend may state."""
+    if change.startswith("changes what SIG"):
+        return "signals"
+    return "environment" if change == "changes the environment variables" else ""
 
 
 def observe(wish: str, report: str, layers: Iterable[str]) -> None:

@@ -355,6 +355,10 @@ _STEP: Final = Returns(
 )
 _SUPPORT: Final = _instance("a Support: Support(True), or Support.no(reason)", Support)
 _WORKLOAD: Final = _instance("a Workload", Workload)
+_IMPORTED: Final = Returns(
+    "a TensorHandle with a TensorInfo as info, or None",
+    lambda answer, _: None if answer is None else _handle(answer, _),
+)
 
 RETURNS: Final[Mapping[str, Returns]] = {
     "accepts_allocator": _SUPPORT,
@@ -387,10 +391,8 @@ RETURNS: Final[Mapping[str, Returns]] = {
     ),
     "has_capability": _instance("True or False", bool),
     "import_fd": _instance("a SharedBuffer", SharedBuffer),
-    "import_memory": Returns(
-        "a TensorHandle with a TensorInfo as info, or None",
-        lambda answer, _: None if answer is None else _handle(answer, _),
-    ),
+    "import_in": _IMPORTED,
+    "import_memory": _IMPORTED,
     "optimize_subgraph": Returns(
         "OptimizationViews with lists of Substitution and SubgraphView", _views
     ),

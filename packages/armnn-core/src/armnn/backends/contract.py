@@ -86,6 +86,10 @@ class Capability(StrEnum):
     RELEASES_CONSTANTS = "ReleasesConstants"
     """``compile`` of a C backend neither reads a constant again nor refuses a node once it has
     dropped a constant that it kept: the host may then free the data."""
+    DISTURBS = "Disturbs"
+    """A text: what the backend's driver changes in the process or leaves there, such as "signals,
+    environment, threads", in the words of the conformance kit, which does not count it. Since
+    Backend API 1.3."""
 
 
 def has_capability(
@@ -240,21 +244,27 @@ def controlled(control: RunControl) -> Iterator[None]:
         controlled_runs.pop()  # any one: only whether there are some is asked
 
 
-def raise_if_stopped() -> None:
+def raise_if_stopped() -> bool:
     """Raise if the run that this thread is in must end: it was cancelled, or its time is up.
 
     A step, or a method of a tensor handle, that waits for a device calls it every few milliseconds
     and lets what it raises pass. What the device still does may go on; the next use of the same
     tensors comes after it. Counterpart of C's ``armnn_host.cancelled``. Since Backend API 1.3.
 
+    Returns:
+        Whether to ask again: False if nothing can stop this run, which may wait without an end.
+
     Raises:
         CancelledError: The caller cancelled the run.
         DeadlineExceededError: The time of the run is up.
     """
     control = current_control.get() if controlled_runs else None
-    reason = None if control is None else control.reason_to_stop()
+    if control is None:
+        return False
+    reason = control.reason_to_stop()
     if reason is not None:
         raise reason
+    return control.cancel is not None or control.deadline_ns is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

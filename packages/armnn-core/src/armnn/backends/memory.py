@@ -351,6 +351,25 @@ class TensorHandleFactory(ABC):
         """
         return None
 
+    def import_in(
+        self,
+        info: TensorInfo,
+        handle: TensorHandle,
+        memory: MemoryManager | None,
+    ) -> TensorHandle | None:
+        """Return a handle on another factory's memory in one execution context, or None.
+
+        The runtime calls it; by default it is :meth:`import_memory`. A backend whose contexts have
+        queues of their own learns here which one orders the use of the memory. Since Backend API
+        1.3.
+
+        Args:
+            info: As for :meth:`create`.
+            handle: The memory, as for :meth:`import_memory`.
+            memory: The memory manager of the backend for this execution context, if it has one.
+        """
+        return self.import_memory(info, handle)
+
 
 class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
     """The tensor-handle factories of a runtime's backends, by id."""

@@ -138,12 +138,14 @@ class _Direct:
     """The tensors of a context that stand on a caller's memory.
 
     Attributes:
+        managers: The memory managers of the context, by backend id.
         handles: Their handles.
         inputs: The names of the inputs that need no copy.
         outputs: The names of the outputs that need no copy.
         copied: Why each other one is copied, by its name.
     """
 
+    managers: Mapping[str, MemoryManager]
     handles: Handles = field(default_factory=dict)
     inputs: set[str] = field(default_factory=set)
     outputs: set[str] = field(default_factory=set)
@@ -235,7 +237,7 @@ class LoadedPlan:
             except IndexError:
                 pass  # another thread was faster
         self._idle_memory.make_room(self, self.context_bytes)
-        return self._context(None, _Direct())
+        return self._context(None, _Direct(self._managers()))
 
     def release(self, context: Context) -> None:
         """Take a context back after a run."""
@@ -456,18 +458,26 @@ class LoadedPlan:
         )
         return made
 
-    def _imported(self, tensor: PlannedTensor, handle: TensorHandle) -> TensorHandle | None:
+    def _imported(
+        self, tensor: PlannedTensor, handle: TensorHandle, managers: Mapping[str, MemoryManager]
+    ) -> TensorHandle | None:
         """Return a tensor's handle on the memory of another, None if that cannot be."""
         factory = self._participants.factories.import_factory(tensor.factory)
         if factory is None:
             return None
         about = f"tensor {tensor.name!r}"
+        method = "import_memory"
+        beside: tuple[MemoryManager | None, ...] = ()
+        if type(factory).import_in is not TensorHandleFactory.import_in:
+            method, beside = "import_in", (managers.get(tensor.owner),)
         made: TensorHandle | None = call(
-            tensor.owner, factory, "import_memory", tensor.info, handle, about=about
+            tensor.owner, factory, method, tensor.info, handle, *beside, about=about
         )
         return made
 
-    def _on(self, tensor: PlannedTensor, given: TensorHandle) -> TensorHandle | str:
+    def _on(
+        self, tensor: PlannedTensor, given: TensorHandle, managers: Mapping[str, MemoryManager]
+    ) -> TensorHandle | str:
         """Return a tensor's handle on a caller's memory, or why its backend cannot use that."""
         owner = tensor.owner or "the host"
         device = HOST if isinstance(given, ArrayHandle) else _device_of(given)
@@ -480,7 +490,7 @@ class LoadedPlan:
                 return f"{owner} has memory of its own"
         elif not self._imports_device(tensor, device):
             return f"{owner} does not reach {device}"
-        return self._imported(tensor, given) or f"{owner} did not take this memory"
+        return self._imported(tensor, given, managers) or f"{owner} did not take this memory"
 
     def _tensors_on(self, binding: Binding) -> _Direct:
         """Return the tensors that stand on a caller's memory.
@@ -489,13 +499,13 @@ class LoadedPlan:
         the last step that reads the input is before the step that writes the output, or if its
         layer writes only what changes there.
         """
-        direct = _Direct()
+        direct = _Direct(self._managers())
         read: dict[PlannedTensor, TensorHandle] = {}
         passed_on: dict[PlannedTensor, str] = {}
         for name, tensor in self.plan.inputs.items():
             passed_on[tensor] = f"it is the input {name!r}"
             given = binding.inputs[name]
-            handle = self._on(tensor, given)
+            handle = self._on(tensor, given, direct.managers)
             if isinstance(handle, str):
                 direct.copied[name] = _copied(f"the input {name!r}", given, tensor, handle)
             else:
@@ -511,7 +521,7 @@ class LoadedPlan:
                     f"the output {name!r} cannot be written on {_device_of(given)}, as {why}: give "
                     "it memory of its own, or of the host"
                 )
-            handle = why if made is None or why else self._on(made, given)
+            handle = why if made is None or why else self._on(made, given, direct.managers)
             if isinstance(handle, str):
                 direct.copied[name] = _copied(f"the output {name!r}", given, made, handle)
             elif made is not None:
@@ -550,7 +560,7 @@ class LoadedPlan:
 
     def _context(self, binding: Binding | None, direct: _Direct) -> Context:
         """Return a new context, on a caller's arrays if there is a binding."""
-        managers = self._managers()
+        managers = direct.managers
         memory: list[tuple[Allocator, NDArray[np.uint8]]] = []
         handles: Handles = dict(self._constants)
         scratch: dict[PlannedLayer, NDArray[np.uint8]] = {}
@@ -613,7 +623,7 @@ class LoadedPlan:
         if layer.type != "MemImport":
             return False
         (source,), (target,) = layer.inputs, layer.outputs
-        imported = None if source is None else self._imported(target, handles[source])
+        imported = None if source is None else self._imported(target, handles[source], managers)
         if imported is not None:
             handles[target] = imported
         elif target not in handles:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""GpuAcc, the OpenCL backend, found by its entry point."""

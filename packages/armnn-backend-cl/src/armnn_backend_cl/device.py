@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""OpenCL devices: which there are, their programs, and the queues that run kernels on them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+import warnings
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+import pyopencl as cl
+
+from armnn.backends import MemoryManager, raise_if_stopped
+from armnn.errors import BackendUnavailableError, ExecutionError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GROUP: Final = 64
+"""Work items of a group, of every kernel.
+
+It is the same on all devices: sums that a group makes together have the same order everywhere, and
+a driver that compiles a kernel for each size of its groups compiles it once.
+"""
+
+_POLL_SECONDS: Final = 0.0005
+
+HOW_TO_GET_A_DRIVER: Final = (
+    'install the OpenCL driver of the GPU, or, to try it on the CPU, pip install "pyopencl[pocl]"'
+)
+
+
+class Device:
+    """A device that this process has opened, with the programs built for it.
+
+    There is one for all runtimes, so that they share programs and can share memory.
+
+    Attributes:
+        index: Its place among all devices of this machine, from 0; DLPack numbers it so.
+        device: The driver's object.
+        context: What its buffers and programs belong to.
+        alignment: What the start of a tensor in a block is a multiple of, in bytes.
+    """
+
+    def __init__(self, index: int, device: cl.Device) -> None:
+        self.index = index
+        self.device = device
+        self.context = cl.Context([device])
+        self.alignment = max(int(device.mem_base_addr_align) // 8, 64)
+        self._programs: dict[str, cl.Program] = {}
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def name(self) -> str:
+        """The driver's names of platform and device."""
+        return f"{self.device.platform.name.strip()}: {self.device.name.strip()}"
+
+    def kernel(self, source: str, name: str) -> cl.Kernel:
+        """Return a new kernel of a program, which is built once.
+
+        A kernel holds its arguments, so each bound step has one of its own.
+
+        Raises:
+            ExecutionError: The driver does not build the program, or the process was forked.
+        """
+        self.check_process()
+        with self._lock:
+            program = self._programs.get(source)
+            if program is None:
+                try:
+                    with warnings.catch_warnings():  # drivers say that they built it, too
+                        warnings.simplefilter("ignore", cl.CompilerWarning)
+                        program = cl.Program(self.context, source).build(["-cl-std=CL1.2"])
+                except cl.Error as error:
+                    raise ExecutionError(
+                        f"the OpenCL driver of {self.name} does not build the kernel {name!r}: "
+                        f"{error}"
+                    ) from error
+                self._programs[source] = program
+        return cl.Kernel(program, name)
+
+    def check_process(self) -> None:
+        """Raise if this is a forked child: drivers hang or crash there.
+
+        Raises:
+            ExecutionError: The device was opened before the process was forked.
+        """
+        if os.getpid() != self._process:
+            raise ExecutionError(
+                f"the OpenCL device {self.name} was opened before this process was forked, and no "
+                "driver survives a fork: start processes by multiprocessing's 'spawn', or load the "
+                "model in the child only"
+            )
+
+
+class Queue(MemoryManager):
+    """The queue of one execution context: what is enqueued runs in that order.
+
+    The host waits only where it copies from or to a tensor.
+    """
+
+    def __init__(self, device: Device) -> None:
+        device.check_process()
+        self.device = device
+        self.commands = cl.CommandQueue(device.context, device.device)
+
+    def acquire(self) -> None:
+        """Do nothing: blocks stay where they are between runs."""
+
+    def release(self) -> None:
+        """Do nothing, as above."""
+
+    def finish(self) -> None:
+        """Wait for what was enqueued.
+
+        Raises:
+            CancelledError: The run was cancelled meanwhile.
+            DeadlineExceededError: The time of the run is up.
+            ExecutionError: The driver failed.
+        """
+        if not raise_if_stopped():
+            self.commands.finish()
+            return
+        marker = cl.enqueue_marker(self.commands)
+        self.commands.flush()
+        while (status := marker.command_execution_status) > cl.command_execution_status.COMPLETE:
+            raise_if_stopped()
+            time.sleep(_POLL_SECONDS)
+        if status < 0:
+            raise ExecutionError(
+                f"{self.device.name} failed with the OpenCL error {status} in a kernel"
+            )
+
+
+@functools.cache
+def all_devices() -> Sequence[cl.Device]:
+    """Return the devices of all platforms: GPUs first, then accelerators, then CPUs.
+
+    Two loaders that know one driver list it twice; the second one is left out.
+
+    Raises:
+        BackendUnavailableError: There is none.
+    """
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error as error:
+        raise BackendUnavailableError(
+            f"there is no OpenCL driver: {error}; {HOW_TO_GET_A_DRIVER}"
+        ) from error
+    found: dict[tuple[str, str, str], cl.Device] = {}
+    for platform in platforms:
+        for device in platform.get_devices():
+            found.setdefault((platform.name, device.name, device.driver_version), device)
+    if not found:
+        names = ", ".join(platform.name.strip() for platform in platforms)
+        raise BackendUnavailableError(
+            f"no OpenCL platform has a device: got {names or 'no platform'}; {HOW_TO_GET_A_DRIVER}"
+        )
+    return sorted(
+        found.values(),
+        key=lambda each: (
+            not each.type & cl.device_type.GPU,
+            not each.type & cl.device_type.ACCELERATOR,
+        ),
+    )
+
+
+@functools.cache
+def _opened(index: int) -> Device:
+    return Device(index, all_devices()[index])
+
+
+def open_device(wanted: str | int = "") -> Device:
+    """Return a device, opened once per process.
+
+    Args:
+        wanted: Its index, "gpu", "cpu" or "accelerator", or a part of the names of its platform and
+            itself, in upper or lower case; "" takes the first one.
+
+    Raises:
+        BackendUnavailableError: There is no driver.
+        InvalidArgumentError: There is no such device; the message lists those there are.
+    """
+    devices = all_devices()
+    if isinstance(wanted, int) and 0 <= wanted < len(devices):
+        return _opened(wanted)
+    types = {
+        "gpu": cl.device_type.GPU,
+        "cpu": cl.device_type.CPU,
+        "accelerator": cl.device_type.ACCELERATOR,
+    }
+    for index, device in enumerate(devices):
+        if isinstance(wanted, int):
+            break
+        sought = wanted.lower()
+        if sought in types:
+            if device.type & types[sought]:
+                return _opened(index)
+        elif sought in f"{device.platform.name}: {device.name}".lower():
+            return _opened(index)
+    listed = "; ".join(
+        f"{index} is {device.platform.name.strip()}: {device.name.strip()}"
+        for index, device in enumerate(devices)
+    )
+    raise InvalidArgumentError(
+        f"there is no OpenCL device {wanted!r}: expected an index, gpu, cpu, accelerator or a part "
+        f"of a name of these: {listed}"
+    )
+
+
+@functools.cache
+def source_of(name: str) -> str:
+    """Return the text of a file in ``kernels/``."""
+    return (resources.files(__package__) / "kernels" / f"{name}.cl").read_text(encoding="utf-8")

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Rows of a tensor, each normalized by what all of it says: softmax and the normalizations. A group
+// of work items makes one row; what they sum up is combined in a tree of fixed shape.
+// Generated before it: GROUP, one of SOFTMAX, LOG_SOFTMAX, STANDARDIZE, RMS and L2, and SCALED if
+// there is a gamma, SHIFTED if there is a beta.
+
+#define TREE(combine)                                      \
+  barrier(CLK_LOCAL_MEM_FENCE);                            \
+  for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) {     \
+    if (lane < half_)                                      \
+      shared[lane] = combine(shared[lane], shared[lane + half_]); \
+    barrier(CLK_LOCAL_MEM_FENCE);                          \
+  }                                                        \
+  total = shared[0];                                       \
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+#define SUM(x, y) ((x) + (y))
+#define GREATER(x, y) ((x) > (y) || isnan(x) ? (x) : (y))
+
+// outer: where a row begins; inner: where its elements are; the strides of gamma and beta lie
+// along the same axes. factor and offset hold for all elements.
+__kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, beta),
+                             OUTPUT(float, y), const int length, const int8 outer_sizes,
+                             const int8 outer, const int8 sizes, const int8 inner,
+                             const int8 gamma_outer, const int8 gamma_inner,
+                             const float parameter, const float factor, const float offset) {
+  __local float shared[GROUP];
+  const int lane = get_local_id(0), row = get_group_id(0);
+  const int start = place(row, outer_sizes, outer);
+  const __global float *source = AT(x) + start;
+  __global float *target = AT(y) + start;
+  float total;
+
+#if defined(SOFTMAX) || defined(LOG_SOFTMAX)
+  // parameter: beta. The largest product is taken off, of a negative beta that of the least.
+  float top = -INFINITY;
+  const float sign_of_beta = parameter < 0 ? -1 : 1;
+  for (int i = lane; i < length; i += GROUP) {
+    const float v = sign_of_beta * source[place(i, sizes, inner)];
+    top = GREATER(v, top);
+  }
+  shared[lane] = top;
+  TREE(GREATER)
+  const float most = sign_of_beta * total;
+  float sum = 0;
+  for (int i = lane; i < length; i += GROUP)
+    sum += exp((source[place(i, sizes, inner)] - most) * parameter);
+  shared[lane] = sum;
+  TREE(SUM)
+  for (int i = lane; i < length; i += GROUP) {
+    const int at = place(i, sizes, inner);
+    const float v = (source[at] - most) * parameter;
+#ifdef SOFTMAX
+    target[at] = exp(v) / total;
+#else
+    target[at] = v - log(total);
+#endif
+  }
+#else
+  float mean = 0, sum = 0;
+#ifdef STANDARDIZE
+  for (int i = lane; i < length; i += GROUP)
+    sum += source[place(i, sizes, inner)];
+  shared[lane] = sum;
+  TREE(SUM)
+  mean = total / length;
+  sum = 0;
+#endif
+  for (int i = lane; i < length; i += GROUP) {
+    const float v = source[place(i, sizes, inner)] - mean;
+    sum = fma(v, v, sum);
+  }
+  shared[lane] = sum;
+  TREE(SUM)
+#ifdef L2
+  const float root = sqrt(fmax(total, parameter));
+#else
+  const float root = sqrt(total / length + parameter);
+#endif
+  const int behind = place(row, outer_sizes, gamma_outer);
+  for (int i = lane; i < length; i += GROUP) {
+    const int at = place(i, sizes, inner);
+    float v = (source[at] - mean) / root;
+#ifdef SCALED
+    v *= AT(gamma)[behind + place(i, sizes, gamma_inner)];
+#endif
+#ifdef SHIFTED
+    v += AT(beta)[behind + place(i, sizes, gamma_inner)];
+#endif
+    target[at] = v * factor + offset;
+  }
+#endif
+}

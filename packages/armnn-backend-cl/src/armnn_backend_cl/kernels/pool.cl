@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Pooling over two axes; a window that reads only padding gives 0.
+// Generated before it: MAXIMUM, AVERAGE or L2.
+
+// sizes: channels, columns and rows of the output, rows and columns of the input, both with the
+//     padding behind them, and whether padding counts in an average
+// window: rows, columns, strides, dilations, padding before
+// steps: elements between channels, columns, rows and images, of x and of y
+__kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int8 sizes,
+                   const int8 window, const int8 steps) {
+  const int item = get_global_id(0);
+  if (item >= items)
+    return;
+  const int channel = item % sizes.s0, place = item / sizes.s0;
+  const int column = place % sizes.s1, row = place / sizes.s1 % sizes.s2;
+  const int batch = place / sizes.s1 / sizes.s2;
+  const int top = row * window.s2 - window.s6, left = column * window.s3 - window.s7;
+  const __global float *image = AT(x) + batch * steps.s3 + channel * steps.s0;
+
+#ifdef MAXIMUM
+  float result = -INFINITY;
+#else
+  float result = 0;
+#endif
+  int read = 0, counted = 0;
+  for (int i = 0; i < window.s0; ++i) {
+    const int y_in = top + i * window.s4;
+    for (int j = 0; j < window.s1; ++j) {
+      const int x_in = left + j * window.s5;
+      counted += y_in < sizes.s5 && x_in < sizes.s6;
+      if (y_in < 0 || y_in >= sizes.s3 || x_in < 0 || x_in >= sizes.s4)
+        continue;
+      ++read;
+      const float v = image[y_in * steps.s2 + x_in * steps.s1];
+#if defined(MAXIMUM)
+      result = v > result || isnan(v) ? v : result;
+#elif defined(L2)
+      result = fma(v, v, result);
+#else
+      result += v;
+#endif
+    }
+  }
+#ifndef MAXIMUM
+  result /= max(sizes.s7 ? counted : read, 1);
+#endif
+#ifdef L2
+  result = sqrt(result);
+#endif
+  AT(y)[batch * steps.s7 + channel * steps.s4 + column * steps.s5 + row * steps.s6] =
+      read ? result : 0;
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Launches of kernels: what a layer becomes, and the steps that enqueue it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyopencl as cl
+
+from armnn.backends import ModelContext, Step, TensorHandle, Workload
+from armnn_backend_cl.device import GROUP, Device
+from armnn_backend_cl.memory import DeviceTensor, on_device
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_INT8 = cl.cltypes.int8
+
+
+class Refused(Exception):  # noqa: N818  # an answer to a question, not an error
+    """A layer has no kernels here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The tensor of an input, from an element on."""
+
+    place: int
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """The tensor of an output, from an element on."""
+
+    place: int = 0
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """Constants in the order in which a kernel reads them.
+
+    Attributes:
+        sources: The arrays that they are made of.
+        order: A name of the order; arrays that two layers use in one order are kept once.
+        pack: Makes an array of float32 of the sources.
+    """
+
+    sources: tuple[NDArray[Any], ...]
+    order: Hashable
+    pack: Callable[..., NDArray[Any]]
+
+
+Argument: TypeAlias = "In | Out | Weights | int | float | Sequence[int]"
+"""An argument of a kernel: a number is an ``int`` or ``float`` there, several are an ``int8``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with its arguments.
+
+    Attributes:
+        source: The text of the program.
+        kernel: The name of the kernel.
+        arguments: In the order of its parameters; a tensor takes two, its buffer and its start.
+        items: How many work items have something to do; none of an empty result.
+        groups: Whether these are groups of items.
+    """
+
+    source: str
+    kernel: str
+    arguments: tuple[Argument, ...]
+    items: int
+    groups: bool = False
+
+
+class _Packed:
+    """Packed weights on the device, and the arrays whose identity is their key."""
+
+    def __init__(self, device: Device, weights: Weights) -> None:
+        self.sources = weights.sources
+        packed = np.ascontiguousarray(weights.pack(*weights.sources), np.float32)
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        packed = packed if packed.size else np.zeros(1, np.float32)
+        self.buffer = cl.Buffer(device.context, flags, hostbuf=packed)
+
+
+class LaunchingWorkload(Workload):
+    """A layer as launches.
+
+    Args:
+        device: The device.
+        launches: In order.
+        model: Packed weights are shared there.
+    """
+
+    def __init__(self, device: Device, launches: Sequence[Launch], model: ModelContext) -> None:
+        self._device = device
+        self._launches = [launch for launch in launches if launch.items]
+        self._packed: dict[Weights, _Packed] = {}
+        for launch in self._launches:
+            for argument in launch.arguments:
+                if isinstance(argument, Weights):
+                    self._packed[argument] = _shared(device, argument, model)
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step that enqueues the launches."""
+        read = [None if handle is None else on_device(handle) for handle in inputs]
+        made = [on_device(handle) for handle in outputs]
+        queue = made[0].queue
+        assert queue is not None, "only constants have no queue"
+        commands = queue.commands
+        enqueue = cl.enqueue_nd_range_kernel
+        local = (GROUP,)
+        bound = []
+        for launch in self._launches:
+            kernel = self._device.kernel(launch.source, launch.kernel)
+            for place, value in enumerate(self._values(launch, read, made)):
+                kernel.set_arg(place, value)
+            groups = launch.items if launch.groups else -(-launch.items // GROUP)
+            bound.append((kernel, (groups * GROUP,)))
+
+        held = (self, read, made)  # a kernel does not keep its buffers
+
+        def step() -> None:
+            assert held
+            for kernel, size in bound:
+                enqueue(commands, kernel, size, local)
+
+        return step
+
+    def _values(
+        self,
+        launch: Launch,
+        inputs: Sequence[DeviceTensor | None],
+        outputs: Sequence[DeviceTensor],
+    ) -> list[Any]:
+        values: list[Any] = []
+        for argument in launch.arguments:
+            if isinstance(argument, (In, Out)):
+                tensors = inputs if isinstance(argument, In) else outputs
+                tensor = tensors[argument.place]
+                assert tensor is not None
+                itemsize = tensor.info.data_type.numpy_dtype.itemsize
+                values += [tensor.buffer, np.uint32(tensor.offset // itemsize + argument.start)]
+            elif isinstance(argument, Weights):
+                values += [self._packed[argument].buffer, np.uint32(0)]
+            elif isinstance(argument, int):
+                values.append(np.int32(argument))
+            elif isinstance(argument, float):
+                values.append(np.float32(argument))
+            else:
+                values.append(np.array(argument, np.int32).view(_INT8)[0])
+        return values
+
+
+def _shared(device: Device, weights: Weights, model: ModelContext) -> _Packed:
+    """Return packed weights, once for all shapes of a network."""
+    key = (weights.order, *map(id, weights.sources))
+    return model.shared(key, lambda: _Packed(device, weights))

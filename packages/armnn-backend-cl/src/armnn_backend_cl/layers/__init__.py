@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""The layers that have kernels: a module for each family, a function for each layer type."""
+
+from armnn_backend_cl.layers import (
+    convolution,
+    elementwise,
+    matmul,
+    movement,
+    normalization,
+    pooling,
+    resizing,
+)
+from armnn_backend_cl.layers.table import WrongLayout, launches_of
+
+__all__ = [
+    "WrongLayout",
+    "convolution",
+    "elementwise",
+    "launches_of",
+    "matmul",
+    "movement",
+    "normalization",
+    "pooling",
+    "resizing",
+]

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Sums over axes, and rows that are normalized by what all of a row says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from armnn.layers.normalization import (
+    GroupNormalizationDescriptor,
+    InstanceNormalizationDescriptor,
+    L2NormalizationDescriptor,
+    LayerNormalizationDescriptor,
+    RmsNormalizationDescriptor,
+    SoftmaxDescriptor,
+)
+from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
+from armnn.types import DataLayout, DataType, ReduceOperation
+from armnn_backend_cl.device import GROUP
+from armnn_backend_cl.launches import In, Launch, Out
+from armnn_backend_cl.layers.table import lowers, program, require, shape_of
+from armnn_backend_cl.views import View, walked
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+_COMBINATIONS: Final = {
+    ReduceOperation.SUM: ("0.0f", "x + y"),
+    ReduceOperation.MEAN: ("0.0f", "x + y"),
+    ReduceOperation.PROD: ("1.0f", "x * y"),
+    ReduceOperation.MAX: ("-INFINITY", "x > y || isnan(x) ? x : y"),
+    ReduceOperation.MIN: ("INFINITY", "x < y || isnan(x) ? x : y"),
+}
+
+
+@lowers("Reduce")
+def reduce(layer: Layer) -> Sequence[Launch]:
+    """Reduce some axes, all if none is named."""
+    d = cast("ReduceDescriptor", layer.descriptor)
+    return _reduced(layer, d.axis, d.reduce_operation)
+
+
+@lowers("Mean")
+def mean(layer: Layer) -> Sequence[Launch]:
+    """Return the mean over some axes, all if none is named."""
+    d = cast("MeanDescriptor", layer.descriptor)
+    return _reduced(layer, d.axis, ReduceOperation.MEAN)
+
+
+@lowers("Softmax", "LogSoftmax")
+def softmax(layer: Layer) -> Sequence[Launch]:
+    """Compute softmax along an axis, or its logarithm."""
+    d = cast("SoftmaxDescriptor", layer.descriptor)
+    mode = "SOFTMAX" if layer.type == "Softmax" else "LOG_SOFTMAX"
+    view = View.of(shape_of(layer.input_infos[0]))
+    return _normalized(layer, mode, view, [d.axis % len(view.shape)], d.beta)
+
+
+@lowers("LayerNormalization")
+def layer_normalization(layer: Layer) -> Sequence[Launch]:
+    """Normalize by mean and variance over an axis and those behind it."""
+    d = cast("LayerNormalizationDescriptor", layer.descriptor)
+    view = View.of(shape_of(layer.input_infos[0]))
+    axes = range(d.axis % len(view.shape), len(view.shape))
+    return _normalized(layer, "STANDARDIZE", view, axes, d.eps)
+
+
+@lowers("RmsNormalization")
+def rms_normalization(layer: Layer) -> Sequence[Launch]:
+    """Divide by the root mean square over an axis and those behind it."""
+    d = cast("RmsNormalizationDescriptor", layer.descriptor)
+    view = View.of(shape_of(layer.input_infos[0]))
+    axes = range(d.axis % len(view.shape), len(view.shape))
+    return _normalized(layer, "RMS", view, axes, d.eps)
+
+
+@lowers("L2Normalization")
+def l2_normalization(layer: Layer) -> Sequence[Launch]:
+    """Divide by the norm over the channels."""
+    d = cast("L2NormalizationDescriptor", layer.descriptor)
+    view = View.of(shape_of(layer.input_infos[0]))
+    axis = 1 if d.data_layout is DataLayout.NCHW else len(view.shape) - 1
+    return _normalized(layer, "L2", view, [axis], d.eps)
+
+
+@lowers("InstanceNormalization")
+def instance_normalization(layer: Layer) -> Sequence[Launch]:
+    """Normalize each channel of each image by its own mean and variance."""
+    d = cast("InstanceNormalizationDescriptor", layer.descriptor)
+    view, axes = View.of(shape_of(layer.input_infos[0])), d.data_layout.spatial_axes
+    return _normalized(layer, "STANDARDIZE", view, axes, d.eps, factor=d.gamma, offset=d.beta)
+
+
+@lowers("GroupNormalization")
+def group_normalization(layer: Layer) -> Sequence[Launch]:
+    """Normalize each group of channels of each item by its own mean and variance."""
+    d = cast("GroupNormalizationDescriptor", layer.descriptor)
+    shape = shape_of(layer.input_infos[0])
+    channel = d.channel_axis % len(shape)
+    members = shape[channel] // d.num_groups
+    view = View.of(shape).split(channel, d.num_groups, members)
+    axes = [axis for axis in range(1, len(shape) + 1) if axis != channel]
+    per_channel = View.of([shape[channel], *[1] * (len(shape) - 1 - channel)]).broadcast(shape)
+    scale = per_channel.split(channel, d.num_groups, members)
+    return _normalized(layer, "STANDARDIZE", view, axes, d.eps, scale)
+
+
+def _reduced(layer: Layer, named: Sequence[int], operation: ReduceOperation) -> Sequence[Launch]:
+    require(layer, DataType.FLOAT32, but=["axis"])
+    view = View.of(shape_of(layer.input_infos[0]))
+    axes = [axis % len(view.shape) for axis in named] or list(range(len(view.shape)))
+    kept, gone = _outer_and_inner(view, axes)
+    kept_sizes, (kept_strides,) = walked(kept)
+    sizes, (strides,) = walked(gone)
+    start, combined = _COMBINATIONS[operation]
+    text = f"inline float combine(const float x, const float y) {{ return {combined}; }}\n"
+    source = program(text, "reduce.cl", START=start)
+    divisor = float(gone.size) if operation is ReduceOperation.MEAN else 1.0
+    arguments = (
+        In(0), Out(0), kept.size, gone.size, kept_sizes, kept_strides, sizes, strides, divisor
+    )  # fmt: skip
+    return [Launch(source, "reduce", arguments, kept.size)]
+
+
+def _normalized(
+    layer: Layer,
+    mode: str,
+    view: View,
+    axes: Sequence[int],
+    parameter: float,
+    scale: View | None = None,
+    factor: float = 1.0,
+    offset: float = 0.0,
+) -> Sequence[Launch]:
+    """Return a launch of ``normalize.cl``.
+
+    Args:
+        layer: Its input, and gamma and beta if it has them.
+        mode: A macro of the kernel.
+        view: The input, and the output too.
+        axes: Those of a row.
+        parameter: Of the mode.
+        scale: Gamma and beta along the axes of the view; those of a row without it.
+        factor: What each result of a normalization is multiplied by.
+        offset: What is added to it.
+    """
+    require(layer, DataType.FLOAT32)
+    outer, inner = _outer_and_inner(view, axes)
+    if scale is None:
+        scale = View.of(inner.shape).broadcast(view.shape)
+    gamma_outer, gamma_inner = _outer_and_inner(scale, axes)
+    outer_sizes, outer_strides = walked(outer, gamma_outer)
+    sizes, strides = walked(inner, gamma_inner)
+    given = layer.input_infos
+    macros: dict[str, object] = {"GROUP": GROUP, mode: 1}
+    if len(given) > 1 and given[1] is not None:
+        macros["SCALED"] = 1
+    if len(given) > 2 and given[2] is not None:
+        macros["SHIFTED"] = 1
+    arguments = (
+        In(0),
+        In(1 if "SCALED" in macros else 0),
+        In(2 if "SHIFTED" in macros else 0),
+        Out(0),
+        inner.size,
+        outer_sizes,
+        outer_strides[0],
+        sizes,
+        strides[0],
+        outer_strides[1],
+        strides[1],
+        float(parameter),
+        float(factor),
+        float(offset),
+    )
+    rows = outer.size if inner.size else 0
+    return [
+        Launch(program("normalize.cl", **macros), "normalize_rows", arguments, rows, groups=True)
+    ]
+
+
+def _outer_and_inner(view: View, axes: Sequence[int]) -> tuple[View, View]:
+    """Return the axes of a view that stay and those of a row, as views of their own."""
+    kept = [axis for axis in range(len(view.shape)) if axis not in axes]
+    outer, inner = view.transposed(kept), view.transposed(sorted(axes))
+    assert math.prod(outer.shape) * math.prod(inner.shape) == view.size
+    return outer, inner

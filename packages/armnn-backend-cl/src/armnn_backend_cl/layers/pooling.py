@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Pooling over two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from armnn.layers.pooling import Pooling2dDescriptor
+from armnn.types import DataLayout, DataType, PaddingMethod, PoolingAlgorithm
+from armnn_backend_cl.launches import In, Launch, Out
+from armnn_backend_cl.layers.table import lowers, program, require, shape_of
+from armnn_backend_cl.views import View
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+_MACROS: Final = {
+    PoolingAlgorithm.MAX: "MAXIMUM",
+    PoolingAlgorithm.AVERAGE: "AVERAGE",
+    PoolingAlgorithm.L2: "L2",
+}
+
+
+@lowers("Pooling2d")
+def pooling2d(layer: Layer) -> Sequence[Launch]:
+    """Pool both axes at once, in either layout."""
+    d = cast("Pooling2dDescriptor", layer.descriptor)
+    require(layer, DataType.FLOAT32)
+    x, y = (
+        pixels(shape_of(info), d.data_layout) for info in (*layer.input_infos, *layer.output_infos)
+    )
+    _, height, width, _ = x.shape
+    batch, out_height, out_width, channels = y.shape
+    (top, bottom), (left, right) = d.padding
+    rows, columns = (size or whole for size, whole in zip(d.window, (height, width), strict=True))
+    strides = [max(stride, 1) for stride in d.strides]
+    window = (rows, columns, *strides, *d.dilations, top, left)
+    counts = d.padding_method is PaddingMethod.IGNORE_VALUE
+    sizes = (
+        channels, out_width, out_height, height, width, height + bottom, width + right, int(counts)
+    )  # fmt: skip
+    items = batch * out_height * out_width * channels
+    arguments = (In(0), Out(0), items, sizes, window, (*x.strides[::-1], *y.strides[::-1]))
+    source = program("pool.cl", **{_MACROS[d.pool_type]: 1})
+    return [Launch(source, "pool", arguments, items)]
+
+
+def pixels(shape: Sequence[int], layout: DataLayout) -> View:
+    """Return a picture with its channels last."""
+    view = View.of(shape)
+    return view if layout is DataLayout.NHWC else view.transposed((0, 2, 3, 1))

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Tensors in the memory of an OpenCL device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+import pyopencl as cl
+
+from armnn import Buffer
+from armnn.backends import MemoryManager, TensorHandle, TensorHandleFactory
+from armnn.errors import ExecutionError, ResourceExhaustedError
+from armnn_backend_cl.device import Device, Queue
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
+
+OPENCL: Final = 4
+"""The number of OpenCL's devices in DLPack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A buffer of a device and the queue of the context that it belongs to.
+
+    Attributes:
+        buffer: The memory.
+        queue: None for constants, which belong to all contexts.
+    """
+
+    buffer: cl.Buffer
+    queue: Queue | None
+
+
+class DeviceTensor(TensorHandle):
+    """A tensor at an offset in a buffer of a device.
+
+    Attributes:
+        buffer: The buffer.
+        offset: Where it begins there, in bytes.
+        queue: What orders its use; None for a constant.
+    """
+
+    def __init__(self, info: TensorInfo, device: Device, block: Block, offset: int) -> None:
+        self.info = info
+        self.device = device
+        self.buffer, self.queue = block.buffer, block.queue
+        self.offset = offset
+        self._staging: NDArray[Any] | None = None
+        self._mapped: NDArray[Any] | None = None
+
+    def map(self) -> NDArray[Any]:
+        """Return a copy of the tensor, which :meth:`unmap` writes back."""
+        self._mapped = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
+        self.copy_to(self._mapped)
+        return self._mapped
+
+    def unmap(self) -> None:
+        """Write the copy back."""
+        if self._mapped is not None:
+            self.copy_from(self._mapped)
+            self._mapped = None
+
+    def copy_from(self, array: NDArray[Any]) -> None:
+        """Copy an array into the tensor; the copy is enqueued, and the array free at once."""
+        if array.nbytes == 0:
+            return
+        if self.queue is None:
+            commands = cl.CommandQueue(self.device.context, self.device.device)
+            self._write(commands, np.ascontiguousarray(array), is_blocking=True)
+            return
+        if self._staging is None:
+            self._staging = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
+        else:
+            self.queue.finish()  # an earlier run may have ended before it was read
+        np.copyto(self._staging, array)
+        self._write(self.queue.commands, self._staging, is_blocking=False)
+
+    def copy_to(self, array: NDArray[Any]) -> None:
+        """Copy the tensor into an array, once what was enqueued has ended."""
+        if array.nbytes == 0:
+            return
+        target = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
+        if self.queue is None:
+            commands = cl.CommandQueue(self.device.context, self.device.device)
+        else:
+            self.queue.finish()
+            commands = self.queue.commands
+        cl.enqueue_copy(commands, target, self.buffer, src_offset=self.offset)
+        if target is not array:
+            array[...] = target
+
+    def synchronize(self) -> None:
+        """Wait for what was enqueued."""
+        if self.queue is not None:
+            self.queue.finish()
+
+    def as_buffer(self) -> Buffer:
+        """Return its memory on the OpenCL device."""
+        device = (OPENCL, self.device.index)
+        whole = Buffer(device, self.buffer.size, self.buffer, data=self.buffer.int_ptr)
+        return whole.tensor(self.info, self.offset)
+
+    def _write(self, commands: cl.CommandQueue, array: NDArray[Any], *, is_blocking: bool) -> None:
+        cl.enqueue_copy(
+            commands, self.buffer, array, dst_offset=self.offset, is_blocking=is_blocking
+        )
+
+
+class DeviceMemory(TensorHandleFactory):
+    """Makes the tensors of a device, in one block for each execution context."""
+
+    def __init__(self, device: Device) -> None:
+        self.id = f"opencl:{device.index}"
+        self.block_alignment = device.alignment
+        self.import_devices = frozenset({(OPENCL, device.index)})
+        self._device = device
+
+    def create(self, info: TensorInfo, memory: MemoryManager | None) -> DeviceTensor:
+        """Return a tensor in a buffer of its own."""
+        return self.create_in(info, self.create_block(max(info.size_bytes, 1), memory), 0)
+
+    def create_block(self, size: int, memory: MemoryManager | None) -> Block:
+        """Return a new buffer.
+
+        Raises:
+            ResourceExhaustedError: The device has no such memory left, or allows no such buffer.
+        """
+        assert memory is None or isinstance(memory, Queue)
+        return Block(allocate(self._device, size), memory)
+
+    def create_in(self, info: TensorInfo, block: object, offset: int) -> DeviceTensor:
+        """Return a tensor in a block."""
+        assert isinstance(block, Block)
+        return DeviceTensor(info, self._device, block, offset)
+
+    def import_in(
+        self, info: TensorInfo, handle: TensorHandle, memory: MemoryManager | None
+    ) -> DeviceTensor | None:
+        """Return a tensor on a caller's buffer of the same OpenCL context, None of another."""
+        given = handle.as_buffer()
+        if given is None or given.device != (OPENCL, self._device.index):
+            return None
+        buffer = cast("cl.Buffer", cl.Buffer.from_int_ptr(given.data, retain=True))
+        if buffer.context != self._device.context:
+            return None
+        assert isinstance(memory, Queue)
+        return DeviceTensor(info, self._device, Block(buffer, memory), given.offset)
+
+
+def allocate(device: Device, size: int) -> cl.Buffer:
+    """Return a new buffer.
+
+    Raises:
+        ResourceExhaustedError: The device has no such memory left, or allows no such buffer.
+    """
+    device.check_process()
+    most = device.device.max_mem_alloc_size
+    if size > most:
+        raise ResourceExhaustedError(
+            f"{device.name} allows buffers of {most} bytes: got {size}, which one execution "
+            "context of this model, or one of its constants, takes"
+        )
+    try:
+        return cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
+    except cl.Error as error:
+        raise ResourceExhaustedError(
+            f"{device.name} has no memory for a buffer of {size} bytes: {error}"
+        ) from error
+
+
+def on_device(handle: TensorHandle) -> DeviceTensor:
+    """Return a handle that a kernel can read.
+
+    Raises:
+        ExecutionError: It is not one of this backend's.
+    """
+    if not isinstance(handle, DeviceTensor):
+        raise ExecutionError(f"a kernel of OpenCL cannot read {handle!r}: it is not on its device")
+    return handle

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""GpuAcc on whatever OpenCL device is here: networks, memory, queues, refusals."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+import armnn
+from armnn import CreationOptions, DataLayout, DataType, Network, Runtime, TensorInfo
+from armnn.errors import (
+    ArmnnError,
+    BackendUnavailableError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+)
+from armnn_backend_cl import device as devices
+from armnn_backend_cl.device import all_devices, open_device
+from armnn_backend_cl.memory import OPENCL
+
+ONLY = ["GpuAcc"]
+
+
+def classifier(layout: DataLayout = DataLayout.NHWC, batch: int | str = 2) -> Network:
+    """Return a CNN with the layers that CNNs are made of."""
+    rng = np.random.default_rng(0)
+    first = layout is DataLayout.NCHW
+
+    net = Network("classifier")
+
+    def constant(*shape: int) -> Any:
+        scale = np.float32(1 / np.sqrt(max(np.prod(shape[1:]), 1)))
+        return net.add_constant(scale * rng.standard_normal(shape).astype(np.float32))
+
+    shape = (batch, 3, 16, 16) if first else (batch, 16, 16, 3)
+    x = net.add_input("x", TensorInfo(shape))
+    options: dict[str, Any] = {"data_layout": layout}
+    pads = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+    y = net.add_convolution2d(
+        x, constant(12, 3, 3, 3), constant(12), stride_x=2, stride_y=2, **pads, **options
+    )
+    y = net.add_activation(y, function="BoundedReLu", a=6.0)
+    z = net.add_depthwise_convolution2d(y, constant(1, 3, 3, 12), constant(12), **pads, **options)
+    z = net.add_activation(z, function="HardSwish")
+    z = net.add_addition(z, y)
+    z = net.add_concat([z, y], axis=1 if first else 3)
+    z = net.add_pooling2d(
+        z, pool_type="Max", pool_width=2, pool_height=2, stride_x=2, stride_y=2, **options
+    )
+    z = net.add_mean(z, axis=(2, 3) if first else (1, 2))
+    z = net.add_fully_connected(z, constant(24, 5), constant(5))
+    net.add_output("y", net.add_softmax(z))
+    return net
+
+
+def picture(batch: int = 2, layout: DataLayout = DataLayout.NHWC) -> dict[str, Any]:
+    shape = (batch, 3, 16, 16) if layout is DataLayout.NCHW else (batch, 16, 16, 3)
+    return {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
+
+
+def expected(net: Network, inputs: dict[str, Any]) -> np.ndarray:
+    return armnn.load_model(net, backends=["CpuRef"]).run(inputs)["y"]
+
+
+@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
+def test_a_cnn_runs_whole(layout: DataLayout) -> None:
+    net = classifier(layout)
+    model = armnn.load_model(net, backends=ONLY)
+    made = model.run(picture(layout=layout))["y"]
+    np.testing.assert_allclose(
+        made, expected(classifier(layout), picture(layout=layout)), atol=1e-6
+    )
+    assert set(model.report.layers_by_backend) == {"GpuAcc"}
+    assert sum(row.compiled_into != "" for row in model.report) >= 3
+
+
+class Calls:
+    """Counts what is asked of OpenCL."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.counts: Counter[str] = Counter()
+        for name in ("Buffer", "Program", "Kernel", "enqueue_copy", "enqueue_nd_range_kernel"):
+            monkeypatch.setattr(cl, name, self._counting(name, getattr(cl, name)))
+
+    def _counting(self, name: str, function: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.counts[name] += 1
+            return function(*arguments, **named)
+
+        return call
+
+
+def test_a_steady_run_only_copies_and_enqueues(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    first = model.run(picture())["y"]
+    calls = Calls(monkeypatch)
+    second = model.run(picture())["y"]
+    assert calls.counts.keys() <= {"enqueue_copy", "enqueue_nd_range_kernel"}
+    assert calls.counts["enqueue_copy"] == 2  # the input and the output
+    assert first.tobytes() == second.tobytes()
+
+
+def test_another_batch_builds_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = armnn.load_model(classifier(batch="N"), backends=ONLY)
+    model.run(picture(2))
+    calls = Calls(monkeypatch)
+    made = model.run(picture(5))["y"]
+    assert calls.counts["Program"] == 0
+    np.testing.assert_allclose(made, expected(classifier(batch=5), picture(5)), atol=1e-6)
+
+
+def test_weights_are_on_the_device_once() -> None:
+    model = armnn.load_model(classifier(batch="N"), backends=ONLY)
+    for batch in (1, 2, 3):
+        model.run(picture(batch))
+    (memory,) = (used for name, used in model.memory.items() if name.startswith("opencl"))
+    assert memory["constants"] < 100  # packed weights are not tensors of the network
+
+
+def test_threads_make_the_same_bits() -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    made: list[bytes] = []
+
+    def work() -> None:
+        for _ in range(3):
+            made.append(model.run(picture())["y"].tobytes())  # noqa: PERF401  # as threads end
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 12
+    assert len(set(made)) == 1
+
+
+def test_memory_of_the_device_goes_in_and_out() -> None:
+    device = open_device()
+    model = armnn.load_model(classifier(), backends=ONLY)
+    inputs = picture()
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    source = cl.Buffer(device.context, flags, hostbuf=inputs["x"])
+    target = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 40)
+    place = (OPENCL, device.index)
+    x = armnn.Buffer(place, source.size, source, data=source.int_ptr).tensor(
+        TensorInfo((2, 16, 16, 3))
+    )
+    y = armnn.Buffer(place, target.size, target, data=target.int_ptr).tensor(TensorInfo((2, 5)))
+    model.run({"x": x}, outputs={"y": y})
+    made = np.empty((2, 5), np.float32)
+    cl.enqueue_copy(cl.CommandQueue(device.context), made, target)
+    np.testing.assert_array_equal(made, model.run(inputs)["y"])
+
+
+def test_the_time_of_a_run_counts_while_it_waits() -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    made = model.run(picture())["y"]
+    with pytest.raises(DeadlineExceededError):
+        model.run(picture(), timeout=1e-6)
+    np.testing.assert_array_equal(model.run(picture(), timeout=60)["y"], made)
+
+
+def _run_in_child(model: Any, channel: Any) -> None:
+    try:
+        model.run(picture())
+    except ArmnnError as error:
+        channel.send(str(error))
+    else:
+        channel.send("ran")
+    channel.close()
+    os._exit(0)  # drivers hang when a child that was forked ends
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PoCL has threads
+def test_a_forked_child_is_refused_in_words() -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_run_in_child, args=(model, there))
+    process.start()
+    assert here.poll(60), "the child hangs"
+    assert "was opened before this process was forked" in here.recv()
+    process.join(60)
+
+
+@pytest.fixture
+def no_devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    all_devices.cache_clear()
+    yield
+    all_devices.cache_clear()
+
+
+def test_no_driver_is_a_reason(monkeypatch: pytest.MonkeyPatch, no_devices: None) -> None:
+    def none() -> list[Any]:
+        raise cl.LogicError("clGetPlatformIDs", -1001)
+
+    monkeypatch.setattr(devices.cl, "get_platforms", none)
+    with pytest.raises(BackendUnavailableError, match=r"there is no OpenCL driver: .*install the"):
+        all_devices()
+    monkeypatch.setattr(devices.cl, "get_platforms", list)
+    with pytest.raises(BackendUnavailableError, match="no OpenCL platform has a device: got no"):
+        all_devices()
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"Device": "quantum"}, "there is no OpenCL device 'quantum': expected an index, gpu, cpu"),
+        ({"Device": 99}, "there is no OpenCL device 99"),
+        ({"Device": True}, "the option Device of backend 'GpuAcc' is True: expected an index or"),
+        ({"Devices": 0}, "does not know the option 'Devices' of a runtime: expected Device"),
+    ],
+)
+def test_wrong_options_are_told(option: dict[str, Any], words: str) -> None:
+    with (
+        pytest.raises(InvalidArgumentError, match=words),
+        Runtime(CreationOptions(backend_options={"GpuAcc": option})) as runtime,
+    ):
+        runtime.load_model(classifier(), backends=ONLY)
+
+
+@pytest.mark.parametrize("option", [0, "", all_devices()[0].name[:6].upper()])
+def test_a_device_is_named_by_index_or_part_of_its_name(option: int | str) -> None:
+    assert open_device(option) is open_device()
+
+
+def test_refusals_say_why() -> None:
+    net = Network("integers")
+    x = net.add_input("x", TensorInfo((4,), DataType.SIGNED32))
+    net.add_output("y", net.add_addition(x, x, name="sum"))
+    model = armnn.load_model(net, backends=["GpuAcc", "CpuRef"])
+    assert model.report.layers_by_backend == {"CpuRef": 1}
+    assert "the input 'input' is Signed32, expected Float32" in str(model.report)
+
+
+def test_large_tensors_are_refused() -> None:
+    net = Network("large")
+    x = net.add_input("x", TensorInfo((2**31,)))
+    net.add_output("y", net.add_activation(x, function="ReLu", name="large"))
+    with pytest.raises(ArmnnError, match="2147483648 elements, expected at most 2147483647"):
+        armnn.load_model(net, backends=ONLY)
