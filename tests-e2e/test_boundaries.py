@@ -14,7 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import packages_distributions
+from importlib.metadata import entry_points, packages_distributions
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +158,25 @@ def test_a_prepared_load_imports_no_parser_no_optimizer_and_no_layer_table(tmp_p
     )
     assert "armnn.optimizer.passes" in cold
     assert [name for name in cached if NOT_FOR_PREPARED.match(name)] == []
+
+
+DEFAULT_START = """
+import sys
+import armnn
+network = armnn.Network("n")
+x = network.add_input("x", armnn.TensorInfo((2,)))
+network.add_output("y", network.add_activation(x, function="ReLu"))
+assert armnn.load_model(network).run({"x": [-1, 2]})["y"].tolist() == [0, 2]
+print("\\n".join(sys.modules))
+"""
+
+
+def test_a_default_start_imports_no_backend_that_takes_no_part() -> None:
+    named = {each.name: each.module for each in entry_points(group="armnn.named_backends")}
+    assert {"Custom", "OnnxRuntime", "OpenVino"} <= named.keys()
+    command = [sys.executable, "-c", DEFAULT_START]
+    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "armnn_backend_ref.backend" in imported
+    assert not {*named.values(), "onnxruntime", "openvino"} & set(imported)
+    with armnn.Runtime() as runtime:
+        assert runtime.registry.get("Custom").score() == 0

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BROKEN = "raise ImportError('libacme.so is missing')\n"
+NAMED = {"armnn.named_backends": {"Acme": "acme:backend"}}
 
 
 def scored(backend_id: str, score: int | str) -> Plugin:
@@ -187,6 +189,22 @@ def test_unasked_the_best_score_comes_first_then_the_id_and_cpuref_last(tmp_path
     with installed(tmp_path, *plugins, alone=True):
         usable = BackendRegistry().find_usable()
     assert [backend.id for backend in usable] == ["A", "B", "Slow", "CpuRef"]
+
+
+def test_a_backend_that_takes_part_only_by_name_is_not_imported(tmp_path: Path) -> None:
+    acme = backend_plugin("Acme", distribution="acme", source=BROKEN)
+    never = replace(acme, entry_points={**acme.entry_points, **NAMED})
+    other = replace(scored("Good", 1), entry_points={
+        "armnn.backends": {"Good": "dist_good:backend"}, **NAMED,  # which is not its own to say
+    })  # fmt: skip
+    for plugin, imported in ((never, False), (acme, True)):
+        with installed(tmp_path / str(imported), plugin, other, alone=True):
+            registry = BackendRegistry()
+            assert [backend.id for backend in registry.find_usable()] == ["Good"]
+            states = {entry.id: entry.state for entry in registry.entries()}
+            assert states["Acme"] == (BackendState.FAILED if imported else BackendState.KNOWN)
+            with pytest.raises(BackendUnavailableError, match="libacme"):
+                registry.find_usable(["Acme"])
 
 
 def test_what_was_merely_found_and_fails_is_logged_once_and_skipped(

@@ -121,6 +121,7 @@ def test_the_list_has_every_state_and_imports_nothing(
         "shadowed_by": None,
         "import_seconds": None,
         "isolation": None,
+        "score": None,
     }
     assert rows[2]["shadowed_by"] == "a_good:backend"
     assert rows[3]["reason"] == f"needs Backend API >=9, this core provides {API}"
@@ -144,9 +145,9 @@ def test_the_table_shows_id_state_owner_versions_origin_and_reason(
         assert main(["backends", "--load"]) == 0
     heading, _, *rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert heading.split() == (
-        ["id", "state", "distribution", "version", "API", "version", "origin", "reason"]
+        ["id", "state", "score", "distribution", "version", "API", "version", "origin", "reason"]
     )
-    assert rows[0].split() == ["Acme", "loaded", "a-good", "0.3.0", API, "a_good:backend"]
+    assert rows[0].split() == ["Acme", "loaded", "1", "a-good", "0.3.0", API, "a_good:backend"]
     assert rows[3].split()[:5] == ["Newer", "incompatible", "d-newer", "0.3.0", ">=9"]
     assert f"needs Backend API >=9, this core provides {API}" in rows[3]
 
@@ -158,7 +159,7 @@ def test_a_path_without_the_loader_is_an_error(
         assert main(["backends", "--dynamic-backends-path", "/opt/acme"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("armnn: error: Dynamic backends cannot be loaded (dynamic_")
+    assert captured.err.startswith("armnn: error: Dynamic backends cannot be loaded (--dynamic-b")
     assert captured.err.count("\n") == 1
 
 

@@ -16,6 +16,7 @@ from packaging.version import Version
 from armnn import metadata
 from armnn.backends.loading import (
     GROUP,
+    NAMED_GROUP,
     UNREMARKABLE_STAGES,
     BackendEntry,
     BackendState,
@@ -136,6 +137,10 @@ def _found_backend(entry_point: metadata.EntryPoint, api_version: BackendVersion
         version=distribution.version,
         location=distribution.location,
         declared_range="" if declared is None else range_text(declared),
+        is_named_only=any(
+            (each.name, each.distribution.name) == (entry_point.name, distribution.name)
+            for each in metadata.entry_points(NAMED_GROUP)
+        ),
     )
     return FoundBackend(
         refused(entry, refusal),

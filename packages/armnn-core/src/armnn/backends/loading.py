@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 GROUP = "armnn.backends"
 """The entry-point group: an entry's name is the backend's id, its value a class or an instance."""
 
+NAMED_GROUP = "armnn.named_backends"
+"""The entry-point group by which a distribution says, in the same words as in :data:`GROUP`, which
+of its backends take part only where they are named: their score is 0. So none is imported to learn
+that."""
+
 UNREMARKABLE_STAGES = ("name", "duplicate")
 """Where a file may be turned down without a warning: it was not meant for us, or is a link."""
 
@@ -80,6 +85,7 @@ class BackendEntry:
             empty if this process may.
         examined: The files that are mapped when it is loaded, with the state in which each was
             examined.
+        is_named_only: Whether its distribution says that it takes part only where it is named.
     """
 
     id: str
@@ -98,6 +104,7 @@ class BackendEntry:
     import_seconds: float | None = None
     isolation: str = ""
     examined: tuple[tuple[str, FileState], ...] = ()
+    is_named_only: bool = False
 
     @property
     def is_static(self) -> bool:

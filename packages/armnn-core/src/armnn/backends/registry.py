@@ -488,7 +488,7 @@ class BackendRegistry:
         ranked: list[tuple[bool, int, str, Backend]] = []
         for found, entry in self._rows():
             skipped = entry.state in (BackendState.BLOCKED, BackendState.SHADOWED)
-            is_named_only = not entry.is_static or is_placed(entry.id)
+            is_named_only = not entry.is_static or entry.is_named_only or is_placed(entry.id)
             if skipped or is_named_only or found in self._left_out:
                 continue
             try:

@@ -43,7 +43,7 @@ from armnn.installing import (
 )
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api.names import fault_of_id
-from armnn_tools.cli.options import add_command
+from armnn_tools.cli.options import add_command, add_dynamic_path_argument
 from armnn_tools.cli.output import print_json, print_table, printable, progress
 
 _EXAMPLES = f"""\
@@ -113,9 +113,7 @@ def add_parser(
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="load them and show their capabilities"
     )
-    parser.add_argument(
-        "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
-    )
+    add_dynamic_path_argument(parser, "also look for shared libraries there")
     parser.add_argument(
         "--layers", nargs="*", metavar="ID", help="show which layers the backends support"
     )
@@ -147,18 +145,38 @@ def list_backends(arguments: argparse.Namespace) -> int:
         registry = BackendRegistry(options)
         if arguments.load or arguments.verbose:
             load_all(registry)
+        scores = scores_of(registry)
         if arguments.verbose:
             stated = descriptions(registry, options, lambda each: dict(capabilities(each)))
         entries = registry.entries()
     if arguments.json:
-        print_json([_with_capabilities(entry, stated) for entry in entries])
+        print_json(
+            [
+                {**_with_capabilities(entry, stated), "score": scores.get(entry.id)}
+                for entry in entries
+            ]
+        )
     elif entries:
-        print_entries(entries)
+        print_entries(entries, scores=scores)
         if stated:
             _print_capabilities(stated)
     else:
         print(f"No backend is installed. The usual ones: {install_command(USUAL)}.")
     return 0
+
+
+def scores_of(registry: BackendRegistry) -> dict[str, int]:
+    """Return the scores of backends that say it: of loaded ones, and 0 of those to be named."""
+    found: dict[str, int] = {}
+    for entry in registry.entries():
+        if entry.is_named_only or not entry.is_static:
+            found[entry.id] = 0
+        elif entry.state is BackendState.LOADED:
+            try:
+                found[entry.id] = call(entry.id, registry.get(entry.id), "score")
+            except Exception as error:  # whatever a plug-in raises, the others are listed
+                registry.leave_out(entry.id, error)
+    return found
 
 
 def load_all(registry: BackendRegistry) -> None:
@@ -180,11 +198,21 @@ def load_all(registry: BackendRegistry) -> None:
                 continue  # the registry keeps the reason
 
 
-def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
-    """Print the table of backends; files that were refused have the stage at which they were."""
+def print_entries(
+    entries: tuple[BackendEntry, ...], title: str = "", scores: Mapping[str, int] | None = None
+) -> None:
+    """Print the table of backends; files that were refused have the stage at which they were.
+
+    Args:
+        entries: The backends.
+        title: The line above the table, "" for none.
+        scores: Where they stand if none is named, as far as that is known; 0: they take no part.
+    """
+    known = scores or {}
     columns = {
         "id": [entry.id for entry in entries],
         "state": [str(entry.state) for entry in entries],
+        "score": [str(known.get(entry.id, "")) for entry in entries],
         "distribution": [entry.distribution for entry in entries],
         "version": [entry.version for entry in entries],
         "API version": [_needed_version(entry) for entry in entries],
@@ -192,8 +220,9 @@ def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
         "stage": [entry.stage for entry in entries],
         "reason": [entry.reason or entry.isolation for entry in entries],
     }
-    if not any(columns["stage"]):
-        del columns["stage"]
+    for name in ("stage", "score"):
+        if not any(columns[name]):
+            del columns[name]
     print_table(title, list(columns), list(zip(*columns.values(), strict=True)))
 
 
@@ -487,12 +516,7 @@ def _add_lock_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentPar
         _LOCK_EXAMPLES,
         lock_backends,
     )
-    parser.add_argument(
-        "--dynamic-backends-path",
-        metavar="DIR",
-        default=argparse.SUPPRESS,
-        help="lock the shared libraries there",
-    )
+    add_dynamic_path_argument(parser, "lock the shared libraries there", argparse.SUPPRESS)
     parser.add_argument(
         "--output",
         metavar="FILE",

@@ -73,7 +73,7 @@ from armnn_tools.cli.backends import (
     load_all,
     print_entries,
 )
-from armnn_tools.cli.options import add_command, add_lock_file_argument
+from armnn_tools.cli.options import add_command, add_dynamic_path_argument, add_lock_file_argument
 from armnn_tools.cli.output import print_json, print_table, printable, progress
 
 _EXAMPLES = f"""\
@@ -129,9 +129,7 @@ def add_parser(
         help="backends that must be usable, but for those with a question mark, as in 'GpuAcc?', "
         "which a list skips if they are not; given again, it adds more",
     )
-    parser.add_argument(
-        "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
-    )
+    add_dynamic_path_argument(parser, "also look for shared libraries there")
     add_lock_file_argument(parser)
     parser.add_argument(
         "--reprobe", action="store_true", help="try shared libraries out again, even if known"

@@ -183,9 +183,9 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
             metavar="ID,...",
             type=backend_ids,
             action="extend",
-            help="the backends to use, most preferred first (default: those installed that take "
-            "part unnamed, as 'armnn backends' shows); one with a question mark, as in 'GpuAcc?', "
-            "is skipped if it cannot be used; given again, it adds more",
+            help="the backends to use, most preferred first (default: those installed whose score "
+            "is above 0, as 'armnn backends --load' shows); one with a question mark, as in "
+            "'GpuAcc?', is skipped if it cannot be used; given again, it adds more",
         )
     )
     group.add_argument(
@@ -195,10 +195,9 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
         metavar="N",
         help="threads of one run, for each backend that can be told (default: its own choice)",
     )
-    group.add_argument(
-        "--dynamic-backends-path",
-        metavar="DIR",
-        help="a folder with backends in shared libraries; one is used where --backends names it",
+    add_dynamic_path_argument(
+        group,
+        "a folder with backends in shared libraries; one is used where --backends names it",
     )
     group.add_argument(
         "--no-static-backends",
@@ -280,7 +279,7 @@ def add_board_argument(group: argparse._ArgumentGroup) -> None:
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:
     """Return the creation options of a runtime for the given backends."""
     return CreationOptions(
-        dynamic_backends_path=_absolute(arguments.dynamic_backends_path),
+        dynamic_backends_path=arguments.dynamic_backends_path,
         enable_static_backends=not arguments.no_static_backends,
         probe=arguments.probe,
         require_locked=arguments.lock_file is not None,
@@ -290,9 +289,17 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
     )
 
 
-def _absolute(path: str | None) -> str | None:
-    """Return a path of a command line from the root, as a shell's user means it."""
-    return path and os.path.abspath(path)
+def add_dynamic_path_argument(
+    group: argparse._ActionsContainer, purpose: str, default: str | None = None
+) -> None:
+    """Add ``--dynamic-backends-path``: a relative path begins in the current folder."""
+    group.add_argument(
+        "--dynamic-backends-path",
+        metavar="DIR",
+        type=lambda text: text and os.path.abspath(text),
+        default=default,
+        help=purpose,
+    )
 
 
 def opened_runtime(arguments: argparse.Namespace) -> Runtime:

@@ -12,6 +12,7 @@ from armnn_tools.cli.options import (
     MODEL_HELP,
     add_board_argument,
     add_command,
+    add_dynamic_path_argument,
     add_lock_file_argument,
     backend_ids,
     boards,
@@ -62,11 +63,7 @@ def add_parser(
         action="extend",
         help="backends of other machines, as in ssh://user@board/CpuAcc",
     )
-    group.add_argument(
-        "--dynamic-backends-path",
-        metavar="DIR",
-        help="the folder with backends in shared libraries",
-    )
+    add_dynamic_path_argument(group, "the folder with backends in shared libraries")
     add_board_argument(group)
     add_lock_file_argument(group)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
