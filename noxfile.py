@@ -54,6 +54,7 @@ MORE = [
     "armnn-backend-openvino",
     "armnn-compat",
     "armnn-conformance",
+    "armnn-generate",
 ]
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2", "--dist=loadgroup"]

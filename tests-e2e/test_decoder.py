@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
 import armnn
 from armnn.backends.memory import HostAllocator
@@ -22,120 +20,12 @@ from armnn.optimizer import OptimizedNetwork
 from armnn.runtime import states
 from armnn.runtime.calls import binding
 from armnn.tensor import TensorInfo
+from fakes.decoders import GROUPS, LAYERS, SIZE, decoder
 
 Array = NDArray[Any]
 
-LAYERS, HIDDEN, HEADS, GROUPS, SIZE, WORDS, BLOCK, PLACES = 2, 64, 4, 2, 16, 96, 32, 32
-CAPACITY = 24
+WORDS, PLACES, CAPACITY = 96, 32, 24
 RNG = np.random.default_rng(11)
-
-
-class Writer:
-    """Nodes and initializers of a decoder."""
-
-    def __init__(self, points: str) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.held: list[onnx.TensorProto] = []
-        self.points = points
-
-    def hold(self, name: str, data: Array) -> str:
-        self.held.append(numpy_helper.from_array(data, name))
-        return name
-
-    def add(
-        self, op_type: str, inputs: list[str], *outputs: str, domain: str = "", **attributes: Any
-    ) -> str:
-        node = helper.make_node(op_type, inputs, list(outputs), domain=domain, **attributes)
-        self.nodes.append(node)
-        return outputs[0]
-
-    def microsoft(self, op_type: str, inputs: list[str], *outputs: str, **attributes: Any) -> str:
-        return self.add(op_type, inputs, *outputs, domain="com.microsoft", **attributes)
-
-    def product(self, x: str, name: str, size: int, columns: int) -> str:
-        blocks = size // BLOCK
-        inputs = [
-            x,
-            self.hold(f"{name}.q", RNG.integers(0, 256, (columns, blocks, BLOCK // 2), np.uint8)),
-            self.hold(f"{name}.s", RNG.uniform(0.01, 0.05, (columns, blocks)).astype(np.float32)),
-        ]
-        if self.points == "packed":
-            zeros = RNG.integers(0, 256, (columns, -(-blocks // 2)), np.uint8)
-            inputs.append(self.hold(f"{name}.z", zeros))
-        elif self.points == "real":
-            zeros = RNG.uniform(6, 9, (columns, blocks)).astype(np.float32)
-            inputs.append(self.hold(f"{name}.z", zeros))
-        sizes = {"K": size, "N": columns, "block_size": BLOCK, "bits": 4}
-        return self.microsoft("MatMulNBits", inputs, name, **sizes)
-
-    def norm(self, name: str) -> str:
-        return self.hold(name, RNG.uniform(0.5, 1.5, HIDDEN).astype(np.float32))
-
-
-def decoder(points: str, told: str = "mask") -> bytes:
-    """Return a decoder of two layers, in the layout of onnxruntime-genai's model builder.
-
-    Args:
-        points: The kind of its zero points.
-        told: How it is told which rows are new: by a mask, by places beside it, or by numbers.
-    """
-    w = Writer(points)
-    ids, mask = (
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", length])
-        for name, length in (("input_ids", "new"), ("attention_mask", "total"))
-    )
-    inputs, outputs = [ids, mask], ["logits"]
-    if told == "numbers":
-        inputs[1:] = [
-            helper.make_tensor_value_info("seqlens_k", TensorProto.INT32, ["batch"]),
-            helper.make_tensor_value_info("total_length", TensorProto.INT32, []),
-        ]
-    elif told == "places":
-        shape = ["batch", "new"]
-        inputs.append(helper.make_tensor_value_info("position_ids", TensorProto.INT64, shape))
-    table = RNG.integers(0, 256, (WORDS, HIDDEN // 2), np.uint8)
-    scales = RNG.uniform(0.02, 0.1, (WORDS, HIDDEN // BLOCK)).astype(np.float32)
-    held = [w.hold("table", table), "input_ids", w.hold("table.s", scales)]
-    skip = w.microsoft("GatherBlockQuantized", held, "embedded", block_size=BLOCK)
-    if told != "numbers":
-        w.add("ReduceSum", ["attention_mask", w.hold("axis", np.array([1]))], "sum", keepdims=0)
-        w.add("Sub", ["sum", w.hold("one", np.array(1))], "last")
-        w.add("Cast", ["last"], "seqlens_k", to=TensorProto.INT32)
-        w.add("Shape", ["attention_mask"], "shape")
-        w.add("Gather", ["shape", w.hold("second", np.array(1))], "total_64")
-        w.add("Cast", ["total_64"], "total_length", to=TensorProto.INT32)
-    angles = np.arange(PLACES)[:, None] * 100.0 ** (-np.arange(0, SIZE, 2) / SIZE)
-    w.hold("cos", np.cos(angles).astype(np.float32))
-    w.hold("sin", np.sin(angles).astype(np.float32))
-    x = w.add("SimplifiedLayerNormalization", [skip, w.norm("n")], "x", epsilon=1e-5, axis=-1)
-    for i in range(LAYERS):
-        past = [f"past_key_values.{i}.{part}" for part in ("key", "value")]
-        present = [f"present.{i}.{part}" for part in ("key", "value")]
-        shape = ["batch", GROUPS, "past", SIZE]
-        inputs += [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in past]
-        outputs += present
-        packed = w.product(x, f"qkv{i}", HIDDEN, (HEADS + 2 * GROUPS) * SIZE)
-        given = [packed, "", "", *past, "seqlens_k", "total_length", "cos", "sin"]
-        given += ["position_ids"] * (told == "places")
-        heads = {"num_heads": HEADS, "kv_num_heads": GROUPS, "do_rotary": 1}
-        attended = w.microsoft("GroupQueryAttention", given, f"a{i}", *present, **heads)
-        mixed = w.product(attended, f"o{i}", HEADS * SIZE, HIDDEN)
-        given = [mixed, skip, w.norm(f"n{i}")]
-        norm = "SkipSimplifiedLayerNormalization"
-        x = w.microsoft(norm, given, f"y{i}", "", "", f"s{i}", epsilon=1e-5)
-        gate, up = w.product(x, f"g{i}", HIDDEN, 128), w.product(x, f"u{i}", HIDDEN, 128)
-        w.add("Sigmoid", [gate], f"sg{i}")
-        w.add("Mul", [gate, f"sg{i}"], f"silu{i}")
-        down = w.product(w.add("Mul", [f"silu{i}", up], f"gu{i}"), f"d{i}", 128, HIDDEN)
-        given = [down, f"s{i}", w.norm(f"m{i}")]
-        x = w.microsoft(norm, given, f"x{i}", "", "", f"t{i}", epsilon=1e-5)
-        skip = f"t{i}"
-    # The names of products are those of their outputs.
-    w.add("Identity", [w.product(x, "head", HIDDEN, WORDS)], "logits")
-    results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs]
-    graph = helper.make_graph(w.nodes, "decoder", inputs, results, w.held)
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
 
 
 def mask(total: int) -> Array:

@@ -16,6 +16,7 @@ from page_environments import COMMAND, closure, requirements_of
 
 from armnn_backend_api import get_include
 from armnn_dynamic_loader import samples
+from fakes.decoders import write_genai_folder
 from tools.release import wheelhouse
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -41,6 +42,7 @@ def data(model: Callable[[str], Path], tmp_path: Path) -> Path:
     (tmp_path / "model.onnx").symlink_to(model("page_orientation"))
     (tmp_path / "model.tflite").symlink_to(model("pitch"))
     (tmp_path / "picture.png").symlink_to(REPOSITORY / "examples/page_turned_90.png")
+    write_genai_folder(tmp_path / "SmolLM2")
     return tmp_path
 
 
@@ -102,6 +104,13 @@ def test_the_examples_of_a_page_print_what_it_says(
     examples = [block for block in blocks if not block.startswith("# armnn_backend")]
     printed = run_python(installed_for(document), "\n".join(examples), data)
     assert printed == "".join(code_blocks(document, "text"))
+
+
+def test_the_examples_of_text_generation_run(installed_for: InstalledFor, data: Path) -> None:
+    document = REPOSITORY / "docs/text-generation.md"
+    printed = run_python(installed_for(document), *code_blocks(document, "python"), data)
+    # The weights are random; the second turn has what the first one computed, and its text.
+    assert re.search(r"(length|stop) \d+ 0\n", printed)
 
 
 def test_the_case_of_conformance_is_one(installed_for: InstalledFor, tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ BUILD_COMMANDS: Final = (
 """What installs a backend from its sources: others' packages come first, as only they are in an
 index. For an isolated build pip would look there, too."""
 
-COMPANIONS: Final = ("armnn-compat", "armnn-conformance")
-"""The stand-ins for other run times, and the conformance kit."""
+COMPANIONS: Final = ("armnn-compat", "armnn-conformance", "armnn-generate")
+"""The stand-ins for other run times, the conformance kit, and text generation."""
 
 _OURS = (
     "armnn-core",

@@ -176,6 +176,11 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, needs_model: bool = 
         metavar="NAME,...",
         help="initializers among the inputs of the model that are to be given as inputs",
     )
+    add_backend_arguments(parser)
+
+
+def add_backend_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose backends, for :func:`opened_runtime` and others."""
     group = parser.add_argument_group("backends")
     with_completed_ids(
         group.add_argument(

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""The network of a language model: tokens in, logits of the last one out, keys and values kept.
+
+Calls have few shapes: a prompt goes in chunks of fixed sizes, of which the last one is filled up
+with tokens that the cache forgets again.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import armnn
+from armnn.arguments import refused
+from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.graph import Network
+from armnn.parsing import survey
+from armnn_generate.folder import ModelFolder
+
+CHUNKS: Final = (1, 8, 32, 128)
+"""How many tokens a call may have."""
+
+_LOGITS_WANTED: Final = "num_logits_to_keep"
+"""An input that some exporters add: for how many of the last tokens logits are computed."""
+
+
+class LanguageModel:
+    """A loaded network of a language model, shared by conversations.
+
+    Attributes:
+        network: The loaded network.
+        folder: What its folder says.
+        weight_bytes: The bytes of weights that computing one token reads.
+    """
+
+    def __init__(
+        self, runtime: armnn.Runtime, folder: ModelFolder, options: Mapping[str, Any]
+    ) -> None:
+        """Load it.
+
+        Args:
+            runtime: Loads it.
+            folder: What its folder says.
+            options: Keywords of :meth:`armnn.Runtime.load_model`.
+
+        Raises:
+            ModelFileError: The model has other inputs and outputs than its folder says, or no
+                caches.
+        """
+        parsed, found = survey(folder.model)
+        self.weight_bytes = _weight_bytes(parsed, folder.input_ids)
+        self.folder = folder
+        # The file is parsed again where something is missing: the error says what, and why.
+        model = folder.model if found.refused else parsed
+        self.network = runtime.load_model(model, states="auto", **options)
+        self.caches = dict(self._caches())
+        # Caches that get longer with each call are no states.
+        self.is_in_place = all(name in self.network.caches for name in self.caches)
+        known = {folder.input_ids, folder.attention_mask, folder.position_ids, _LOGITS_WANTED}
+        for name in self.network.inputs:
+            if name not in {*known, *self.caches}:
+                raise self._refused(f"nothing here knows what its input {name!r} takes")
+        for name, given in (
+            (folder.input_ids, self.network.inputs),
+            (folder.logits, self.network.outputs),
+        ):
+            if name not in given:
+                raise self._refused(f"it has {', '.join(given)}, expected {name!r} among them")
+        if not self.caches:
+            raise self._refused(
+                f"it has no inputs such as {_numbered(folder.caches[0][0], 0)!r}, without which "
+                "each token would compute all earlier ones again: export it with caches"
+            )
+
+    def _refused(self, reason: str) -> ModelFileError:
+        return ModelFileError(
+            f"{str(self.folder.model)!r} is no language model that can be run here: {reason}"
+        )
+
+    def _caches(self) -> Iterator[tuple[str, str]]:
+        """Yield the output that follows each input of keys or values."""
+        inputs, outputs = self.network.inputs, self.network.outputs
+        for past, present in self.folder.caches:
+            for layer in range(len(inputs)):
+                names = _numbered(past, layer), _numbered(present, layer)
+                if names[0] in inputs and names[1] in outputs:
+                    yield names
+
+    def feeds(
+        self, tokens: NDArray[np.int64], others: Mapping[str, NDArray[Any]] = MappingProxyType({})
+    ) -> dict[str, NDArray[Any]]:
+        """Return inputs of a call, those that the model has, in their types.
+
+        Args:
+            tokens: What it computes.
+            others: Further inputs.
+        """
+        made = {self.folder.input_ids: tokens, _LOGITS_WANTED: np.array(tokens.shape[1]), **others}
+        inputs = self.network.inputs
+        return {
+            name: array.astype(inputs[name].data_type.numpy_dtype)
+            for name, array in made.items()
+            if name in inputs
+        }
+
+    def empty(self, name: str, rows: int) -> NDArray[Any]:
+        """Return keys or values of so many tokens, zeros.
+
+        Raises:
+            ModelFileError: The input has not the axes of batch, heads, tokens and elements.
+        """
+        info = self.network.inputs[name]
+        _, heads, _, size = info.shape if info.shape and info.rank == 4 else (None,) * 4
+        if not (isinstance(heads, int) and isinstance(size, int)):
+            raise ModelFileError(
+                f"the input {name!r} of {str(self.folder.model)!r} has shape {info.shape}, "
+                "expected [batch, heads, tokens, elements] with known heads and elements"
+            )
+        return np.zeros((1, heads, rows, size), info.data_type.numpy_dtype)
+
+    def prepare(self, *prompts: int) -> None:
+        """Make the plans of calls now, so that no prompt waits for them.
+
+        A model whose caches get longer with each call has too many shapes, so that there is nothing
+        to prepare.
+
+        Args:
+            prompts: How many tokens prompts will have; without any, as many as there may be.
+        """
+        most = self.folder.context_length
+        sizes = [*CHUNKS]
+        if prompts:
+            needed = {
+                size for count in prompts for _, size in chunks(range(min(count, most)), most)
+            }
+            sizes = sorted({1, *needed})
+        cache = self.new_cache()
+        for size in sizes if self.is_in_place else ():
+            if size <= most:
+                cache.append([0] * size)
+                cache.rewind(0)
+
+    def new_cache(self) -> TokenCache:
+        """Return a cache without tokens, for a conversation."""
+        return _CacheInPlace(self) if self.is_in_place else _GrowingCache(self)
+
+
+class TokenCache(ABC):
+    """The keys and values of the tokens of one conversation.
+
+    Attributes:
+        model: The model.
+        tokens: The tokens whose keys and values are there.
+        computed: How many tokens the model has computed so far.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.tokens: list[int] = []
+        self.computed = 0
+
+    def append(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """Compute tokens behind those that are there; return the logits of the last one.
+
+        After an error those are there that were computed before it.
+
+        Args:
+            tokens: One or more.
+
+        Raises:
+            InvalidArgumentError: There is none, or there are more than the context has room for.
+            ExecutionError: A layer failed.
+        """
+        most = self.model.folder.context_length
+        room = most - len(self.tokens)
+        if not 0 < len(tokens) <= room:
+            raise InvalidArgumentError(
+                f"{len(tokens)} tokens were given behind {len(self.tokens)}, expected 1 to {room}: "
+                f"the context of the model has {most}"
+            )
+        for chunk, size in chunks(tokens, room):
+            filled = np.zeros((1, size), np.int64)
+            filled[0, : len(chunk)] = chunk
+            logits = self._run(filled)
+            self.tokens += chunk
+            self.computed += len(chunk)
+        last: NDArray[np.float32] = logits[0, len(chunk) - 1].astype(np.float32)
+        return last
+
+    def rewind(self, length: int) -> None:
+        """Forget all tokens but the first.
+
+        Args:
+            length: How many stay.
+
+        Raises:
+            InvalidArgumentError: There are fewer.
+        """
+        if not 0 <= length <= len(self.tokens):
+            expected = f"0 to {len(self.tokens)}, as many tokens as there are"
+            raise refused("the length to rewind to", length, expected)
+        del self.tokens[length:]
+
+    @abstractmethod
+    def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
+        """Compute tokens behind those that are there; return the logits of each."""
+
+
+class _CacheInPlace(TokenCache):
+    """The states of a stream: the network writes further rows into them."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self._stream = model.network.stream()
+
+    def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
+        if self._stream.length != len(self.tokens):  # after filler, a rewind, or a failed run
+            self._stream.rewind(len(self.tokens))
+        folder = self.model.folder
+        # The stream makes mask and positions.
+        made = self._stream.run(self.model.feeds(tokens), names=[folder.logits])
+        logits: NDArray[Any] = made[folder.logits]
+        return logits
+
+
+class _GrowingCache(TokenCache):
+    """A cache of which each call makes a longer copy, as plain exports have it."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self._arrays = {name: model.empty(name, 0) for name in model.caches}
+
+    def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
+        past = {name: each[:, :, : len(self.tokens)] for name, each in self._arrays.items()}
+        total = len(self.tokens) + tokens.shape[1]
+        rows = {
+            self.model.folder.attention_mask: np.ones((1, total)),
+            self.model.folder.position_ids: np.arange(len(self.tokens), total)[None],
+        }
+        made = self.model.network.run({**self.model.feeds(tokens, rows), **past})
+        self._arrays = {name: made[output] for name, output in self.model.caches.items()}
+        logits: NDArray[Any] = made[self.model.folder.logits]
+        return logits
+
+
+def chunks(tokens: Sequence[int], room: int) -> Iterator[tuple[Sequence[int], int]]:
+    """Yield what each call computes, and how many tokens it has: those that are missing are filler.
+
+    Args:
+        tokens: All tokens to compute.
+        room: How many the context still takes, filler included: as many or more.
+    """
+    at = 0
+    while at < len(tokens):
+        left = len(tokens) - at
+        size = max(each for each in CHUNKS if each <= 2 * left and at + each <= room)
+        yield tokens[at : at + size], size
+        at += size
+
+
+def _weight_bytes(network: Network, tokens: str) -> int:
+    """Return the bytes of constants that computing a token reads.
+
+    Of a table that tokens are looked up in that is one row.
+    """
+    read: dict[int, int] = {}
+    for layer in network.topological_order():
+        values = [value for value in layer.inputs if value is not None]
+        if any(value.producer.name == tokens for value in values):
+            continue
+        for value in values:
+            if value.producer.type == "Constant" and value.info.is_static:
+                size = math.prod(value.info.static_shape)
+                read[id(value)] = -(-size * value.info.data_type.bits // 8)
+    return sum(read.values())
+
+
+def _numbered(pattern: str, layer: int) -> str:
+    """Return a name with the number of a layer in the place of its mark."""
+    return pattern.replace("%d", str(layer))

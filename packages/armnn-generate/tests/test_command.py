@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""``armnn generate``: what it prints where, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import armnn_generate
+from armnn_generate import command
+from armnn_tools.cli.main import main
+
+PROMPT = "The other"
+
+
+@pytest.fixture(autouse=True)
+def no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_BANDWIDTH_BYTES", 1 << 20)
+
+
+def generate(folder: Path, *options: str) -> int:
+    return main(["generate", str(folder), "--backends", "CpuRef", "--max-tokens", "6", *options])
+
+
+def text_of(folder: Path, prompt: Any, **options: Any) -> str:
+    with armnn_generate.load(folder, ["CpuRef"]) as generator:
+        return "".join(generator.stream(prompt, max_tokens=6, **options))
+
+
+def test_the_text_is_on_stdout_and_the_speed_on_stderr(
+    genai_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert generate(genai_folder, "-p", PROMPT, "-p", "And") == 0
+    printed, told = capsys.readouterr()
+    expected = [text_of(genai_folder, prompt) for prompt in (PROMPT, "And")]
+    assert printed == "".join(command._for_terminal(text) + "\n" for text in expected)
+    # The second prompt has nothing in common with the first one.
+    assert told.startswith("prompt 10 tokens (")
+    assert "/s); text 10 tokens (" in told
+    assert "% of the memory's " in told
+
+
+def test_a_document_has_all_of_it(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--temperature", "1.5", "--top-k", "0", "--seed", "4", "--json")
+    assert generate(genai_folder, "-p", PROMPT, *options) == 0
+    document = json.loads(capsys.readouterr().out)
+    (result,) = document["results"]
+    assert result["text"] == text_of(genai_folder, PROMPT, temperature=1.5, top_k=0, seed=4)
+    assert len(result["tokens"]) == 6
+    assert (result["finish_reason"], result["prompt_tokens"]) == ("length", 7)
+    assert result["kept_tokens"] == 0
+    assert result["decode_tokens"] == 5
+    speed = document["speed"]
+    rate = speed["decode_tokens_per_second"] * speed["weight_bytes_per_token"]
+    assert speed["share_of_bandwidth"] == pytest.approx(rate / speed["memory_bytes_per_second"])
+
+
+def test_a_prompt_comes_from_stdin(
+    genai_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Two\nlines"))
+    assert generate(genai_folder, "--json") == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["prompt"] == "Two\nlines"
+    assert result["text"] == text_of(genai_folder, "Two\nlines")
+
+
+def test_a_chat_has_turns(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--chat", "--system", "Be brief", "-p", "Hello", "-p", "More", "--json")
+    assert generate(genai_folder, *options) == 0
+    first, second = json.loads(capsys.readouterr().out)["results"]
+    messages = [
+        {"role": "system", "content": "Be brief"},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": first["text"]},
+        {"role": "user", "content": "More"},
+    ]
+    assert first["text"] == text_of(genai_folder, messages[:2])
+    assert second["text"] == text_of(genai_folder, messages)
+    assert second["kept_tokens"] >= first["prompt_tokens"]
+
+
+def test_lines_that_are_typed_are_turns(
+    genai_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("Hello\n\nMore\n"))
+    assert generate(genai_folder, "--chat", "--json") == 0
+    printed, told = capsys.readouterr()
+    results = json.loads(printed)["results"]
+    assert [each["prompt"] for each in results] == ["Hello", "More"]
+    assert told.startswith("> > > ")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-p", "a", "--system", "b"], "--system begins a chat: give --chat, too"),
+        (["-p", "a", "--top-p", "2"], "top_p is 2.0, expected a number above 0, up to 1"),
+        (["-p", "a", "--file", "../x.onnx"], "'../x.onnx' leads out of the folder"),
+        (["-p", ""], "the prompt has no tokens"),
+        (["-p", "a", "--option", "CpuRef"], "--option got 'CpuRef'"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    genai_folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], told: str
+) -> None:
+    assert generate(genai_folder, *options) == 1
+    printed, errors = capsys.readouterr()
+    assert printed == ""
+    assert errors.startswith("armnn: error: ")
+    assert told in errors
+    assert errors.count("\n") == 1
+
+
+def test_wrong_usage_is_2(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        generate(genai_folder, "-p", "a", "--top-k", "-1")
+    assert caught.value.code == 2
+    assert "expected a whole number from 0 up" in capsys.readouterr().err
+
+
+def test_a_text_cannot_control_a_terminal() -> None:
+    assert command._for_terminal("a\x1b[31m\n\tb\x07é") == "a\\x1b[31m\n\tb\\x07é"
