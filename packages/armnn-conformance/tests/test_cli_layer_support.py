@@ -4,14 +4,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 import armnn
 from armnn.types import DataType
 from armnn_conformance.card import make_card, write_card
 from armnn_tools.cli.main import main
+from armnn_tools.cli.schema import SCHEMAS
 from fakes import misbehaving
 from fakes.plugins import backend_plugin, installed
 
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 
 Install = Callable[[type], str]
 CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}
+
+
+def checked(text: str) -> Any:
+    """Return a document, which has the schema of the command."""
+    found = json.loads(text)
+    jsonschema.validate(found, SCHEMAS["backends"])
+    return found
 
 
 @pytest.fixture
@@ -85,7 +94,7 @@ def test_without_names_every_backend_that_can_be_loaded_is_asked(
     ]
     with installed(tmp_path, *plugins, alone=True):
         assert main(["backends", "--layers", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = checked(capsys.readouterr().out)
     assert list(found) == ["Acme"]
     assert found["Acme"]["Softmax"]["Float32"]["not_supported"] == {}
 
@@ -96,7 +105,7 @@ def test_the_reasons_are_in_the_json(
 ) -> None:
     backend_id = install_backend(misbehaving.SmallBackend)
     assert main(["backends", "--layers", backend_id, "--json"]) == 0
-    cell = json.loads(capsys.readouterr().out)["Small"]["Softmax"]["Float16"]
+    cell = checked(capsys.readouterr().out)["Small"]["Softmax"]["Float16"]
     assert set(cell["not_supported"].values()) == {"tensor 0 is Float16, expected Float32"}
 
 
@@ -120,7 +129,7 @@ def test_a_card_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert line_of(output, "Softmax") == ["Softmax", "Float32", "QAsymmU8"]
     assert f"Tested with armnn-core {armnn.__version__}, " in output
     assert main(["backends", "--card", path, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["backend"] == backend
+    assert checked(capsys.readouterr().out)["backend"] == backend
 
 
 def test_a_card_that_cannot_be_read_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

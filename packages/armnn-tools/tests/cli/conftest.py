@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from armnn_tools.cli.main import main
+from armnn.schemas import json_text
+from armnn_tools.cli.main import COMMANDS, main
+from armnn_tools.cli.output import print_json
+from armnn_tools.cli.schema import SCHEMAS
 from fakes import Plugin, installed
 
 # A .toy file maps the names of inputs to shape and type; for each, out_<name> is 2 * x + 1, in
@@ -85,6 +91,21 @@ TOY = Plugin(
     modules={"armnn_toy": SOURCE},
 )
 ONE_INPUT = {"x": [[1, 4], "Float32"]}
+
+
+@pytest.fixture(autouse=True)
+def checks_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check every document that a command prints with --json against its schema."""
+    for name in (*COMMANDS, "main"):
+        module = import_module(f"armnn_tools.cli.{name}")
+        if hasattr(module, "print_json"):
+            schema = SCHEMAS["error" if name == "main" else name]
+            monkeypatch.setattr(module, "print_json", partial(print_checked, schema))
+
+
+def print_checked(schema: Mapping[str, Any], document: object) -> None:
+    jsonschema.validate(json.loads(json_text(document)), schema)
+    print_json(document)
 
 
 @pytest.fixture

@@ -401,6 +401,13 @@ def _loadable(options: CreationOptions) -> list[str]:
     return usable
 
 
+def _add_json_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``, which may stand before the action, too."""
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="print JSON instead of text"
+    )
+
+
 def _add_new_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add ``armnn backends new``."""
     parser = add_command(
@@ -422,14 +429,19 @@ def _add_new_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentPars
     parser.add_argument(
         "--native", action="store_true", help="in C, on armnn/backend.h, instead of Python"
     )
+    _add_json_argument(parser)
 
 
 def new_backend(arguments: argparse.Namespace) -> int:
     """Write the distribution of a new backend, and print the next steps; return 0."""
     kind: _Kind = "native" if arguments.native else "python"
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
+    commands = (f"cd {folder}", *BUILD_COMMANDS, "pytest && armnn backends")
+    if arguments.json:
+        print_json({"folder": str(folder), "next": commands})
+        return 0
     print(f"Wrote {printable(str(folder))}. Next:")
-    for command in (f"cd {folder}", *BUILD_COMMANDS, "pytest && armnn backends"):
+    for command in commands:
         print(f"  {printable(command)}")
     print(f"{WHEELHOUSE}.")
     return 0
@@ -522,12 +534,7 @@ def _add_lock_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentPar
         metavar="FILE",
         help="the lock file; default: backends.lock in the folder of your settings",
     )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="print JSON instead of a table",
-    )
+    _add_json_argument(parser)
 
 
 def lock_backends(arguments: argparse.Namespace) -> int:

@@ -105,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
             parser_options=parsing,
             tell=tell,
         )
+    if arguments.plot:
+        write_plot(arguments.plot, _title(arguments), measured)
     if arguments.json:
         print_json(
             {
@@ -116,8 +118,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         _show(measured, _title(arguments))
-    if arguments.plot:
-        write_plot(arguments.plot, _title(arguments), measured)
     return 1 if measured[0].fault else 0
 
 

@@ -337,6 +337,8 @@ def _compared_with_value(arguments: argparse.Namespace, name: str, value: str) -
     )
     try:
         found: dict[str, Any] = json.loads(ending.output)
+        if "error" in found:
+            return {"agrees": False, "error": found["error"]["message"]}
     except ValueError:
         lines = ending.errors.decode(errors="replace").strip().splitlines() or [str(ending)]
         return {"agrees": False, "error": lines[-1].removeprefix("armnn: error: ")}

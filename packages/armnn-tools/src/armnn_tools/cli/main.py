@@ -2,7 +2,7 @@
 """The entry point of ``armnn``: subcommands, errors, exit codes.
 
 The exit code is 0 for success, 1 for failure, 2 for wrong usage, 130 after Ctrl-C, and 141 when
-the reader of a pipe went away.
+the reader of a pipe went away. With ``--json`` a failure is a document on stdout, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from armnn.graph.text import printable
 from armnn.installing import FAST, REFERENCE, install_command
 from armnn.metadata import entry_points
 from armnn.parsing import installed_parsers
-from armnn_tools.cli.options import Parser, as_options
+from armnn_tools.cli.options import Parser, UsageError, as_options
+from armnn_tools.cli.output import print_json
 
 COMMANDS = {
     "run": "run a model",
@@ -40,6 +41,7 @@ COMMANDS = {
     "cache": "show or clear a folder of prepared models",
     "backends": "list the backends and their states",
     "doctor": "find out why a backend or parser does not work",
+    "schema": "print the JSON Schema of what a command prints",
     "worker": "serve a backend to another process",
 }
 """The summary of each command, by the name of its module."""
@@ -93,10 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     words = (each for each in arguments if not each.startswith("-"))
-    is_debug = "--debug" in arguments
+    is_debug, as_json = "--debug" in arguments, "--json" in arguments
     try:
         options = parser(next(words, "")).parse_args(arguments)
         options.words, is_debug = list(arguments), options.debug
+        as_json = getattr(options, "json", False)
         shown = logging.StreamHandler()
         shown.setFormatter(_Formatter("armnn: %(message)s"))
         level = logging.DEBUG if is_debug else logging.WARNING
@@ -107,15 +110,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What is still buffered would raise again when the interpreter flushes at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print("armnn: interrupted", file=sys.stderr)
-        return 130
+        return _failed(interrupt, "interrupted", 130, as_json=as_json)
+    except UsageError as error:
+        _failed(error, error.message, 2, as_json=as_json)
+        raise
     except Exception as error:
         is_foreseen = isinstance(error, (ArmnnError, OSError)) or is_blamed(error)
+        text = printable(as_options(explained(error)))
         if is_debug or not is_foreseen:
+            _failed(error, text, 1, as_json=as_json)
             raise
-        print(f"armnn: error: {printable(as_options(explained(error)))}", file=sys.stderr)
-        return 1
+        print(f"armnn: error: {text}", file=sys.stderr)
+        return _failed(error, text, 1, as_json=as_json)
+    return code
+
+
+def _failed(error: BaseException, message: str, code: int, *, as_json: bool) -> int:
+    """Print the failure of a command as JSON, if that is wanted; return the exit code."""
+    if as_json:
+        causes = []
+        cause = error.__cause__
+        while cause is not None:
+            causes.append({"type": type(cause).__name__, "message": printable(explained(cause))})
+            cause = cause.__cause__
+        found = {"type": type(error).__name__, "message": message, "causes": causes}
+        print_json({"error": {**found, "exit_code": code}})
     return code
 
 

@@ -16,7 +16,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,18 @@ _SPELLED = {
 
 _SHORTER = {"reduce_fp32_to_fp16": "--fp16-turbo", "reduce_fp32_to_bf16": "--bf16"}
 """Second names: Arm NN's ExecuteNetwork has a "turbo mode" for each."""
+
+
+class UsageError(SystemExit):
+    """A command line cannot be understood; the message is on stderr already.
+
+    Attributes:
+        message: What is wrong with it.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code)
+        self.message = message
 
 
 class Parser(argparse.ArgumentParser):
@@ -99,6 +111,14 @@ class Parser(argparse.ArgumentParser):
                 hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists them"
             self.exit(2, f"{self.prog}: error: there is no command {value!r}; {hint}\n")
         super()._check_value(action, value)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End with a code, after a message on stderr."""
+        if not status:
+            super().exit(status, message)
+        text = message or ""
+        sys.stderr.write(text)
+        raise UsageError(status, text.strip().partition("error: ")[2] or text.strip())
 
 
 class _StoreOnce(argparse._StoreAction):

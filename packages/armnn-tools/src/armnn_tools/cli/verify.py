@@ -25,6 +25,7 @@ examples:
   armnn verify record.json model.onnx              exit with 1 if anything differs today
   armnn verify record.json model.onnx --ignore device.system --ignore environment
   armnn verify record.json model.onnx --dynamic-backends-path /opt/acme --json
+  armnn schema record                              the JSON Schema of a record
 """
 
 
