@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Text of language models: each token as onnxruntime's, and onnxruntime-genai's for its folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import onnxruntime_genai as genai
+import pytest
+
+import armnn_generate
+from fakes.decoders import write_genai_folder, write_hugging_face_folder
+
+MESSAGES = [{"role": "user", "content": "Hello thé, one and the other"}]
+BACKENDS = pytest.mark.parametrize("backend", ["CpuRef", "CpuAcc"])
+
+
+@pytest.mark.parametrize("points", ["none", "packed", "real"])
+@BACKENDS
+def test_a_chat_is_onnxruntime_genais(tmp_path: Path, points: str, backend: str) -> None:
+    folder = write_genai_folder(tmp_path / "model", points)
+    model = genai.Model(str(folder))
+    tokenizer = genai.Tokenizer(model)
+    text = tokenizer.apply_chat_template(json.dumps(MESSAGES), add_generation_prompt=True)
+    prompt = tokenizer.encode(text)
+    options = genai.GeneratorParams(model)
+    options.set_search_options(max_length=len(prompt) + 40)
+    theirs = genai.Generator(model, options)
+    theirs.append_tokens(prompt)
+    while not theirs.is_done():
+        theirs.generate_next_token()
+    expected = theirs.get_sequence(0)
+    with armnn_generate.load(folder, [backend, "CpuRef"]) as generator:
+        assert generator.template.render(MESSAGES) == text
+        generation = generator.stream(MESSAGES, max_tokens=40)
+        "".join(generation)
+    assert generation.prompt == prompt.tolist()
+    assert generation.prompt + generation.tokens == expected.tolist()
+
+
+def test_text_comes_in_the_pieces_of_onnxruntime_genai(tmp_path: Path) -> None:
+    folder = write_genai_folder(tmp_path / "model")
+    theirs = genai.Tokenizer(genai.Model(str(folder)))
+    mine = armnn_generate.Tokenizer(folder / "tokenizer.json")
+    tokens = mine.encode("naïve 你好 👩‍👧 the other<|end|>")
+    assert tokens == theirs.encode("naïve 你好 👩‍👧 the other<|end|>").tolist()
+    their_stream, my_stream = theirs.create_stream(), armnn_generate.TextStream(mine)
+    for token in tokens:
+        assert my_stream.add(token) == their_stream.decode(token)
+
+
+def greedy(session: ort.InferenceSession, tokens: list[int], count: int) -> list[int]:
+    """Return the tokens that follow by plain calls, each on the caches of the one before."""
+    names = [each.name for each in session.get_outputs()]
+    shapes = {each.name: each.shape for each in session.get_inputs()}
+    caches = {
+        name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
+        for name, shape in shapes.items()
+        if name.startswith("past")
+    }
+    made: list[int] = []
+    new, total = tokens, len(tokens)
+    for _ in range(count):
+        feeds: dict[str, Any] = {
+            "input_ids": np.array([new]),
+            "attention_mask": np.ones((1, total), np.int64),
+            "position_ids": np.arange(total - len(new), total)[None],
+        }
+        feeds = {name: each for name, each in feeds.items() if name in shapes}
+        results = dict(zip(names, session.run(None, {**feeds, **caches}), strict=True))
+        caches = {name: results[name.replace("past_key_values", "present")] for name in caches}
+        new, total = [int(results["logits"][0, -1].argmax())], total + 1
+        made += new
+    return made
+
+
+@pytest.mark.parametrize("write", [write_genai_folder, write_hugging_face_folder])
+@BACKENDS
+def test_tokens_are_those_of_onnxruntime(tmp_path: Path, write: Any, backend: str) -> None:
+    folder = write(tmp_path / "model")
+    tokens = np.random.default_rng(2).integers(0, 250, 45).tolist()
+    with armnn_generate.load(folder, [backend, "CpuRef"]) as generator:
+        session = ort.InferenceSession(generator.folder.model)
+        expected = greedy(session, tokens, 24)
+        cache = generator.model.new_cache()
+        made = [int(cache.append(tokens).argmax())]
+        while len(made) < len(expected):
+            made.append(int(cache.append(made[-1:]).argmax()))
+    assert made == expected
