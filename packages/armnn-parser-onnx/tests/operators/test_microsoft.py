@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import helper
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
+import armnn
 from armnn.errors import ExecutionError, ParseError
 from armnn_parser_onnx.parser import parse
 
@@ -445,6 +446,32 @@ def test_products_with_weights_of_few_bits(
     )
 
 
+@pytest.mark.parametrize("size", [40, 48])
+def test_rows_of_weights_that_are_in_their_order(
+    agree: Callable[..., None], model: Model, size: int
+) -> None:
+    """onnxruntime is right about g_idx for 4 bits without zero points only."""
+    operands: dict[str, Array | None] = {
+        "a": reals(2, 40),
+        "b": few_bits(6, 3, 16, 4),
+        "s": np.abs(reals(6, 3)) / 16,
+        "z": None,
+        "g": np.arange(size, dtype=np.int32) // 16,
+    }
+    attributes = {"K": 40, "N": 6, "bits": 4, "block_size": 16}
+    agree("MatMulNBits", operands, constants=True, **attributes)
+    operands["g"] = np.arange(size, dtype=np.int32)[::-1] // 16
+    names = [name if array is not None else "" for name, array in operands.items()]
+    given = {name: array for name, array in operands.items() if array is not None}
+    for held in (given, {}):  # constant, or fed
+        fed = {name: given[name] for name in given if name not in held or name == "a"}
+        held = {name: held[name] for name in held if name != "a"}
+        made = model(node("MatMulNBits", names, ["y"], **attributes), fed, ["y"], held, opset=17)
+        made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+        with pytest.raises(ParseError, match=r"orders the rows of its weights \(g_idx\)"):
+            parse(made.SerializeToString())
+
+
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("has_points", [False, True])
 def test_rows_of_few_bits(agree: Callable[..., None], bits: int, has_points: bool) -> None:
@@ -655,10 +682,87 @@ def test_positions_outside_of_a_table_are_an_error(run: Run, model: Model, posit
         run(made, feeds)
 
 
+@pytest.mark.parametrize("position", [-1, 40, 2**40])
+def test_positions_of_grouped_queries_outside_of_a_table_are_an_error(
+    run: Run, model: Model, position: int
+) -> None:
+    operands = grouped(1, 12, [6, 9], 9, positions=np.array([[5], [8]]))
+    made = grouped_model(model, operands)
+    feeds = {name: each for name, each in operands.items() if each is not None}
+    run(made, feeds)
+    feeds["positions"] = np.array([[5], [position]])
+    with pytest.raises(ExecutionError, match=r"the index \d+ is outside of axis 0: .* to 39"):
+        run(made, feeds)
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "chunks", "batch"),
+    [
+        (6, 4, [1] * 14, 1),
+        (4, 4, [2, 1, 1, 1, 1], 2),
+        (6, 1, [3, 1, 1, 1, 1, 1, 1], 2),
+        (8, 3, [11, 1, 6, 1, 1, 4], 1),
+    ],
+    ids=["steps", "as large as the window", "one row", "longer than the cache"],
+)
+@pytest.mark.parametrize("kind", ["NONE", "PER_TENSOR"])
+def test_a_cache_that_moves_with_its_window(
+    model: Model, size: int, window: int, chunks: list[int], batch: int, kind: str
+) -> None:
+    """What it holds and what is computed is onnxruntime's after each chunk of positions."""
+    attributes = {"local_window_size": window, "sliding_window_cache": 1, "do_rotary": 1}
+    stored, scales = np.float32, {}
+    if kind != "NONE":
+        attributes |= {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": 8}
+        stored = np.int8
+        scales = {f"{name}_scale": np.array([0.02], np.float32) for name in "kv"}
+    caches = [np.zeros((batch, 2, size, 16), stored) for _ in range(2)]
+    angles, networks = reals(40, 8), {}
+    total = 0
+    for new in chunks:
+        total += new
+        feeds = {
+            "q": reals(batch, new, 64),
+            "k": reals(batch, new, 32),
+            "v": reals(batch, new, 32),
+            "pk": caches[0],
+            "pv": caches[1],
+            "lengths": np.full(batch, total - 1, np.int32),
+            "total": np.array(total, np.int32),
+            "cos": np.cos(angles),
+            "sin": np.sin(angles),
+            **scales,
+        }
+        names = [*list(feeds)[:9], "", "", "", *scales]
+        results = ["y", "k_out", "v_out"]
+        if new not in networks:
+            types = [1, *[onnx.helper.np_dtype_to_tensor_dtype(np.dtype(stored))] * 2]
+            made = model(
+                node("GroupQueryAttention", names, results, **GROUPS, **attributes),
+                feeds,
+                results,
+                opset=17,
+                output_types=dict(zip(results, types, strict=True)),
+            )
+            made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+            data = made.SerializeToString()
+            networks[new] = armnn.load_model(parse(data), ["CpuRef"]), ort.InferenceSession(data)
+        mine, theirs = networks[new]
+        made, (y, *expected) = mine.run(feeds), theirs.run(None, feeds)
+        step = size - window + 1
+        held = total if total <= size else total - step * -(-(total - size) // step)
+        np.testing.assert_allclose(made["y"], y, 1e-4, 1e-5)
+        for name, wanted in zip(results[1:], expected, strict=True):
+            assert made[name].shape == wanted.shape
+            np.testing.assert_allclose(made[name][:, :, :held], wanted[:, :, :held], 1e-4, 1e-5)
+        caches = [made[name] for name in results[1:]]
+
+
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"sliding_window_cache": 1}, "moves with the window .sliding_window_cache"),
+        ({"sliding_window_cache": 1}, "'local_window_size' is -1: expected 1 to 12, the rows"),
+        ({"sliding_window_cache": 1, "local_window_size": 13}, "is 13: expected 1 to 12"),
         ({"qk_output": 1}, "products of queries and keys are an output"),
         ({"k_quant_type": "PER_TENSOR", "kv_cache_bit_width": 4}, "is Float32 of 4 bits"),
         ({"num_heads": 3}, "3 heads of queries and 2 of keys"),
@@ -676,6 +780,16 @@ def test_grouped_queries_of_other_kinds_are_refused(
     made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     with pytest.raises(ParseError, match=message):
         parse(made.SerializeToString())
+
+
+@pytest.mark.parametrize("what", ["no past_key", "attention_bias"])
+def test_caches_that_move_are_refused_without_what_they_need(model: Model, what: str) -> None:
+    operands = grouped(1, 12, [6, 9], 9, bias=reals(2, 4, 1, 9))
+    if what == "no past_key":
+        operands |= {"pk": None, "pv": None, "bias": None}
+    attributes = {"sliding_window_cache": 1, "local_window_size": 4}
+    with pytest.raises(ParseError, match=rf"moves with the window .*, and has {what}"):
+        parse(grouped_model(model, operands, **attributes).SerializeToString())
 
 
 def test_sequences_that_are_too_long_are_refused(model: Model) -> None:

@@ -21,6 +21,7 @@ from armnn.parsing.conversion import (
     reshape,
     transpose,
 )
+from armnn.tensor import Dimension
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -459,20 +460,26 @@ def _positions_from(operation: Operation, index: int, length: int) -> Value:
     A negative one is moved behind the end of the table, where it is an error: Gather would count
     it from there.
     """
-    positions, size = operation.input(index), operation.shape(2)[0]
+    positions = operation.input(index)
     if len(operation.shape(index)) == 1:
         steps = operation.number(np.arange(length), positions, "steps")
         positions = binary(operation, BinaryOperation.ADD, positions, steps, "positions")
+    return _checked_positions(operation, positions, operation.shape(2)[0])
+
+
+def _checked_positions(operation: Operation, positions: Value, size: Dimension) -> Value:
+    """Return positions in a table of ``size`` rows, negative ones moved behind its end."""
     if not isinstance(size, int):
         raise NotKnownYetError("the number of its tables' rows is not known")
-    zero, outside = (
-        operation.number(number, positions, part)
-        for number, part in ((0, "zero"), (size, "outside"))
+    outside = operation.number(size, positions, "outside")
+    is_negative = _shared(
+        operation,
+        "Comparison",
+        [positions, operation.number(0, positions, "zero")],
+        "is_negative",
+        operation=ComparisonOperation.LESS,
     )
-    is_negative = compare(operation, ComparisonOperation.LESS, positions, zero, "is_negative")
-    return operation.network.add_where(
-        is_negative, outside, positions, name=operation.layer_name("places")
-    )
+    return _shared(operation, "Where", [is_negative, outside, positions], "places")
 
 
 def _angles(operation: Operation, tables: tuple[int, int], positions: Value) -> list[Value]:
@@ -513,13 +520,20 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
             )
             for each, part in ((query, "query"), (key, "key"))
         )
-    capacity = _capacity(operation)
+    capacity, sliding = _capacity(operation), None
+    if operation.flag("sliding_window_cache"):
+        sliding = _sliding_cache(operation, counts, past, length)
+        capacity = sliding.size + length
+        counts, ends, past = (
+            _shared_binary(operation, BinaryOperation.SUB, each, sliding.dropped, part)
+            for each, part in ((counts, "rows"), (ends, "last_rows"), (past, "past_rows"))
+        )
     caches, read = [], []
     for index, new_rows, part in ((3, key, "key"), (4, value, "value")):
         scale = _cache_scale(operation, index, part, new_rows)
         stored = new_rows if scale is None else _rounded_rows(operation, new_rows, scale, part)
         cache = _with_new_rows(operation, index, stored, past, capacity, f"present_{part}")
-        caches.append(cache)
+        caches.append(cache if sliding is None else _slid(operation, cache, sliding, part))
         read.append(cache if scale is None else _real_rows(operation, cache, scale, part))
     keys, values = read
     causal = operation.flag("causal")
@@ -541,6 +555,76 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
     return [_merged_heads(operation, made, ""), *caches]
 
 
+class _SlidingCache(NamedTuple):
+    """A cache of the last rows, from which a batch of the oldest is dropped when it is full.
+
+    Attributes:
+        size: How many rows it has.
+        dropped: How many rows of each item it has dropped before this run, [N].
+        dropping: How many this run drops, [N].
+    """
+
+    size: int
+    dropped: Value
+    dropping: Value
+
+
+def _sliding_cache(operation: Operation, counts: Value, past: Value, length: int) -> _SlidingCache:
+    """Return how the cache moves.
+
+    After T rows it has dropped the least multiple of size - window + 1 that leaves it no more than
+    it holds, so that the rows of a window are always there.
+
+    Raises:
+        RefusedError: There is no cache, or a bias of positions that it has not.
+        ParseError: A window does not fit into it.
+    """
+    window = operation.integer("local_window_size")
+    if not operation.has_input(3) or operation.has_input(10):
+        what = "attention_bias" if operation.has_input(3) else "no past_key"
+        raise RefusedError(
+            f"its cache moves with the window (sliding_window_cache), and has {what}"
+        )
+    size = operation.shape(3)[2]
+    if not isinstance(size, int):
+        raise NotKnownYetError("the size of its cache is not known")
+    if not 0 < window <= size or size + length > _MOST_POSITIONS:
+        raise operation.error(
+            f"the attribute 'local_window_size' is {window}: expected 1 to {size}, the rows of the "
+            "cache that moves with it (sliding_window_cache)"
+        )
+    step = size - window + 1
+
+    def dropped(rows: Value, part: str) -> Value:
+        over = _with_number(operation, BinaryOperation.ADD, rows, step - 1 - size, f"{part}_over")
+        over = _with_number(operation, BinaryOperation.MAXIMUM, over, 0, f"{part}_too_many")
+        batches = _with_number(operation, BinaryOperation.DIV, over, step, f"{part}_batches")
+        return _with_number(operation, BinaryOperation.MUL, batches, step, f"{part}_dropped")
+
+    before, after = dropped(past, "past"), dropped(counts, "present")
+    now = _shared_binary(operation, BinaryOperation.SUB, after, before, "dropping")
+    return _SlidingCache(size, before, now)
+
+
+def _slid(operation: Operation, rows: Value, sliding: _SlidingCache, part: str) -> Value:
+    """Return the rows of a cache [N, heads, rows, numbers] behind those that it drops."""
+    shape = operation.shape_of(rows)
+    batch, heads, count, width = (dim if isinstance(dim, int) else -1 for dim in shape)
+    if min(batch, heads, count, width) < 0:
+        raise NotKnownYetError("the shape of its cache is not known")
+    first = _shared(
+        operation, "Reshape", [sliding.dropping], "first_rows", target_shape=(batch, 1, 1)
+    )
+    places = _with_number(operation, BinaryOperation.ADD, first, np.arange(sliding.size), "places")
+    last = _with_number(operation, BinaryOperation.MINIMUM, places, count - 1, "places_inside")
+    starts = np.arange(batch * heads).reshape(batch, heads, 1) * count
+    flat = _with_number(operation, BinaryOperation.ADD, last, starts, "places_of_all")
+    table = reshape(operation, rows, (batch * heads * count, width), f"{part}_rows")
+    return operation.network.add_gather(
+        table, flat, axis=0, name=operation.layer_name(f"slid_{part}")
+    )
+
+
 def _ends(operation: Operation, counts: Value, length: int) -> Value:
     """Return where the new rows of each item end in the cache, a prompt's padding among them.
 
@@ -557,8 +641,7 @@ def _ends(operation: Operation, counts: Value, length: int) -> Value:
 
 
 def _least(operation: Operation, one: Value, other: Value, part: str) -> Value:
-    function = BinaryOperation.MINIMUM
-    return _shared(operation, "ElementwiseBinary", [one, other], part, operation=function)
+    return _shared_binary(operation, BinaryOperation.MINIMUM, one, other, part)
 
 
 def _cache_scale(operation: Operation, index: int, part: str, new: Value) -> Value | None:
@@ -596,8 +679,6 @@ def _real_rows(operation: Operation, cache: Value, scale: Value, part: str) -> V
 
 def _refuse_variants(operation: Operation) -> None:
     """Refuse what no layer computes, by its name."""
-    if operation.flag("sliding_window_cache"):
-        raise RefusedError("its cache moves with the window (sliding_window_cache)")
     if operation.integer("qk_output") or any(operation.outputs[3:]):
         raise RefusedError("its products of queries and keys are an output (qk_output)")
     if operation.has_input(3) != operation.has_input(4):
@@ -655,7 +736,7 @@ def _head_norm(operation: Operation, value: Value, index: int, part: str) -> Val
 def _rotary_positions(operation: Operation, past: Value, length: int) -> Value:
     """Return [N, length]: those given, or those behind the past."""
     if operation.has_input(9):
-        return operation.input(9)
+        return _checked_positions(operation, operation.input(9), operation.shape(7)[0])
     first = _shared(operation, "Reshape", [past], "first", target_shape=(*_batch(past), 1))
     for layer, _ in first.uses:
         return layer.output  # of an earlier node: nothing else reads it
@@ -677,7 +758,13 @@ def _with_number(
     operation: Operation, function: BinaryOperation, value: Value, number: ArrayLike, part: str
 ) -> Value:
     other = operation.number(number, value, f"{part}_number")
-    return _shared(operation, "ElementwiseBinary", [value, other], part, operation=function)
+    return _shared_binary(operation, function, value, other, part)
+
+
+def _shared_binary(
+    operation: Operation, function: BinaryOperation, one: Value, other: Value, part: str
+) -> Value:
+    return _shared(operation, "ElementwiseBinary", [one, other], part, operation=function)
 
 
 def _shared(

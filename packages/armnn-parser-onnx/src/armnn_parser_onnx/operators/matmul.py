@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from armnn.graph import Value
 from armnn.layers.matmul import EinsumDescriptor
 from armnn.parsing.conversion import RefusedError, add_layer, reshape
@@ -150,7 +152,7 @@ def mat_mul_n_bits(operation: Operation) -> Value:
     columns, size = operation.integer("N", 0), operation.integer("K", 0)
     if bits not in (2, 4, 8):
         raise RefusedError(f"its weights have {bits} bits")
-    if operation.has_input(4):
+    if operation.has_input(4) and not _is_in_order(operation, size, max(block_size, 1)):
         raise RefusedError("it orders the rows of its weights (g_idx)")
     if operation.flag("weight_prepacked"):
         raise RefusedError("its weights are packed for one processor (weight_prepacked)")
@@ -172,6 +174,14 @@ def mat_mul_n_bits(operation: Operation) -> Value:
         accuracy_level=operation.integer("accuracy_level"),
         name=operation.layer_name(),
     )
+
+
+def _is_in_order(operation: Operation, size: int, block_size: int) -> bool:
+    """Return whether the group of each row is the block that it is in, as without g_idx."""
+    groups = operation.constant(4)
+    if groups is None or groups.size not in (size, -(-size // block_size) * block_size):
+        return False
+    return bool((groups.reshape(-1) == np.arange(groups.size) // block_size).all())
 
 
 def _zero_points(operation: Operation, columns: int, blocks: int, bits: int) -> Value | None:
