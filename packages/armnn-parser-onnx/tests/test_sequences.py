@@ -146,7 +146,110 @@ def test_sequences_that_are_not_known_are_refused(
         parse(made.SerializeToString())
 
 
-def test_a_branch_that_reads_a_sequence_is_refused(model: Model) -> None:
+def mapped(name: str, inputs: list[str], outputs: list[str], *nodes: onnx.NodeProto) -> Any:
+    """Return a SequenceMap whose body has these nodes, on tensors i0, i1, ... that make o0, ..."""
+    given = [helper.make_tensor_value_info(f"i{at}", 1, None) for at in range(len(inputs))]
+    made = [helper.make_tensor_value_info(f"o{at}", 1, None) for at in range(len(outputs))]
+    body = helper.make_graph(list(nodes), "body", given, made)
+    return node("SequenceMap", inputs, outputs, name, body=body)
+
+
+Like = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def like_onnxruntime(model: Model, run: Callable[..., list[Any]]) -> Like:
+    """Return what compares a model with onnxruntime: onnx.reference has no SequenceMap."""
+
+    def compare(nodes: Any, feeds: Any, types: dict[str, int], **constants: Any) -> list[Any]:
+        made = model(nodes, feeds, [*types], constants, output_types=types)
+        expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, feeds)
+        results = run(made, feeds)
+        for result, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, wanted, strict=True)
+        return results
+
+    return compare
+
+
+def test_each_tensor_of_a_sequence(like_onnxruntime: Like) -> None:
+    """The sequences go on together, a tensor is the same for each, and so is what is around."""
+    nodes = [
+        MAKE,
+        node("SequenceConstruct", ["c", "a", "b"], ["t"]),
+        mapped(
+            "map",
+            ["s", "a", "t"],
+            ["u", "v"],
+            node("Sub", ["i0", "i2"], ["o0"]),
+            node("Add", ["i1", "i0"], ["k"]),
+            node("Mul", ["k", "b"], ["o1"]),
+        ),
+        node("ConcatFromSequence", ["u"], ["y"], axis=0),
+        node("ConcatFromSequence", ["v"], ["z"], axis=1),
+    ]
+    y, z = like_onnxruntime(nodes, ABC, {"y": 1, "z": 1})
+    np.testing.assert_array_equal(y, np.concatenate([A - C, B - A, C - B]))
+    np.testing.assert_array_equal(z, np.concatenate([(A + each) * B for each in (A, B, C)], 1))
+
+
+def test_a_sequence_without_tensors_is_mapped_to_one(like_onnxruntime: Like) -> None:
+    nodes = [
+        node("SequenceEmpty", [], ["e"]),
+        mapped("map", ["e"], ["u"], node("Neg", ["i0"], ["o0"])),
+        node("SequenceLength", ["u"], ["y"]),
+    ]
+    (y,) = like_onnxruntime(nodes, {"x": X}, {"y": 7})
+    assert y.tolist() == 0
+
+
+def test_sequences_of_other_lengths_are_not_mapped_together(model: Model) -> None:
+    nodes = [
+        MAKE,
+        node("SequenceConstruct", ["a"], ["t"]),
+        mapped("map", ["s", "t"], ["u"], node("Add", ["i0", "i1"], ["o0"])),
+        node("ConcatFromSequence", ["u"], ["y"], axis=0),
+    ]
+    message = (
+        r"'map' \(SequenceMap\): its sequences have {'s': 3, 't': 1} tensors: expected as many"
+    )
+    with pytest.raises(ParseError, match=message):
+        parse(model(nodes, ABC).SerializeToString())
+
+
+def test_a_branch_that_is_known_reads_a_sequence(like_onnxruntime: Like) -> None:
+    out = helper.make_tensor_value_info("n", 7, [])
+    branch = helper.make_graph([node("SequenceLength", ["s"], ["n"])], "g", [], [out])
+    choice = node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch)
+    (y,) = like_onnxruntime([MAKE, choice], ABC, {"y": 7}, yes=np.array(True))
+    assert y.tolist() == 3
+
+
+def test_a_body_reads_a_sequence(like_onnxruntime: Like) -> None:
+    """Each iteration takes another tensor out of it."""
+    body = helper.make_graph(
+        [
+            node("SequenceAt", ["s", "i"], ["t"]),
+            node("Add", ["state", "t"], ["next"]),
+            node("Identity", ["go"], ["more"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", 7, []),
+            helper.make_tensor_value_info("go", 9, []),
+            helper.make_tensor_value_info("state", 1, [3, 4]),
+        ],
+        [
+            helper.make_tensor_value_info("more", 9, []),
+            helper.make_tensor_value_info("next", 1, [3, 4]),
+        ],
+    )
+    loop = node("Loop", ["n", "", "a"], ["y"], body=body)
+    (y,) = like_onnxruntime([MAKE, loop], ABC, {"y": 1}, n=np.array(3))
+    np.testing.assert_array_equal(y, A + A + B + C)
+
+
+def test_a_branch_that_is_chosen_later_reads_no_sequence(model: Model) -> None:
     out = helper.make_tensor_value_info("n", 7, [])
     branch = helper.make_graph([node("SequenceLength", ["s"], ["n"])], "g", [], [out])
     choice = node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)

@@ -9,7 +9,7 @@ axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,11 @@ from armnn_parser_onnx.conversion import convert_nodes
 from armnn_parser_onnx.element_types import body_output_types, dimensions_of
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.sequences import SEQUENCE_OPERATORS, Tensors, sequence_of
 from armnn_parser_onnx.tensors import ExternalData
+
+Captured: TypeAlias = "Value | Tensors"
+"""What a body reads from around it: a value, or a sequence."""
 
 MOST_ITERATIONS = 4096
 """How often the body of one Loop or Scan is converted."""
@@ -65,6 +69,36 @@ def convert_loop(operation: Operation) -> Sequence[Value]:
     return loop.run(operation.network, _Progress(0, condition, states, captured, [[]] * rows))
 
 
+def _map(operation: Operation) -> list[Tensors]:
+    """Convert the body of a SequenceMap once per tensor of its sequences; others are the same."""
+    scope = _Scope.of(operation, "body")
+    places = range(1, len(operation.inputs))
+    lengths = {operation.inputs[0]: len(sequence_of(operation))}
+    given: list[Tensors | Value] = [sequence_of(operation)]
+    for place in places:
+        name = operation.inputs[place]
+        if name in operation.graph.sequences:
+            given.append(sequence_of(operation, place))
+            lengths[name] = len(sequence_of(operation, place))
+        else:
+            given.append(operation.input(place))
+    if len(set(lengths.values())) > 1:
+        raise operation.error(f"its sequences have {lengths} tensors: expected as many in each")
+    _check_count(operation, "the inputs of 'body'", len(scope.body.inputs), len(given))
+    _check_outputs(operation, "body", scope.body, 0)
+    captured, network = scope.captured(operation), operation.network
+    rows: list[list[Value]] = []
+    count = len(sequence_of(operation))
+    for index in range(count):
+        _check_limits(str(operation), network, index, count)
+        row = [each if isinstance(each, Value) else each[index] for each in given]
+        rows.append(scope.convert(network, row, captured, str(index)))
+    return [tuple(row[at] for row in rows) for at in range(len(operation.outputs))]
+
+
+SEQUENCE_OPERATORS["SequenceMap"] = _map
+
+
 class _Scope(NamedTuple):
     """A body with everything its conversion needs, now or later.
 
@@ -98,12 +132,14 @@ class _Scope(NamedTuple):
             scope=f"{graph.scope}{operation.stem}/{attribute}/",
         )
 
-    def captured(self, operation: Operation) -> list[Value]:
-        """Return the outer values that the body reads."""
-        return [operation.graph.value(name) for name in self.body.captures]
+    def captured(self, operation: Operation) -> list[Captured]:
+        """Return the outer values and sequences that the body reads."""
+        graph = operation.graph
+        known = graph.sequences
+        return [known[name] if name in known else graph.value(name) for name in self.body.captures]
 
     def convert(
-        self, network: Network, given: Sequence[Value], captured: Sequence[Value], part: str
+        self, network: Network, given: Sequence[Value], captured: Sequence[Captured], part: str
     ) -> list[Value]:
         """Add the layers of the body and return its outputs.
 
@@ -117,8 +153,11 @@ class _Scope(NamedTuple):
         graph = Graph(
             network, self.external_data, self.body.bodies, self.derived, prefix, self.scope
         )
-        for name, value in zip(self.body.captures, captured, strict=True):
-            graph.bind(name, value)
+        for name, held in zip(self.body.captures, captured, strict=True):
+            if isinstance(held, Value):
+                graph.bind(name, held)
+            else:
+                graph.sequences[name] = held
         for declared, value in zip(self.body.inputs, given, strict=True):
             graph.bind(declared.name, value)
         for name, data in self.body.arrays.items():
@@ -143,7 +182,7 @@ class _Progress(NamedTuple):
     iteration: int
     condition: Value | None
     states: Sequence[Value]
-    captured: Sequence[Value]
+    captured: Sequence[Captured]
     rows: Sequence[Sequence[Value]]
 
 
@@ -190,12 +229,19 @@ class _Loop(NamedTuple):
         return _Progress(index + 1, condition, made[: self.states], progress.captured, rows)
 
     def _wait(self, network: Network, condition: Value, progress: _Progress) -> Sequence[Value]:
-        """Add a StandIn layer for the iterations that are left."""
+        """Add a StandIn layer for the iterations that are left.
+
+        Raises:
+            RefusedError: The body reads a sequence: a layer reads values only.
+        """
+        captured = [each for each in progress.captured if isinstance(each, Value)]
+        if len(captured) != len(progress.captured):
+            raise RefusedError("its condition is computed, and its body reads a sequence")
         rows = [value for row in progress.rows for value in row]
         outputs = [*progress.states, *(row[0] for row in progress.rows)]
         stand_in = network.add(
             "StandIn",
-            [condition, *progress.states, *progress.captured, *rows],
+            [condition, *progress.states, *captured, *rows],
             StandInDescriptor(num_outputs=len(outputs)),
             name=network.unique_name(f"{self.scope.prefix}{progress.iteration}"),
             outputs=[TensorInfo(None, value.info.data_type) for value in outputs],

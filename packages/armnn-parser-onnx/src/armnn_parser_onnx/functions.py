@@ -145,7 +145,6 @@ CONTEXT_OPERATORS = (
     "FlexAttention",
     "LinearAttention",
     "NegativeLogLikelihoodLoss",
-    "SequenceMap",
     "SoftmaxCrossEntropyLoss",
 )
 """The operators that are defined so and have no converter."""

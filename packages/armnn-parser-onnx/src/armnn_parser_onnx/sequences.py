@@ -2,8 +2,8 @@
 """Sequences of tensors whose lengths are known: networks have none, so they are resolved here.
 
 A sequence is the list of its tensors. What puts tensors into it and takes them out makes no layers;
-its length is a constant. Positions must be constants, too, and a sequence never leaves its graph:
-it is no output, and no branch or body reads it.
+its length is a constant. Positions must be constants, too. Branches and bodies read sequences of
+the graphs around them, and make none: a sequence never leaves its graph.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from armnn_parser_onnx.shapes import reshape_to_groups
 Tensors: TypeAlias = tuple[Value, ...]
 """The tensors of a sequence, in order."""
 
-_MOST_TENSORS = 4096
+MOST_TENSORS = 4096
 """In one sequence: each part of a split is a value of the network."""
 
 
@@ -36,22 +36,31 @@ def convert_sequence(operation: Operation) -> None:
         made = SEQUENCE_OPERATORS[operation.op_type](operation)
     except NotKnownYetError as unknown:
         raise RefusedError(f"its sequence is not known before it runs: {unknown}") from unknown
-    (name,) = operation.outputs
-    graph = operation.graph
     if isinstance(made, Value):
-        graph.bind(name, made)
+        operation.graph.bind(operation.outputs[0], made)
         return
-    if len(made) > _MOST_TENSORS:
-        raise RefusedError(f"its sequence has {len(made)} tensors, more than {_MOST_TENSORS}")
-    if len({value.info.data_type for value in made}) > 1:
+    several = made if isinstance(made, list) else [made]
+    for name, tensors in zip(operation.outputs, several, strict=True):
+        if name:
+            _enter(operation, name, tensors)
+
+
+def _enter(operation: Operation, name: str, tensors: Tensors) -> None:
+    if len(tensors) > MOST_TENSORS:
+        raise RefusedError(f"its sequence has {len(tensors)} tensors, more than {MOST_TENSORS}")
+    if len({value.info.data_type for value in tensors}) > 1:
         raise operation.error("the tensors of its sequence are of different types")
-    graph.check_free(name)
-    graph.sequences[name] = made
+    operation.graph.check_free(name)
+    operation.graph.sequences[name] = tensors
 
 
-def _read(operation: Operation) -> Tensors:
-    """Return the sequence that is the first input."""
-    name = operation.inputs[0]
+def sequence_of(operation: Operation, index: int = 0) -> Tensors:
+    """Return the sequence that is an input.
+
+    Raises:
+        RefusedError: Its tensors are not known.
+    """
+    name = operation.inputs[index]
     if name not in operation.graph.sequences:
         raise RefusedError(f"{name!r} is no sequence whose tensors are known")
     return operation.graph.sequences[name]
@@ -70,17 +79,17 @@ def _construct(operation: Operation) -> Tensors:
 
 
 def _at(operation: Operation) -> Value:
-    tensors = _read(operation)
+    tensors = sequence_of(operation)
     return tensors[_position(operation, 1, -len(tensors), len(tensors) - 1)]
 
 
 def _length(operation: Operation) -> Value:
-    count = np.array(len(_read(operation)), np.int64)
+    count = np.array(len(sequence_of(operation)), np.int64)
     return operation.network.add_constant(count, name=operation.layer_name())
 
 
 def _insert(operation: Operation) -> Tensors:
-    tensors = list(_read(operation))
+    tensors = list(sequence_of(operation))
     count = len(tensors)
     at = _position(operation, 2, -count, count) if operation.has_input(2) else count
     tensors.insert(at, operation.input(1))
@@ -88,7 +97,7 @@ def _insert(operation: Operation) -> Tensors:
 
 
 def _erase(operation: Operation) -> Tensors:
-    tensors = list(_read(operation))
+    tensors = list(sequence_of(operation))
     count = len(tensors)
     del tensors[_position(operation, 1, -count, count - 1) if operation.has_input(1) else -1]
     return tuple(tensors)
@@ -109,8 +118,8 @@ def _split(operation: Operation) -> Tensors:
         part = int(operation.only(1, operation.known(1))) if operation.has_input(1) else 1
         if part < 1:
             raise operation.error(f"the size of a part is {part}: expected at least 1")
-        if size > part * _MOST_TENSORS:
-            raise RefusedError(f"it makes more than {_MOST_TENSORS} tensors of {size} elements")
+        if size > part * MOST_TENSORS:
+            raise RefusedError(f"it makes more than {MOST_TENSORS} tensors of {size} elements")
         sizes = [min(part, size - start) for start in range(0, size, part)]
     if not sizes:
         return ()
@@ -124,7 +133,7 @@ def _split(operation: Operation) -> Tensors:
 
 
 def _concat(operation: Operation) -> Value:
-    tensors = _read(operation)
+    tensors = sequence_of(operation)
     if not tensors:
         raise operation.error("its sequence is empty")
     shape = tensors[0].info.shape
@@ -141,7 +150,7 @@ def _concat(operation: Operation) -> Value:
     return tensors[0] if len(tensors) == 1 else add_layer(operation, "Concat", tensors, axis=axis)
 
 
-SEQUENCE_OPERATORS: Final[dict[str, Callable[[Operation], Value | Tensors]]] = {
+SEQUENCE_OPERATORS: Final[dict[str, Callable[[Operation], Value | Tensors | list[Tensors]]]] = {
     "SequenceConstruct": _construct,
     "SequenceEmpty": lambda _: (),
     "SequenceAt": _at,
@@ -151,4 +160,5 @@ SEQUENCE_OPERATORS: Final[dict[str, Callable[[Operation], Value | Tensors]]] = {
     "SplitToSequence": _split,
     "ConcatFromSequence": _concat,
 }
-"""The operators that make or read sequences."""
+"""The operators that make or read sequences: a tensor, a sequence, or one for each output. The
+module of bodies enters SequenceMap."""
