@@ -37,7 +37,9 @@ def test_every_operator_is_noted_and_the_rest_is_converted(model: Model) -> None
     assert list(survey.operators) == [
         Operator("Relu", "first"), odd, Operator("Neg", "c"), Operator("Abs", "y"),
     ]  # fmt: skip
-    assert survey.refused == {odd: "the operators of the domain 'acme' are not supported"}
+    advice = "armnn.register_operator('acme', 'Odd', ...) gives it a function"
+    wanted = f"the operators of the domain 'acme' are not supported; {advice}"
+    assert survey.refused == {odd: wanted}
     assert list(survey.cut_off) == [Operator("Neg", "c")]
     assert [layer.name for layer in network.outputs] == ["y"]
     origins = {layer.name: layer.origin for layer in network.layers if layer.origin is not None}

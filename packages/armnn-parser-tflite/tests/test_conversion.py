@@ -39,7 +39,7 @@ def test_all_unsupported_operators_are_named(lite: Any) -> None:
         "the model uses unsupported operators: "
         "LSH_PROJECTION (operators 0, 3): it looks up by keys or works on texts, which networks "
         "lack; HashThing (operators 2): it is a custom operator, and what it means is not in the "
-        "file"
+        "file; armnn.register_operator('tflite', 'HashThing', ...) gives it a function"
     )
 
 
@@ -159,3 +159,54 @@ def test_each_kind_of_operator_has_its_reason() -> None:
     assert "random" in _reason("RANDOM_UNIFORM", custom=False)
     assert _reason("DILATE", custom=False) == "no layer computes it"
     assert "custom operator" in _reason("RANDOM_UNIFORM", custom=True)
+
+
+def test_a_custom_operator_of_the_program(lite: Any) -> None:
+    """Its outputs have the type and the scale of the file, and the shape of the function."""
+    data = lite.build(
+        [
+            lite.Op("Twice", [None, "x", None], ["a"], custom_options=b"two"),
+            lite.Op("RELU", ["a"], ["y"]),
+        ],
+        {
+            "x": lite.Tensor("int8", (2,), scale=0.5, zero_point=1),
+            "a": lite.Tensor("int8", (4,), scale=0.25, zero_point=-3),
+            "y": lite.Tensor("int8", (4,), scale=0.25, zero_point=-3),
+        },
+    )
+    given: list[Any] = []
+
+    def twice(nothing: Any, x: Any, *, custom_options: bytes) -> Any:
+        given.append((x.dtype, nothing, custom_options))
+        return np.concatenate([x, x])
+
+    with armnn.register_operator("tflite", "Twice", twice):
+        network = parse(data)
+    (layer,) = (each for each in network.layers if each.type == "StandIn")
+    assert given == [(np.dtype(np.int8), None, b"two")]
+    assert layer.title == "tflite::Twice"
+    (info,) = layer.output_infos
+    assert (info.shape, info.data_type.arm_name) == ((4,), "QAsymmS8")
+    assert (info.scales, info.zero_points) == ((0.25,), (-3,))
+
+    def wide(_nothing: Any, x: Any, *, custom_options: bytes) -> Any:
+        return x.astype(np.float32)
+
+    message = r"output 0 .*Twice is Float32: the file says QAsymmS8"
+    with (
+        armnn.register_operator("tflite", "Twice", wide),
+        pytest.raises(ParseError, match=message),
+    ):
+        parse(data)
+
+
+def test_a_custom_operator_that_layers_compute_is_replaced_if_that_was_said(lite: Any) -> None:
+    name = "TFLite_Detection_PostProcess"
+    data = lite.build([lite.Op(name, ["x"], ["y"], custom_options=b"")], _tensors(lite, "xy"))
+    with (
+        armnn.register_operator("tflite", name, lambda x, custom_options: x),
+        pytest.raises(UnsupportedOperatorError, match=r"registered tflite::.*replace=True"),
+    ):
+        parse(data)
+    with armnn.register_operator("tflite", name, lambda x, custom_options: x, replace=True):
+        assert any(layer.title == f"tflite::{name}" for layer in parse(data).layers)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from armnn.buffer import Buffer
     from armnn.errors import ArmnnError
     from armnn.graph import Layer, Network, Value
+    from armnn.graph.python_operators import register_operator, unregister_operator
     from armnn.layers import LayerType
     from armnn.optimizer import (
         OptimizedNetwork,
@@ -72,6 +73,7 @@ else:
             "buffer": "Buffer",
             "errors": "ArmnnError",
             "graph": "Layer Network Value",
+            "graph.python_operators": "register_operator unregister_operator",
             "layers": "LayerType",
             "optimizer": "OptimizedNetwork OptimizerOptions Report ReportRow ShapeInferenceMethod",
             "parsing": "parse",
@@ -127,7 +129,9 @@ __all__ = [
     "optimize",
     "parse",
     "register_backend",
+    "register_operator",
     "save",
     "unregister_backend",
+    "unregister_operator",
     "verify",
 ]

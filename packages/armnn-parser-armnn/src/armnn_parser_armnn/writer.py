@@ -176,7 +176,8 @@ class _Writing:
 
     def _refusal(self) -> NotStorableError:
         listed = "; ".join(f"{layer}: {reason}" for layer, reason in self._faults.items())
-        hint = "" if self._beyond else "; beyond_arm_nn=True stores them for armnn alone"
+        is_held = any(layer.compiled is not None for layer in self._network.layers)
+        hint = "" if self._beyond or is_held else "; beyond_arm_nn=True stores them for armnn alone"
         return NotStorableError(
             f"the network {self._network.name!r} cannot be stored for Arm NN {self._version}: "
             f"{listed}{hint}",

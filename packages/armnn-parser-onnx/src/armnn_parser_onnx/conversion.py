@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from armnn.errors import ArmnnError, ParseError
-from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
+from armnn.graph import DeferredOperator, Network, Operator, Survey, Value, registered_operator
 from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
@@ -36,6 +37,7 @@ from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.messages import make_type
 from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.operators import find_converter
+from armnn_parser_onnx.python_operators import converter_of, types_of
 from armnn_parser_onnx.schemas import (
     DEFAULT_DOMAINS,
     MICROSOFT,
@@ -152,7 +154,10 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
     def find(self, record: messages.Node) -> _Found:
         key = record.op_type, record.domain, self._opset
         if key not in self._found:
-            self._found[key] = _find(record, self._opset)
+            found = _find(record, self._opset)
+            if registered_operator(record.domain, record.op_type) is not None:
+                return found  # its schema is of this node alone
+            self._found[key] = found
         return self._found[key]
 
     def convert_part(self, record: messages.Node) -> None:
@@ -211,7 +216,9 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
         def infos() -> list[TensorInfo]:
             types = (value.info.data_type for value in inputs)
             known = dict(zip(deferred.names, types, strict=True))
-            made = output_types(record, found[0], self._opset, self._graph.bodies, known)
+            made = types_of(record, Operation(record, found[0], self._graph, self._opset))
+            if made is None:
+                made = output_types(record, found[0], self._opset, self._graph.bodies, known)
             if made is None:
                 raise RefusedError("its outputs are not tensors, or their types cannot be told")
             return [TensorInfo(None, data_type) for data_type in made]
@@ -333,6 +340,23 @@ def _find(node: messages.Node, opset: int) -> _Found:
     Raises:
         RefusedError: Layers cannot compute the operator.
     """
+    registered = registered_operator(node.domain, node.op_type)
+    of_program = converter_of(node)
+    if registered is None or of_program is None:
+        return _find_here(node, opset)
+    if not registered.replaces:
+        with suppress(RefusedError):
+            _find_here(node, opset)
+            raise ParseError(
+                f"{described(node)}: the program registered {registered}, and layers compute this "
+                "operator: register_operator(replace=True) takes the program's function, "
+                "unregister_operator() the layers"
+            )
+    return of_program
+
+
+def _find_here(node: messages.Node, opset: int) -> _Found:
+    """Return the schema and the converter of a node of a known operator; raise as above."""
     schema = _find_schema(node, opset)
     converter = find_converter(node.op_type, opset, schema.domain)
     if converter is None and not has_body(schema) and not _is_of_sequences(node):
@@ -369,7 +393,10 @@ def _find_schema(node: messages.Node, opset: int) -> Schema:
             raise RefusedError(f"of the operators of {MICROSOFT} this one is not supported")
         return schema
     if not default:
-        raise RefusedError(f"the operators of the domain {node.domain!r} are not supported")
+        raise RefusedError(
+            f"the operators of the domain {node.domain!r} are not supported; "
+            f"armnn.register_operator({node.domain!r}, {node.op_type!r}, ...) gives it a function"
+        )
     found = standard_schema(node.op_type, opset)
     if found is None:
         raise RefusedError(f"ONNX has no such operator at opset {opset}")

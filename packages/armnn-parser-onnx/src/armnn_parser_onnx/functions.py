@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from armnn.errors import ParseError
+from armnn.graph import registered_operator
 from armnn.parsing.conversion import RefusedError
 from armnn_parser_onnx.body import body_outputs
 from armnn_parser_onnx.definitions import definition_of
@@ -209,6 +210,16 @@ def with_functions_inlined(model: Model, graph: Graph) -> Graph:
         for each in model.functions
         if all(versions.setdefault(e.domain, e.version) == e.version for e in each.opset_import)
     }
+    for key in [*functions]:
+        registered = registered_operator(*key[:2])
+        if registered is not None and not registered.replaces:
+            raise ParseError(
+                f"the program registered {registered}, and the model defines it, too: "
+                "register_operator(replace=True) takes the program's function, "
+                "unregister_operator() the model's"
+            )
+        if registered is not None:
+            del functions[key]
     _check_calls(functions.values(), graph)
     return _inlined_graph(graph, functions)
 

@@ -8,17 +8,26 @@ computed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armnn.errors import ParseError, UnsupportedOperatorError
-from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
+from armnn.graph import (
+    DeferredOperator,
+    Network,
+    Operator,
+    OperatorRegistration,
+    Survey,
+    Value,
+    registered_operator,
+)
 from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
     RefusedError,
+    add_operator,
     add_stand_in,
     values_of,
 )
@@ -92,6 +101,9 @@ def _integers(operation: Operation, index: int) -> NDArray[Any] | None:
     return array if array.size <= _MOST_ELEMENTS else None
 
 
+DOMAIN: Final = "tflite"
+"""Of ``armnn.register_operator`` for custom operators of this format."""
+
 _RANDOM = "its result is random, and a network gives the same one every time"
 _KEYS = "it looks up by keys or works on texts, which networks lack"
 _DELEGATE = "only the program that wrote it defines it"
@@ -123,7 +135,10 @@ def _reason(name: str, *, custom: bool) -> str:
         custom: Whether it is not one of the builtin operators.
     """
     if custom:
-        return "it is a custom operator, and what it means is not in the file"
+        return (
+            "it is a custom operator, and what it means is not in the file; "
+            f"armnn.register_operator({DOMAIN!r}, {name!r}, ...) gives it a function"
+        )
     return _REASONS.get(name, "no layer computes it")
 
 
@@ -306,11 +321,32 @@ def _converter_of(record: OperatorRecord) -> Converter:
     custom = record.code.builtin == BuiltinOperator.CUSTOM
     name = operator_type(record)
     converter = find_converter(name, custom=custom)
+    registered = registered_operator(DOMAIN, name) if custom else None
+    if registered is not None:
+        if converter is not None and not registered.replaces:
+            raise RefusedError(
+                f"the program registered {registered}, and layers compute this operator: "
+                "register_operator(replace=True) takes the program's function, "
+                "unregister_operator() the layers"
+            )
+        return Converter(record.code.version, _of_program(registered), False, False)
     if converter is None:
         raise RefusedError(_reason(name, custom=custom))
     if record.code.version > converter.newest:
         raise RefusedError(f"it is of version {record.code.version}, newer than {converter.newest}")
     return converter
+
+
+def _of_program(registered: OperatorRegistration) -> Callable[[Operation], Sequence[Value]]:
+    """Return the converter of a custom operator that the program defines."""
+
+    def convert(operation: Operation) -> Sequence[Value]:
+        inputs = [operation.optional_input(index) for index in range(operation.count())]
+        declared = [operation.info(index) for index in range(len(operation.record.outputs))]
+        attributes = {"custom_options": operation.custom_options()}
+        return add_operator(operation, registered, inputs, attributes, len(declared), declared)
+
+    return convert
 
 
 def _live_operators(subgraph: Subgraph) -> list[OperatorRecord]:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from armnn.graph.layer import Layer, Value
     from armnn.graph.network import LayerGraph, Network
     from armnn.graph.operators import DeferredOperator, Operator, Survey
+    from armnn.graph.python_operators import (
+        OperatorCall,
+        OperatorRegistration,
+        registered_operator,
+    )
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
@@ -21,6 +26,7 @@ else:
             "layer": "Layer Value",
             "network": "LayerGraph Network",
             "operators": "DeferredOperator Operator Survey",
+            "python_operators": "OperatorCall OperatorRegistration registered_operator",
         },
     )
 
@@ -33,7 +39,10 @@ __all__ = [
     "Network",
     "Operand",
     "Operator",
+    "OperatorCall",
+    "OperatorRegistration",
     "Survey",
     "Value",
     "aliases_of",
+    "registered_operator",
 ]

@@ -75,7 +75,7 @@ def _is_written_at_readers(layer: Layer) -> bool:
 
 
 def _label_lines(layer: Layer) -> Iterator[str]:
-    yield layer.type if layer.backend is None else f"{layer.type} on {layer.backend}"
+    yield layer.title if layer.backend is None else f"{layer.title} on {layer.backend}"
     yield layer.name
     for name, parameter in changed_parameters(layer.descriptor):
         yield f"{name} = {parameter}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from armnn.arguments import text
 from armnn.graph.operators import Operator
+from armnn.graph.python_operators import OperatorCall
 from armnn.layers import Descriptor, LayerSpec, Requested
 from armnn.layers._inference import infer_outputs
 from armnn.tensor import TensorInfo
@@ -76,8 +77,8 @@ class Layer:
         backend: The id of the backend that runs it, once one was assigned.
         backend_hint: The id of the backend that its maker would like.
         data: The data of a Constant layer.
-        compiled: The object that a PreCompiled layer holds for its backend, or the
-            :class:`~armnn.graph.DeferredOperator` of a StandIn layer.
+        compiled: The object that a PreCompiled layer holds for its backend, or that of a StandIn
+            layer: a :class:`~armnn.graph.DeferredOperator` or an ``OperatorCall``.
         origin: The operator of the model's file that it is for, if it is for one.
         inferred: What its outputs were inferred from, and their infos; None if they were not.
     """
@@ -128,6 +129,17 @@ class Layer:
         """The only output."""
         (only,) = self.outputs
         return only
+
+    @property
+    def call(self) -> OperatorCall | None:
+        """The operator in Python that a StandIn layer is for, None of other layers."""
+        held = self.compiled  # None of nearly all
+        return held if isinstance(held, OperatorCall) else None
+
+    @property
+    def title(self) -> str:
+        """The type for people: that of an operator in Python is its domain and name."""
+        return self.type if self.call is None else str(self.call.operator)
 
     @property
     def is_read(self) -> bool:

@@ -109,7 +109,7 @@ def _line(layer: Layer) -> str:
     inside = "; ".join(filter(None, (operands, parameters)))
     made = ", ".join(map(str, layer.output_infos))
     where = f" on {layer.backend}" if layer.backend is not None else ""
-    return f"{layer.name}: {layer.type}({inside}) -> {made}{where}"
+    return f"{layer.name}: {layer.title}({inside}) -> {made}{where}"
 
 
 def _operands(layer: Layer) -> Iterator[str]:

@@ -547,8 +547,12 @@ def choose_layouts(network: Network, assignment: Assignment, options: OptimizerO
 
 
 def kernels_of(network: Network) -> list[Layer]:
-    """Return the layers that need a backend, in topological order."""
-    return [layer for layer in network.topological_order() if layer.type not in UNASSIGNED]
+    """Return the layers that backends are asked about, in topological order."""
+    return [
+        layer
+        for layer in network.topological_order()
+        if layer.type not in UNASSIGNED and layer.call is None
+    ]
 
 
 def _may_get(layer: Layer, candidate: Candidate) -> bool:

@@ -524,7 +524,7 @@ def _report(
     rows = [
         (
             layer.name,
-            layer.type,
+            layer.title,
             layer.backend or "",
             tuple(assignment.refusals.get(layer, ())),
             replaced[layer].name if layer in replaced else "",

@@ -147,7 +147,7 @@ class PlannedLayer:
 
     Attributes:
         name: Its name.
-        type: Its type.
+        type: Its title; see :class:`armnn.graph.Layer`.
         backend: The id of the backend that runs it; "" for the runtime itself.
         inputs: What it reads; None for an input that is left out.
         outputs: What it writes.
@@ -282,7 +282,7 @@ def plan_of(
         plan.layers.append(
             PlannedLayer(
                 layer.name,
-                layer.type,
+                layer.title,
                 layer.backend or "",
                 tuple([read(layer, value) for value in layer.inputs]),
                 tuple([tensors[value] for value in layer.outputs]),

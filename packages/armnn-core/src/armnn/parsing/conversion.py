@@ -7,6 +7,7 @@ checks of files a model could name ``/etc/passwd``, or a device that never ends,
 
 from __future__ import annotations
 
+import operator
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,9 +24,20 @@ from armnn.errors import (
     ModelFileError,
     ModelFileNotFoundError,
     ParseError,
+    ShapeError,
     UnsupportedOperatorError,
 )
-from armnn.graph import DeferredOperator, Network, Operator, Survey, Value
+from armnn.graph import (
+    DeferredOperator,
+    Network,
+    Operator,
+    OperatorCall,
+    OperatorRegistration,
+    Survey,
+    Value,
+)
+from armnn.graph._operands import without_trailing_none
+from armnn.graph.python_operators import PYTHON
 from armnn.layers import LAYERS
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.parsing import is_below, resolved_below
@@ -41,6 +53,7 @@ __all__ = [
     "RefusedError",
     "ValueTable",
     "add_layer",
+    "add_operator",
     "add_stand_in",
     "cast",
     "check_model_file",
@@ -48,6 +61,7 @@ __all__ = [
     "logical",
     "model_content",
     "open_beside",
+    "operator_types",
     "path_beside",
     "reshape",
     "reshape_target",
@@ -628,6 +642,93 @@ def values_of(
             raise
         raise operation.error(str(error)) from error
     return (values,) if isinstance(values, Value) else values
+
+
+def add_operator(
+    operation: Operation,
+    registered: OperatorRegistration,
+    inputs: Sequence[Value | None],
+    attributes: Mapping[str, object],
+    count: int,
+    declared: Sequence[TensorInfo] = (),
+) -> Sequence[Value]:
+    """Add the layer of an operator that the program defines; return its outputs.
+
+    Args:
+        operation: The operator.
+        registered: What :func:`armnn.graph.registered_operator` returned for it.
+        inputs: What it reads, None for an input that is left out.
+        attributes: Its attributes by name.
+        count: How many outputs it has.
+        declared: The types and the quantization of the outputs, where the file says them.
+
+    Raises:
+        NotKnownYetError: The shape of an input is not known.
+        ShapeError: The functions of the program refuse these inputs or attributes.
+        RefusedError: It has no input.
+    """
+    inputs = without_trailing_none(inputs)
+    call = OperatorCall(registered, attributes, [value is not None for value in inputs])
+    call.check()
+    present = [value for value in inputs if value is not None]
+    if not present:
+        raise RefusedError(f"the operator {registered} has no input: a layer reads one at least")
+    for value in present:
+        if not value.info.is_static:
+            raise NotKnownYetError(f"the shape of {value.name!r} is not known")
+    infos = [None if value is None else _plain_info(value.info) for value in inputs]
+    known = [None if value is None else value.constant for value in inputs]
+    outputs = call.outputs(infos, known, count)
+    for index, said in enumerate(declared):
+        made = outputs[index]
+        if made.data_type.numpy_dtype != said.data_type.numpy_dtype:
+            raise ShapeError(
+                f"the output {index} of the operator {registered} is {made.data_type.arm_name}: "
+                f"the file says {said.data_type.arm_name}"
+            )
+        outputs[index] = said.with_shape(made.shape)
+    descriptor = StandInDescriptor(num_outputs=count)
+    name = operation.layer_name()
+    layer = operation.network.add("StandIn", present, descriptor, name=name, outputs=outputs)
+    layer.compiled, layer.backend_hint = call, PYTHON
+    return layer.outputs
+
+
+def _plain_info(info: TensorInfo) -> TensorInfo:
+    """Return an info of plain numbers: what a program does with others cannot be recorded."""
+    return info.with_shape(tuple(map(operator.index, info.static_shape)))
+
+
+def operator_types(
+    registered: OperatorRegistration,
+    inputs: Sequence[Value | None],
+    attributes: Mapping[str, object],
+    count: int,
+) -> list[DataType]:
+    """Return the types of the outputs of :func:`add_operator` before shapes are known.
+
+    They are those for inputs of which each unknown dimension is 1. Where the program refuses these,
+    they are the type of the first input; a parser is told later if that is wrong.
+    """
+    inputs = without_trailing_none(inputs)
+    present = [value is not None for value in inputs]
+    given = [value for value in inputs if value is not None]
+    if any(value.info.shape is None for value in given):
+        return [given[0].info.data_type] * count
+    infos = [
+        None
+        if value is None
+        else value.info.with_shape(
+            [each if isinstance(each, int) else 1 for each in value.info.shape or ()]
+        )
+        for value in inputs
+    ]
+    known = [None if value is None else value.constant for value in inputs]
+    try:
+        made = OperatorCall(registered, attributes, present).outputs(infos, known, count)
+    except ShapeError:
+        return [given[0].info.data_type] * count
+    return [info.data_type for info in made]
 
 
 def add_stand_in(

@@ -16,6 +16,7 @@ from armnn.backends.contract import BackendContext, Support
 from armnn.backends.loading import none_usable, unknown_backend
 from armnn.backends.memory import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.backends.options import ANY_BACKEND
+from armnn.backends.python_operators import OperatorBackend
 from armnn.backends.registry import BackendRegistry, first_entry
 from armnn.backends.selection import SkippedBackend, is_placed, own_id, preferences
 from armnn.errors import (
@@ -25,6 +26,7 @@ from armnn.errors import (
     ClosingError,
     InvalidArgumentError,
 )
+from armnn.graph.python_operators import registered_names
 from armnn.installing import REFERENCE
 from armnn.optimizer.participants import Candidate, Participants
 from armnn.runtime.closing import Closing
@@ -97,6 +99,8 @@ class BackendsInUse:
             for wish in dict.fromkeys(request.options.layer_backends.values())
             if wish not in ids
         ]
+        if registered_names():
+            named.append(OperatorBackend())
         ids.update(dict.fromkeys(backend.id for backend in named))
         layers = () if network is None else network.layers
         hints = dict.fromkeys(layer.backend_hint for layer in layers)

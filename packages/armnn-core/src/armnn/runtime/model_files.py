@@ -21,6 +21,7 @@ from armnn.backends import ProfilingSink
 from armnn.backends.cache import Entry, StaleEntryError
 from armnn.backends.encoding import UnstorableError
 from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.graph.python_operators import registered_names
 from armnn.optimizer import OptimizedNetwork
 from armnn.optimizer.plan import NetworkFacts, Plan
 from armnn.parsing import format_of, parse, parser_version
@@ -266,6 +267,7 @@ def _dependencies(
         "participants": list(backends),
         "parser options": dict(origin.parser_options),
         "request": origin.request.cache_key,
+        **({"operators": registered_names()} if registered_names() else {}),
     }
 
 
@@ -273,8 +275,11 @@ def _is_storable(network: Network) -> bool:
     """Return whether files and shapes determine the network."""
     from armnn.graph.network import UNNAMED  # late: a prepared load does without
 
-    are_named = UNNAMED not in network.external_files
-    return are_named and all(layer.backend_hint is None for layer in network.layers)
+    if UNNAMED in network.external_files:
+        return False
+    if registered_names() and any(layer.compiled is not None for layer in network.layers):
+        return False  # what waits for shapes or data may become an operator in Python
+    return all(layer.backend_hint is None for layer in network.layers)
 
 
 @contextmanager

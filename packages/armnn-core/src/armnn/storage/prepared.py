@@ -70,6 +70,11 @@ def _encoded_layer(
     stored = encoded_layer(layer, numbers, arrays)
     if isinstance(layer.compiled, Observation):
         stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
+    elif layer.call is not None:
+        raise UnstorableError(
+            f"{layer.name!r} is {layer.call!r}, a function that no file can hold: load the model "
+            "with load_model() in the program that registers it"
+        )
     elif layer.compiled is not None:
         key = layer.compiled.cache_key if isinstance(layer.compiled, Program) else ()
         if not key:

@@ -112,5 +112,5 @@ def _result(network: Network, arguments: argparse.Namespace) -> dict[str, Any]:
         "for_arm_nn": arguments.for_arm_nn,
         "beyond_arm_nn": arguments.beyond_arm_nn,
         "bytes": Path(arguments.target).stat().st_size,
-        "layers": dict(sorted(Counter(layer.type for layer in network.layers).items())),
+        "layers": dict(sorted(Counter(layer.title for layer in network.layers).items())),
     }

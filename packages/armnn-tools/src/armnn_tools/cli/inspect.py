@@ -402,7 +402,7 @@ class Inspection:
         rows = [
             (
                 row.layer.name,
-                row.layer.type,
+                row.layer.title,
                 *([row.layer.backend or ""] if assigned else []),
                 *([part_of.get(row.layer.name, "")] if part_of else []),
                 ", ".join(map(str, row.layer.output_infos)),
@@ -450,7 +450,7 @@ def _count_by_type(rows: Iterable[LayerStatistics]) -> list[_TypeCount]:
     """Return the totals of each layer type, the most frequent first."""
     by_type: dict[str, list[LayerStatistics]] = {}
     for row in rows:
-        by_type.setdefault(row.layer.type, []).append(row)
+        by_type.setdefault(row.layer.title, []).append(row)
     counts = []
     for layer_type, members in by_type.items():
         known = [row.multiply_adds for row in members if row.multiply_adds is not None]
@@ -486,7 +486,7 @@ def _info_as_dict(name: str, info: TensorInfo) -> dict[str, Any]:
 def _layer_as_dict(row: LayerStatistics, part_of: Mapping[str, str]) -> dict[str, Any]:
     return {
         "layer": row.layer.name,
-        "type": row.layer.type,
+        "type": row.layer.title,
         "backend": row.layer.backend,
         "compiled_into": part_of.get(row.layer.name, ""),
         "outputs": [_info_as_dict(value.name, value.info) for value in row.layer.outputs],
@@ -578,6 +578,12 @@ def _ask(
     answers: NetworkAnswers,
 ) -> None:
     """Ask the backends about the layers that an operator became."""
+    python = next((layer.backend_hint for layer in layers if layer.call is not None), None)
+    if python is not None:
+        row.runs_on[python] = row.runs_on.get(python, 0) + 1
+        for candidate in candidates:
+            row.reasons[candidate.id][operator.name] = "the program defines it, in Python"
+        return
     homes: dict[Layer, str] = {}
     refusals_by_backend: dict[str, str] = {}
     for candidate in candidates:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from runpy import run_path
 from textwrap import fill
 
 from armnn.__about__ import __version__
@@ -100,6 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(next(words, "")).parse_args(arguments)
         options.words, is_debug = list(arguments), options.debug
         as_json = getattr(options, "json", False)
+        for module in options.imports:
+            _import(module)
         shown = logging.StreamHandler()
         shown.setFormatter(_Formatter("armnn: %(message)s"))
         level = logging.DEBUG if is_debug else logging.WARNING
@@ -165,6 +168,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=version())
     top.add_argument("--debug", action="store_true", help="log more, and show where errors arise")
+    top.set_defaults(imports=[])
     subparsers = top.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         if only in (None, name):
@@ -200,7 +204,34 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             default=argparse.SUPPRESS,
             help="log more, and show where errors arise",
         )
+        subparser.add_argument(
+            "--import",
+            dest="imports",
+            metavar="MODULE",
+            action="append",
+            default=argparse.SUPPRESS,
+            help="a module or file.py to run first: it registers operators or backends",
+        )
     return top
+
+
+def _import(module: str) -> None:
+    """Run a module or a file of the user's, which registers operators or backends.
+
+    Raises:
+        InvalidArgumentError: It cannot be found, or fails.
+    """
+    is_file = module.endswith(".py")
+    try:
+        if is_file:
+            run_path(module)
+        else:
+            sys.path.insert(0, os.getcwd())  # as for python -m
+            import_module(module)
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"--import {module} failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _overview() -> str:

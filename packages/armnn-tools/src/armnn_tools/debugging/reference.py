@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from armnn.backends import ArrayHandle, TensorHandle
 from armnn.backends.memory import ComputedHandle
+from armnn.backends.python_operators import OperatorBackend
 from armnn.errors import BackendError, ExecutionError
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer import Candidate
@@ -51,6 +52,7 @@ class Reference:
         self.id = candidate.id
         self.executions = 0
         self._candidate = candidate
+        self._python = Candidate.of(OperatorBackend(), {})
         self._known: dict[Layer, list[Reals | None]] = {}
 
     def own(self, layer: Layer, operands: Sequence[Stored | None]) -> list[Stored]:
@@ -59,7 +61,7 @@ class Reference:
         Raises:
             BackendError: The reference does not compute it, or fails.
         """
-        answer = self._candidate.supports(layer)
+        answer = self._candidate_of(layer).supports(layer)
         if not answer:
             raise BackendError(
                 f"the reference {self.id!r} cannot judge layer {layer.name!r} ({layer.type}): "
@@ -145,6 +147,10 @@ class Reference:
             return operand
         return real if narrowed is None or "bias" in name else narrowed(real)
 
+    def _candidate_of(self, layer: Layer) -> Candidate:
+        """Return who judges a layer: an operator that the program defines is its own reference."""
+        return self._candidate if layer.call is None else self._python
+
     def _computed(self, layer: Layer, operands: Sequence[Stored | None]) -> list[Stored]:
         inputs = [
             None
@@ -153,7 +159,7 @@ class Reference:
             for value, operand in zip(layer.inputs, operands, strict=True)
         ]
         outputs = [_handle(info) for info in layer.output_infos]
-        candidate = self._candidate
+        candidate = self._candidate_of(layer)
         try:
             candidate.bind(candidate.workload(layer), layer, inputs, outputs)()
         except Exception as error:

@@ -154,7 +154,7 @@ def described(
         nodes.append(
             {
                 "name": printable(layer.name),
-                "type": layer.type,
+                "type": layer.title,
                 "backend": row.backend if row is not None and is_layer else "",
                 "part": part_numbers.get(row.compiled_into) if row and is_layer else None,
                 "parameters": [

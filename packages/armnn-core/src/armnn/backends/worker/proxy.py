@@ -42,6 +42,7 @@ from armnn.backends.worker.remote import (
 from armnn.backends.worker.supervisor import Supervisor
 from armnn.errors import BackendError, OptimizationError, WorkerLostError
 from armnn.graph import Layer
+from armnn.graph.python_operators import PYTHON
 from armnn.layers import LAYERS
 
 
@@ -221,6 +222,11 @@ class IsolatedBackend(NetworkBackend):
         """Return the host's answer, None if the worker is asked."""
         if LAYERS.get(layer.type) is not layer.spec:
             return Support.no(f"a layer of type {layer.type!r} cannot be sent to a worker")
+        if layer.call is not None:
+            return Support.no(
+                f"{layer.call!r} is a function of this process, which a worker cannot call: it "
+                f"runs on {PYTHON}, in the host"
+            )
         if layer.compiled is not None and not isinstance(layer.compiled, RemoteProgram):
             return Support.no(f"the layer holds {layer.compiled!r}, no program of the worker")
         return None

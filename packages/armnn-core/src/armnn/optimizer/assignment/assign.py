@@ -408,7 +408,7 @@ def _list_refusals(layers: Sequence[Layer], assignment: Assignment) -> str:
     for layer in layers:
         refusals = assignment.refusals.get(layer, ())
         reasons = "; ".join(f"{each.backend}: {each.reason}" for each in refusals)
-        alike.setdefault(reasons, []).append(f"{layer.name!r} ({layer.type})")
+        alike.setdefault(reasons, []).append(f"{layer.name!r} ({layer.title})")
     return "\n".join(f"- {_listed(names)}: {reasons}" for reasons, names in alike.items())
 
 

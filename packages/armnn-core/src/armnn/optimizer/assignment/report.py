@@ -33,8 +33,8 @@ class ReportRow:
 
     Attributes:
         layer: Its name.
-        type: Its type.
-        backend: The id of the backend that runs it.
+        type: Its type; the domain and the name of an operator in Python.
+        backend: The id of the backend that runs it, "Python" for such an operator.
         refusals: The backends that were asked before, in that order; empty if none was.
         compiled_into: The name of the layer that a backend put in its place, if it did.
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.

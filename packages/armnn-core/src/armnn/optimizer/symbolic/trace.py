@@ -425,11 +425,13 @@ class Trace:
     # -- while the network is specialised -------------------------------------------------------
 
     def check_readable(self, layer: Layer) -> None:
-        """Check that the data that decides is recorded.
+        """Check that all that the outputs of a layer follow from is recorded.
 
         Raises:
-            UntraceableError: It is the result of a recipe.
+            UntraceableError: Data that decides is the result of a recipe, or a program decides.
         """
+        if layer.call is not None:
+            raise UntraceableError(f"a program in Python says the outputs of layer {layer.name!r}")
         if not layer.spec.reads_data and layer.compiled is None:
             return
         for index, value in enumerate(layer.inputs):
