@@ -19,7 +19,7 @@ from armnn_conformance.cases import cases_of
 from armnn_conformance.checks.by_name import Checks
 from armnn_conformance.checks.correctness import CaseResult, check_case
 from armnn_conformance.subject import Subject
-from fakes.devices import Counts, QueuedBackend, UnplacedBackend
+from fakes.devices import Counts, QueuedBackend, SecondQueue, UnplacedBackend
 
 KINDS = (QueuedBackend, UnplacedBackend)
 WIDE = 64
@@ -105,6 +105,21 @@ def test_a_steady_run_makes_no_buffer_and_copies_its_ends_only(kind: type[Queued
         for _ in range(5):
             check(model)
         assert kind.device.counts.since(before) == Counts(uploads=5, downloads=5, kernels=45)
+
+
+@pytest.mark.parametrize("slow", [QueuedBackend, SecondQueue])
+def test_backends_with_queues_of_their_own_wait_for_each_other(slow: type[QueuedBackend]) -> None:
+    armnn.register_backend(SecondQueue.id, SecondQueue)
+    try:
+        with Runtime() as runtime:
+            model = runtime.load_model(layered(), ["SecondQueue", "Queued"])
+            assert dict(model.report.layers_by_backend) == {"Queued": 6, "SecondQueue": 3}
+            slow.device.seconds = 0.005
+            for x in (X, -X, 2 * X):
+                check(model, x)
+    finally:
+        slow.device.seconds = 0
+        armnn.unregister_backend(SecondQueue.id)
 
 
 def test_constants_go_up_once_per_network() -> None:

@@ -70,17 +70,23 @@ class Buffer:
 class Device:
     """Runs kernels one after the other, in a thread of its own.
 
+    Args:
+        beside: A device whose memory it shares, as a second queue of it.
+
     Attributes:
         counts: See :class:`Counts`.
         seconds: What each kernel takes at least.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, beside: Device | None = None) -> None:
         self.counts = Counts()
         self.seconds = 0.0
         self._numbers = itertools.count(1)
         self._memory: dict[int, NDArray[np.uint8]] = {}
         self._buffers: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
+        if beside is not None:
+            self._numbers, self._memory = beside._numbers, beside._memory
+            self._buffers = beside._buffers
         self._queue: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._enqueued = self._finished = 0
         self._failure: Exception | None = None
@@ -197,16 +203,18 @@ class QueuedFactory(TensorHandleFactory):
         self._device = device
 
     def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:
-        return self.create_in(info, self._device.allocate(max(info.size_bytes, 1)), 0)
+        return self.create_in(info, self.create_block(max(info.size_bytes, 1), memory), 0)
 
     def create_block(self, size: int, memory: MemoryManager | None) -> object:
-        return self._device.allocate(size)
+        device = memory.device if isinstance(memory, QueueOfContext) else self._device
+        return device, device.allocate(size)
 
     def create_in(self, info: TensorInfo, block: object, offset: int) -> TensorHandle:
-        assert isinstance(block, Buffer)
+        assert isinstance(block, tuple)
+        device, buffer = block
         assert offset % max(self.block_alignment, 1) == 0
-        assert offset + info.size_bytes <= block.size
-        return QueuedHandle(info, self._device, block, offset)
+        assert offset + info.size_bytes <= buffer.size
+        return QueuedHandle(info, device, buffer, offset)
 
     def import_memory(self, info: TensorInfo, handle: TensorHandle) -> TensorHandle | None:
         given = handle.as_buffer()
@@ -215,24 +223,41 @@ class QueuedFactory(TensorHandleFactory):
         return None if found is None else QueuedHandle(info, self._device, found, given.offset)
 
 
+class QueueOfContext(MemoryManager):
+    """Whose queue orders the tensors of a context."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def acquire(self) -> None:
+        pass
+
+    def release(self) -> None:
+        pass
+
+
 class QueuedBackend(Backend):
     """Runs float32 layers of CpuRef as kernels of a device; the host reaches no tensor.
 
     Attributes:
         device: All of its runtimes share it.
+        layers: The types of layers that it runs.
     """
 
     id: ClassVar[str] = "Queued"
     api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
     alignment: ClassVar[int] = 128
     device: ClassVar[Device] = Device()
+    layers: ClassVar[tuple[str, ...]] = (
+        "Addition", "Activation", "Multiplication", "FullyConnected"
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._inner = RefBackend()
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
-        if layer.type not in ("Addition", "Activation", "Multiplication", "FullyConnected"):
-            return Support.no("Queued has no kernel for it")
+        if layer.type not in self.layers:
+            return Support.no(f"{self.id} has no kernel for it")
         return self._inner.supports(layer, ModelContext({}))
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
@@ -241,6 +266,9 @@ class QueuedBackend(Backend):
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
         return ModelContext(options)
+
+    def create_memory_manager(self) -> MemoryManager:
+        return QueueOfContext(self.device)
 
     @property
     def handle_factory_preferences(self) -> Sequence[str]:
@@ -256,6 +284,18 @@ class UnplacedBackend(QueuedBackend):
     id = "Unplaced"
     alignment = 0
     device = Device()
+
+
+class SecondQueue(QueuedBackend):
+    """Runs activations by a queue of its own in the memory of Queued."""
+
+    id = "SecondQueue"
+    device = Device(beside=QueuedBackend.device)
+    layers = ("Activation",)
+    handle_factory_preferences = (f"{QueuedBackend.id}.memory",)
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        registry.register(QueuedFactory(f"{QueuedBackend.id}.memory", self.device, self.alignment))
 
 
 class _Kernel(Workload):

@@ -211,6 +211,7 @@ class LoadedPlan:
         self._foreign = {each.outputs[0] for each in plan.layers if each.type == "MemImport"}
         self._blocks = self._planned_blocks(strategies)
         self._alone = self._tensors_alone()
+        self._waits = _waits(plan)
         self.context_bytes = self.arena_bytes + sum(self._device_bytes().values())
         self._pool: deque[Context] = deque()
         self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
@@ -643,6 +644,8 @@ class LoadedPlan:
         owner = layer.backend or "the host"
         step: Step = call(owner, workload, method, inputs, outputs, *beside, about=layer)
         step = blamed(step, layer.backend, layer.name)
+        if layer in self._waits:
+            step = _after([handles[tensor].synchronize for tensor in self._waits[layer]], step)
         if self._watch is not None and layer.layer is not None:
             step = _watched(step, partial(self._watch, layer.layer, outputs))
         return step
@@ -849,3 +852,58 @@ class IdleMemory:
         """Count a plan no longer."""
         with self._lock:
             self._bytes -= self._plans.pop(plan, 0)
+
+
+def _waits(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
+    """Return the tensors whose work has to end before a layer begins, by the layer.
+
+    Backends whose tensors share memory may have queues of their own. Where another backend goes on
+    there, what the ones before it enqueued must have ended: it reads their tensors, or writes where
+    they still read.
+    """
+    memory: dict[str, str] = {}
+    for layer in plan.layers:
+        if layer.type == "MemImport" and layer.inputs[0] is not None:
+            source = layer.inputs[0].factory
+            memory[layer.outputs[0].factory] = memory.get(source, source)
+    unfinished: dict[str, dict[str, list[PlannedTensor]]] = {}
+
+    def written(tensor: PlannedTensor, by: str) -> None:
+        place = memory.get(tensor.factory, tensor.factory)
+        unfinished.setdefault(place, {}).setdefault(by, []).append(tensor)
+
+    for tensor in plan.inputs.values():
+        if not _is_at_rest(tensor):
+            written(tensor, tensor.owner)
+    waits: dict[PlannedLayer, list[PlannedTensor]] = {}
+    for layer in plan.layers:
+        if layer.type in CARRIERS:
+            for tensor in layer.outputs:  # a copy waits for what it reads, and may be enqueued
+                if layer.type == "MemCopy" and not _is_at_rest(tensor):
+                    written(tensor, tensor.owner)
+            continue
+        touched = [each.factory for each in (*layer.inputs, *layer.outputs) if each is not None]
+        for place in dict.fromkeys(memory.get(factory, factory) for factory in touched):
+            others = unfinished.get(place, {})
+            for backend in [each for each in others if each != layer.backend]:
+                waits.setdefault(layer, []).extend(others.pop(backend))
+        for tensor in layer.outputs:
+            if not _is_at_rest(tensor):
+                written(tensor, layer.backend)
+    return waits
+
+
+def _is_at_rest(tensor: PlannedTensor) -> bool:
+    """Return whether nothing is enqueued on a tensor: the host's are written at once."""
+    return tensor.factory == HOST_FACTORY_ID or tensor.constant is not None
+
+
+def _after(waits: Sequence[Callable[[], None]], step: Step) -> Step:
+    """Return a step that first waits."""
+
+    def run() -> None:
+        for wait in waits:
+            wait()
+        step()
+
+    return run
