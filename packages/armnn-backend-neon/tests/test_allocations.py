@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
+from armnn.graph import Value
+from armnn.layers.matmul import MatMulNBitsDescriptor
 from armnn.types import ActivationFunction, UnaryOperation
 
 NHWC = DataLayout.NHWC
@@ -93,11 +95,38 @@ def halves() -> Network:
     return net
 
 
+def decoder() -> Network:
+    """Return a step of a decoder: weights of 4 bits, new rows of a cache, attention to it."""
+    net = Network("decoder")
+    x = net.add_input("x", TensorInfo((1, 64)))
+
+    def projected(value: Value, columns: int, accuracy_level: int) -> Value:
+        weights = np.arange(columns * 32, dtype=np.uint8).reshape(columns, 32)
+        scales, zeros = ramp(columns, 2), ramp(columns, 2) + 8
+        held = [net.add_constant(each) for each in (weights, scales, zeros)]
+        descriptor = MatMulNBitsDescriptor(bits=4, block_size=32, accuracy_level=accuracy_level)
+        return net.add("MatMulNBits", [value, *held, None], descriptor).output
+
+    normal = net.add_rms_normalization(x, net.add_constant(ramp(64)))
+    query, key = (
+        net.add_reshape(projected(normal, heads * 16, 4), target_shape=(1, heads, 1, 16))
+        for heads in (4, 2)
+    )
+    at, count = (net.add_constant(np.array([n], np.int64)) for n in (20, 21))
+    cosines, sines = (net.add_constant(ramp(1, 8)) for _ in range(2))
+    turned = net.add_rotary_embedding(query, cosines, sines)
+    cache = net.add_tensor_scatter(net.add_constant(ramp(1, 2, 32, 16)), key, at)
+    made = net.add_cached_attention(turned, cache, cache, count)
+    net.add_output("y", projected(net.add_reshape(made, target_shape=(1, 64)), 96, 0))
+    return net
+
+
 NETWORKS: dict[str, Callable[[], Network]] = {
     "images": images,
     "sequences": sequences,
     "stored": stored,
     "halves": halves,
+    "decoder": decoder,
 }
 
 

@@ -91,6 +91,43 @@ def test_products_agree_with_numpy(
         assert np.abs(y - expected).max() <= limit * np.abs(expected).max(), (rows, threads)
 
 
+@pytest.mark.usefixtures("level")
+@pytest.mark.parametrize("level_of", [0, 4], ids=["exact", "rounded"])
+@pytest.mark.parametrize("block_size", [16, 32, 128, 512])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_the_largest_products_do_not_saturate(bits: int, block_size: int, level_of: int) -> None:
+    size = 2 * block_size
+    numbers = np.full((40, size), (1 << bits) - 1)
+    right = [packed(numbers, bits), np.ones((40, 2), np.float32), np.zeros((40, 2), np.float32)]
+    x = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]], np.float32) * np.ones(size, np.float32)
+    x[4, ::2] = -3  # whose products nearly cancel each other where they are added in pairs
+    y = multiply(x, right, None, bits=bits, block_size=block_size, accuracy_level=level_of)
+    expected = x.astype(np.float64).sum(1, keepdims=True) * ((1 << bits) - 1)
+    np.testing.assert_allclose(y, np.broadcast_to(expected, y.shape), 1e-5, 1e-2)
+
+
+@pytest.mark.usefixtures("level")
+@pytest.mark.parametrize("points", ["packed", "real"])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_skewed_rows_lose_no_more_than_by_rounding(bits: int, points: str) -> None:
+    rng = np.random.default_rng(11)
+    right, real = weights(96, 576, bits, 32, points, False)
+    x = rng.standard_normal((6, 576)) * np.exp(rng.standard_normal((6, 576)))
+    x = x.astype(np.float32)
+    expected = x.astype(np.float64) @ real.T
+
+    def error(y: Array) -> float:
+        return float(np.abs(y - expected).max() / np.abs(expected).max())
+
+    form = {"bits": bits, "block_size": 32}
+    assert error(multiply(x, right, None, **form)) <= EXACT
+    blocks = x.astype(np.float64).reshape(6, 18, 32)
+    steps = np.abs(blocks).max(-1, keepdims=True) / 127
+    rounded = np.rint(blocks / steps) * steps
+    made = multiply(x, right, None, accuracy_level=4, **form)
+    assert error(made) <= 1.01 * error(rounded.reshape(6, 576) @ real.T)
+
+
 def test_one_large_number_in_a_block_spoils_no_others() -> None:
     # With one term, the others of its block would be 0.
     right, real = weights(64, 64, 4, 32, "real", False)

@@ -2,7 +2,7 @@
 /* Rows times weights of 2, 4 or 8 bits, whose blocks have scales and zero points.
  *
  * A register of weights has a word of 32 bits of each column: neighbouring numbers of its row, the first one in the lowest
- * bits, as model files have them. A shift and a mask make four bytes of it (or two shorts, at levels that multiply such),
+ * bits, as model files have them. A shift and a mask make four bytes of it (or two shorts, where a level multiplies such),
  * which the same numbers of a rounded row meet.
  */
 #include <type_traits>
@@ -15,25 +15,34 @@ namespace {
 constexpr int kFewVectors = 4; /* of a panel's columns */
 constexpr int kFewColumns = kFewVectors * static_cast<int>(kLanes);
 constexpr int kFewRows = 4; /* that one unpacked register meets */
-constexpr bool kHasShorts = kReads == Reads::shorts;
-constexpr int kInWord = kHasShorts ? 2 : 4; /* numbers of a row that meet a register at once */
+
+/* How numbers of a row meet weights. */
+enum class Form {
+  shorts,    /* two in a word, one term */
+  bytes,     /* four in a word, one term */
+  two_bytes, /* as bytes, two terms */
+  small      /* as bytes, whose products are added in 16 bits: of weights of 4 bits or less */
+};
+
+constexpr int numbers_in_word(Form form) { return form == Form::shorts ? 2 : 4; }
+constexpr int terms_of(Form form) { return form == Form::two_bytes ? 2 : 1; }
 
 /* The fields of a word: how many a lane's parts have, and which number of a word is part i of field j. */
-template <int kBits>
+template <int kBits, int kInWord>
 struct Fields {
-  static constexpr int kCount = (kHasShorts ? 16 : 8) / kBits;
+  static constexpr int kCount = 32 / kInWord / kBits;
   static constexpr int kNumbers = 32 / kBits;
-  static int64_t place(int64_t k) {
-    const int64_t in_word = k % kNumbers;
+  static constexpr int place(int k) {
+    const int in_word = k % kNumbers;
     return (k / kNumbers * kCount + in_word % kCount) * kInWord + in_word / kCount;
   }
 };
 
-/* All parts of a field. The weights of a level that reads shorts are shorts. */
-template <int kBits, typename Vector>
+/* All parts of a field. */
+template <int kBits, Form kForm, typename Vector>
 CPUACC_INLINE Vector field(Vector x, int j) {
   typedef uint16_t Halves __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
-  if constexpr (kHasShorts) {
+  if constexpr (kForm == Form::shorts) {
     constexpr auto kMask = static_cast<uint16_t>((1 << kBits) - 1);
     return reinterpret_cast<Vector>(reinterpret_cast<Halves>(x) >> static_cast<uint16_t>(kBits * j) & kMask);
   } else {
@@ -47,56 +56,93 @@ struct ShortsOf {
   typedef int16_t Type __attribute__((vector_size(sizeof(Vector))));
 };
 
-/* A level has either function: their arguments depend on the template's, so that the other one is not looked up. */
-template <typename Vector>
-CPUACC_INLINE Vector with_products(Vector sum, Vector weights, Vector row) {
-  if constexpr (kHasShorts) {
+/* A level has some of these functions: their arguments depend on the template's, so that others are not looked up. */
+template <Form kForm, typename Sum, typename Vector, typename Small = SmallWeights>
+CPUACC_INLINE Sum with_products(Sum sum, Vector weights, Vector row) {
+  if constexpr (kForm == Form::shorts) {
     typedef typename ShortsOf<Vector>::Type Numbers;
     return sum + pairs_of_products(reinterpret_cast<Numbers>(weights), reinterpret_cast<Numbers>(row));
+  } else if constexpr (kForm == Form::small) {
+    return sum + Small::pairs(weights, row);
   } else {
     return dot(sum, fours(weights), fours(row));
   }
 }
 
+/* Adds the products of some words of weights. */
+template <int kBits, Form kForm, int R, int V, typename Sum>
+CPUACC_INLINE void add_words(Sum (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
+                             const int32_t *(&steps)[terms_of(kForm)][R], int64_t words) {
+  constexpr int kCount = Fields<kBits, numbers_in_word(kForm)>::kCount;
+  constexpr int kTerms = terms_of(kForm);
+  for (int64_t w = 0; w < words; ++w, weights += kFewColumns) {
+    Ints x[V];
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) x[v] = load_ints(weights + v * kLanes);
+    CPUACC_UNROLL for (int j = 0; j < kCount; ++j) {
+      Ints part[V];
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) part[v] = field<kBits, kForm>(x[v], j);
+      CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+        CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+          const Ints four = splat_int(steps[t][r][j]);
+          CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+            sums[t][r][v] = in_order(with_products<kForm>(sums[t][r][v], part[v], four));
+          }
+        }
+      }
+    }
+    CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) steps[t][r] += kCount;
+    }
+  }
+}
+
+/* The sums of products of a block. */
+template <int kBits, Form kForm, int R, int V, typename Vector>
+CPUACC_INLINE void sum_block(Vector (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
+                             const int32_t *(&steps)[terms_of(kForm)][R], int64_t words) {
+  constexpr int kTerms = terms_of(kForm);
+  CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[t][r][v] = Vector{};
+    }
+  }
+  if constexpr (kForm == Form::small) {
+    /* A pair of products is at most 2 * 15 * 127: eight of them fit into 16 bits, and more of smaller weights. */
+    constexpr int64_t kWords = 4;
+    static_assert(kWords * 16 / kBits * ((1 << kBits) - 1) * 127 <= 32767);
+    typedef typename ShortsOf<Vector>::Type Numbers;
+    for (int64_t left = words; left > 0; left -= kWords) {
+      Numbers pairs[1][R][V];
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        CPUACC_UNROLL for (int v = 0; v < V; ++v) pairs[0][r][v] = Numbers{};
+      }
+      add_words<kBits, kForm>(pairs, weights, steps, left < kWords ? left : kWords);
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[0][r][v] += pairs_of_products(pairs[0][r][v], Numbers{} + 1);
+      }
+    }
+  } else {
+    add_words<kBits, kForm>(sums, weights, steps, words);
+  }
+}
+
 /* Some rows, from one on, times some vectors of a panel's columns. */
-template <int kBits, int R, int V, bool kHasSecond>
+template <int kBits, Form kForm, int R, int V>
 void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
-  constexpr int kCount = Fields<kBits>::kCount;
+  constexpr int kTerms = terms_of(kForm);
   const int32_t *weights = p.weights + vector * kLanes;
-  const int32_t *first[R], *second[R];
+  const int32_t *steps[kTerms][R];
   const float *factors[R];
   Floats totals[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    first[r] = p.rows[row + r].first;
-    second[r] = p.rows[row + r].second;
+    steps[0][r] = p.rows[row + r].first;
+    if constexpr (kTerms == 2) steps[1][r] = p.rows[row + r].second;
     factors[r] = p.rows[row + r].factors;
     CPUACC_UNROLL for (int v = 0; v < V; ++v) totals[r][v] = Floats{};
   }
   for (int64_t b = 0; b < p.blocks; ++b) {
-    Ints sums[R][V], rests[R][V];
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = rests[r][v] = Ints{};
-    }
-    for (int64_t w = 0; w < p.block_words; ++w, weights += kFewColumns) {
-      Ints x[V];
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) x[v] = load_ints(weights + v * kLanes);
-      CPUACC_UNROLL for (int j = 0; j < kCount; ++j) {
-        Ints part[V];
-        CPUACC_UNROLL for (int v = 0; v < V; ++v) part[v] = field<kBits>(x[v], j);
-        CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-          const Ints steps = splat_int(first[r][j]);
-          CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = with_products(sums[r][v], part[v], steps);
-          if constexpr (kHasSecond) {
-            const Ints rest = splat_int(second[r][j]);
-            CPUACC_UNROLL for (int v = 0; v < V; ++v) rests[r][v] = with_products(rests[r][v], part[v], rest);
-          }
-        }
-      }
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        first[r] += kCount;
-        if constexpr (kHasSecond) second[r] += kCount;
-      }
-    }
+    Ints sums[kTerms][R][V];
+    sum_block<kBits, kForm>(sums, weights, steps, p.block_words);
     CPUACC_UNROLL for (int v = 0; v < V; ++v) {
       const int64_t place = b * kFewColumns + (vector + v) * kLanes;
       const Floats scale = load(p.scales + place);
@@ -107,8 +153,8 @@ void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
         zero += __builtin_convertvector(widened<uint8_t>(p.points + place), Floats);
       }
       CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        Floats real = __builtin_convertvector(sums[r][v], Floats) * splat(factors[r][0]);
-        if constexpr (kHasSecond) real += __builtin_convertvector(rests[r][v], Floats) * splat(factors[r][1]);
+        Floats real = __builtin_convertvector(sums[0][r][v], Floats) * splat(factors[r][0]);
+        if constexpr (kTerms == 2) real += __builtin_convertvector(sums[1][r][v], Floats) * splat(factors[r][1]);
         totals[r][v] += scale * (real - zero * splat(factors[r][2]));
       }
     }
@@ -127,19 +173,33 @@ void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
   }
 }
 
-template <int kBits, bool kHasSecond>
+template <int kBits, Form kForm>
 void multiply_panel(const FewBitsPanel &p) {
   int64_t row = 0;
   for (; row + kFewRows <= p.count; row += kFewRows) {
-    sum_columns<kBits, kFewRows, 2, kHasSecond>(p, row, 0);
-    sum_columns<kBits, kFewRows, 2, kHasSecond>(p, row, 2);
+    sum_columns<kBits, kForm, kFewRows, 2>(p, row, 0);
+    sum_columns<kBits, kForm, kFewRows, 2>(p, row, 2);
   }
-  for (; row < p.count; ++row) sum_columns<kBits, 1, kFewVectors, kHasSecond>(p, row, 0);
+  for (; row < p.count; ++row) sum_columns<kBits, kForm, 1, kFewVectors>(p, row, 0);
+}
+
+/* Products of bytes are as exact as the rounded row is; sums of those of weights of 8 bits do not fit into shorts. */
+constexpr bool adds_in_shorts(int32_t bits) { return kReads == Reads::shorts && SmallWeights::kAreThere && bits < 8; }
+
+FewBitsSteps few_bits_steps(int32_t bits, bool is_rounded) {
+  if (kReads == Reads::shorts) return {is_rounded && adds_in_shorts(bits) ? 4 : 2, 1};
+  return {4, is_rounded ? 1 : 2};
 }
 
 template <int kBits>
 void multiply_few(const FewBitsPanel &p) {
-  p.rows[0].second == nullptr ? multiply_panel<kBits, false>(p) : multiply_panel<kBits, true>(p);
+  if constexpr (kReads != Reads::shorts) {
+    p.steps.terms == 1 ? multiply_panel<kBits, Form::bytes>(p) : multiply_panel<kBits, Form::two_bytes>(p);
+  } else if constexpr (adds_in_shorts(kBits)) {
+    p.steps.in_word == 4 ? multiply_panel<kBits, Form::small>(p) : multiply_panel<kBits, Form::shorts>(p);
+  } else {
+    multiply_panel<kBits, Form::shorts>(p);
+  }
 }
 
 void few_bits_panel(const FewBitsPanel &p) {
@@ -147,76 +207,118 @@ void few_bits_panel(const FewBitsPanel &p) {
   p.bits == 2 ? multiply_few<2>(p) : p.bits == 4 ? multiply_few<4>(p) : multiply_few<8>(p);
 }
 
-/* Numbers as steps of a size, and what is left of them. */
-template <typename Put>
-float put_steps(const float *x, int64_t n, float step, float *left, const Put &put) {
-  constexpr float kLeastStep = 1e-37f; /* of which the inverse is a number */
-  const Floats inverse = splat(step < kLeastStep ? 0.0f : 1.0f / step);
-  int32_t sum = 0;
-  for (int64_t k = 0; k < n; k += kLanes) {
-    const int64_t some = n - k < kLanes ? n - k : kLanes;
-    const Floats real = load_part(x + k, some);
-    const Floats steps = round_even(real * inverse);
-    if (left != nullptr) store_part(left + k, real - steps * splat(step), some);
-    int32_t whole[kLanes];
-    const Ints numbers = __builtin_convertvector(steps, Ints);
-    std::memcpy(whole, &numbers, sizeof whole);
-    for (int64_t i = 0; i < some; ++i) {
-      put(k + i, whole[i]);
-      sum += whole[i];
-    }
+constexpr int kRoundedTogether = 16; /* numbers: whole words and whole registers */
+typedef int8_t RoundedBytes __attribute__((vector_size(kRoundedTogether)));
+
+/* The lowest bits of such numbers. Parts go through general registers: in memory, a load of the whole waits for them. */
+inline RoundedBytes bytes_together(const Ints (&numbers)[kRoundedTogether / kLanes]) {
+  typedef std::conditional_t<kLanes == 4, int32_t, int64_t> Part;
+  typedef Part Parts __attribute__((vector_size(kRoundedTogether)));
+  constexpr int64_t kPart = kLanes < 8 ? kLanes : 8;
+  Parts parts{};
+  CPUACC_UNROLL for (int i = 0; i < kRoundedTogether / kLanes; ++i) {
+    const Bytes bytes = narrowed(numbers[i]);
+    Part some[kLanes / kPart];
+    std::memcpy(some, &bytes, sizeof some);
+    CPUACC_UNROLL for (int j = 0; j < kLanes / kPart; ++j) parts[i * (kLanes / kPart) + j] = some[j];
   }
-  return static_cast<float>(sum) * step;
+  return reinterpret_cast<RoundedBytes>(parts);
+}
+
+/* Stores such numbers where the fields of words meet them. */
+template <int kBits>
+CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes], int8_t *to) {
+  RoundedBytes places{};
+  CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; ++i) places[Fields<kBits, 4>::place(i)] = static_cast<int8_t>(i);
+  const RoundedBytes steps = __builtin_shuffle(bytes_together(numbers), places);
+  std::memcpy(to, &steps, sizeof steps);
 }
 
 template <int kBits>
+CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes], int16_t *to) {
+  int32_t each[kRoundedTogether];
+  std::memcpy(each, numbers, sizeof each);
+  CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; ++i) to[Fields<kBits, 2>::place(i)] = static_cast<int16_t>(each[i]);
+}
+
+/* Numbers of a block as steps of a size, and what is left of them. Returns the sum of the steps. */
+template <int kBits, typename Step>
+float put_steps(const float *x, int64_t n, int64_t block_size, float step, float *left, Step *to) {
+  constexpr float kLeastStep = 1e-37f; /* of which the inverse is a number */
+  const Floats inverse = splat(step < kLeastStep ? 0.0f : 1.0f / step);
+  Floats sum{};
+  for (int64_t k = 0; k < block_size; k += kRoundedTogether, to += kRoundedTogether) {
+    Ints numbers[kRoundedTogether / kLanes];
+    CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; i += kLanes) {
+      const int64_t rest = n - k - i;
+      const Floats real = rest >= kLanes ? load(x + k + i) : load_part(x + k + i, rest < 0 ? 0 : rest);
+      const Floats steps = round_even(real * inverse);
+      if (left != nullptr) store(left + k + i, real - steps * splat(step));
+      sum += steps;
+      numbers[i / kLanes] = __builtin_convertvector(steps, Ints);
+    }
+    put_together<kBits>(numbers, to);
+  }
+  return sum_of(sum) * step;
+}
+
+/* Of a block; at least the bits of infinity if a number is none. */
+inline int32_t bits_of_largest(const float *x, int64_t n) {
+  const auto larger = [](Floats a, Floats b) { /* as whole numbers, whose order is that of sizes */
+    const auto one = reinterpret_cast<Ints>(a), other = reinterpret_cast<Ints>(b);
+    return reinterpret_cast<Floats>(one > other ? one : other);
+  };
+  Floats most{};
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) most = larger(most, absolute(load(x + k)));
+  if (k < n) most = larger(most, absolute(load_part(x + k, n - k)));
+  const float largest = folded(most, larger);
+  int32_t bits;
+  std::memcpy(&bits, &largest, sizeof bits);
+  return bits;
+}
+
+template <int kBits, typename Step>
 void round_row(const FewBitsRounding &r) {
-  typedef std::conditional_t<kHasShorts, int16_t, int8_t> Step;
   auto *first = reinterpret_cast<Step *>(const_cast<int32_t *>(r.to.first));
   auto *second = reinterpret_cast<Step *>(const_cast<int32_t *>(r.to.second));
-  const int64_t blocks = (r.size + r.block_size - 1) / r.block_size;
-  const auto padded = static_cast<size_t>(blocks * r.block_size) * sizeof(Step);
-  std::memset(first, 0, padded);
-  if (second != nullptr) std::memset(second, 0, padded);
   float *factors = const_cast<float *>(r.to.factors);
-  for (int64_t b = 0; b < blocks; ++b, factors += kFewBitsFactors) {
-    const int64_t begin = b * r.block_size;
+  for (int64_t begin = 0; begin < r.size; begin += r.block_size, factors += kFewBitsFactors) {
     const int64_t n = r.size - begin < r.block_size ? r.size - begin : r.block_size;
     const float *x = r.x + begin;
-    Floats most = Floats{};
-    Floats nothing = Floats{}; /* NaN if any number is none, or infinite */
-    for (int64_t k = 0; k < n; k += kLanes) {
-      const Floats real = load_part(x + k, n - k < kLanes ? n - k : kLanes);
-      most = maximum(most, absolute(real));
-      nothing += real * 0.0f;
+    constexpr int32_t kInfinity = 0x7f800000;
+    const int32_t bits = bits_of_largest(x, n);
+    if (bits >= kInfinity) { /* which its sum alone passes on */
+      std::memset(first + begin, 0, static_cast<size_t>(r.block_size) * sizeof(Step));
+      if (second != nullptr) std::memset(second + begin, 0, static_cast<size_t>(r.block_size) * sizeof(Step));
+      factors[0] = factors[1] = 0.0f;
+      factors[2] = __builtin_nanf("");
+      continue;
     }
-    const float bad = sum_of(nothing);
-    float largest = 0.0f;
-    for (int64_t i = 0; i < kLanes; ++i) largest = most[i] > largest ? most[i] : largest;
-    factors[0] = factors[1] = 0.0f;
-    factors[2] = bad;
-    if (bad != 0.0f || bad != bad) continue;
+    float largest;
+    std::memcpy(&largest, &bits, sizeof largest);
     const float step = largest / r.most_steps;
     factors[0] = step;
-    const auto put_into = [begin](Step *to) {
-      return [to, begin](int64_t k, int32_t number) { to[Fields<kBits>::place(begin + k)] = static_cast<Step>(number); };
-    };
-    factors[2] = put_steps(x, n, step, second == nullptr ? nullptr : r.left, put_into(first));
-    if (second == nullptr) continue;
     factors[1] = step / (2.0f * r.most_steps);
-    factors[2] += put_steps(r.left, n, factors[1], nullptr, put_into(second));
+    factors[2] = put_steps<kBits>(x, n, r.block_size, step, second == nullptr ? nullptr : r.left, first + begin);
+    if (second != nullptr) factors[2] += put_steps<kBits>(r.left, n, r.block_size, factors[1], nullptr, second + begin);
   }
 }
 
+template <int kBits>
+void round_few(const FewBitsRounding &r) {
+  r.steps.in_word == 2 ? round_row<kBits, int16_t>(r) : round_row<kBits, int8_t>(r);
+}
+
 void round_few_bits(const FewBitsRounding &r) {
-  r.bits == 2 ? round_row<2>(r) : r.bits == 4 ? round_row<4>(r) : round_row<8>(r);
+  r.bits == 2 ? round_few<2>(r) : r.bits == 4 ? round_few<4>(r) : round_few<8>(r);
 }
 
 }  // namespace
 
 void fill_int8_few_bits(Kernels &table) {
   table.int8.few_bits_columns = kFewColumns;
-  table.int8.few_bits_steps = kInWord;
+  table.int8.few_bits_steps = few_bits_steps;
   table.int8.few_bits_turned = kReads == Reads::signed_bytes;
   table.int8.few_bits_panel = few_bits_panel;
   table.int8.round_few_bits = round_few_bits;

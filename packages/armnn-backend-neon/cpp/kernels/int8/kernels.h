@@ -209,6 +209,12 @@ struct Int8Prelu {
 
 constexpr int64_t kFewBitsFactors = 3; /* of a block */
 
+/* The numbers that a row is rounded to: four bytes or two shorts in a word of 32 bits; in one term or the sum of two. */
+struct FewBitsSteps {
+  int32_t in_word;
+  int32_t terms;
+};
+
 /* A row of floats in rounded blocks: first[k] * factors[0] + second[k] * factors[1], of which factors[2] is the sum. Steps
  * are where FewBitsPanel reads them.
  */
@@ -223,6 +229,7 @@ struct FewBitsRounding {
   int64_t size;
   int64_t block_size; /* a multiple of 16 */
   int32_t bits; /* of the weights that the row meets */
+  FewBitsSteps steps;
   float most_steps; /* of the largest number of a block */
   float *left; /* memory for a block of floats */
   FewBitsRow to; /* is written */
@@ -236,6 +243,7 @@ struct FewBitsPanel {
   const float *real_points; /* instead of points; nullptr: none */
   float zero; /* is added to each of them */
   int32_t bits;
+  FewBitsSteps steps; /* of the rows */
   int64_t blocks;
   int64_t block_words;
   const FewBitsRow *rows;
@@ -283,7 +291,8 @@ struct Int8Kernels {
   void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
 
   int32_t few_bits_columns; /* of a panel */
-  int32_t few_bits_steps; /* of a row that are in a word of 32 bits: 4, or 2, which one term suffices for */
+  /* Args: bits: of weights; is_rounded: whether a number of a row may be 8 bits, else it is nearly a float. */
+  FewBitsSteps (*few_bits_steps)(int32_t bits, bool is_rounded);
   bool few_bits_turned; /* whether weights of 8 bits are read as signed bytes */
   void (*few_bits_panel)(const FewBitsPanel &panel);
   void (*round_few_bits)(const FewBitsRounding &rounding);

@@ -14,6 +14,12 @@ namespace {
 struct SmallWeights {
   static constexpr bool kAreThere = ProductsOfBytes::kAreThere;
 
+  /* Products of unsigned bytes with signed ones, two of which are added, and have to fit into 16 bits. */
+  template <typename Products = ProductsOfBytes>
+  static Shorts pairs(Ints unsigned_bytes, Ints signed_bytes) {
+    return Products::pairs(unsigned_bytes, signed_bytes);
+  }
+
   /* One to three bytes, and zeros. */
   static int32_t read_some(const uint8_t *p, int64_t n) {
     uint32_t bytes = 0;

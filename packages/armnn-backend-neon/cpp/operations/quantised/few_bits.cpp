@@ -2,6 +2,7 @@
 #include "operations/quantised/few_bits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -65,16 +66,15 @@ class FewBitsGemm final : public Operation {
     is_turned_ = kernels.few_bits_turned && form_.bits == 8;
     rows_ = form_.size == 0 ? 0 : setup[inputs[0]].count() / form_.size;
     pack(setup);
-    const bool has_shorts = kernels.few_bits_steps == 2;
-    has_second_ = !has_shorts && !is_rounded_;
+    steps_ = kernels.few_bits_steps(form_.bits, is_rounded_);
     /* Sums of a block of shorts have to fit into 32 bits. */
     const auto most_sum = static_cast<float>(form_.block_size * ((1 << form_.bits) - 1));
-    most_steps_ = has_shorts ? std::min(32767.0f, 2147483392.0f / most_sum - 1.0f) : 127.0f;
+    most_steps_ = steps_.in_word == 2 ? std::min(32767.0f, std::floor(2147483392.0f / most_sum - 1.0f)) : 127.0f;
     factor_bytes_ = aligned_bytes(static_cast<size_t>(blocks_ * kFewBitsFactors) * sizeof(float));
-    step_bytes_ = aligned_bytes(static_cast<size_t>(blocks_ * form_.block_size / kernels.few_bits_steps) * 4);
-    row_bytes_ = factor_bytes_ + step_bytes_ * (has_second_ ? 2 : 1);
+    step_bytes_ = aligned_bytes(static_cast<size_t>(blocks_ * form_.block_size / steps_.in_word) * 4);
+    row_bytes_ = factor_bytes_ + step_bytes_ * static_cast<size_t>(steps_.terms);
     rows_bytes_ = aligned_bytes(static_cast<size_t>(rows_) * sizeof(FewBitsRow));
-    left_bytes_ = has_second_ ? aligned_bytes(static_cast<size_t>(form_.block_size) * sizeof(float)) : 0;
+    left_bytes_ = steps_.terms == 2 ? aligned_bytes(static_cast<size_t>(form_.block_size) * sizeof(float)) : 0;
     return rows_bytes_ + row_bytes_ * static_cast<size_t>(rows_) + left_bytes_ * static_cast<size_t>(setup.threads);
   }
 
@@ -87,9 +87,9 @@ class FewBitsGemm final : public Operation {
     frame.for_each(rows_, row_ns, [&](int64_t i, int32_t thread) {
       std::byte *own = memory + row_bytes_ * static_cast<size_t>(i);
       const auto words = [&](size_t place) { return reinterpret_cast<const int32_t *>(own + factor_bytes_ + place); };
-      rows[i] = {reinterpret_cast<const float *>(own), words(0), has_second_ ? words(step_bytes_) : nullptr};
+      rows[i] = {reinterpret_cast<const float *>(own), words(0), steps_.terms == 2 ? words(step_bytes_) : nullptr};
       frame.kernels.int8.round_few_bits({frame.in<float>(inputs[0]) + i * form_.size, form_.size, form_.block_size,
-                                         form_.bits, most_steps_,
+                                         form_.bits, steps_, most_steps_,
                                          reinterpret_cast<float *>(left + left_bytes_ * static_cast<size_t>(thread)),
                                          rows[i]});
     });
@@ -115,6 +115,7 @@ class FewBitsGemm final : public Operation {
     if (points_ != nullptr && !has_real_points_) task.points = static_cast<const uint8_t *>(points_.get()) + place;
     task.zero = (points_ == nullptr ? static_cast<float>(1 << (form_.bits - 1)) : 0.0f) - (is_turned_ ? 128.0f : 0.0f);
     task.bits = form_.bits;
+    task.steps = steps_;
     task.blocks = blocks_;
     task.block_words = block_words_;
     task.rows = rows + first;
@@ -200,7 +201,7 @@ class FewBitsGemm final : public Operation {
   int64_t panels_ = 0;
   bool is_turned_ = false; /* weights are signed bytes */
   bool has_real_points_ = false;
-  bool has_second_ = false; /* rows have two terms */
+  FewBitsSteps steps_{};
   float most_steps_ = 0.0f;
   size_t factor_bytes_ = 0;
   size_t step_bytes_ = 0;
