@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.errors import ParseError
-from armnn.graph import Network, Survey, Value
+from armnn.graph import Network, Survey, Value, note_initial_value
 from armnn.parsing.conversion import RefusedError, ValueTable
 from armnn.parsing.flatbuffers import FlatTable
 from armnn.tensor import TensorInfo
@@ -82,8 +82,8 @@ class Variables:
             self._network.add_output(name, self._current[number])
             initial = self._initial.get(number)
             data = np.zeros(1, np.int8) if initial is None else initial.constant
-            if data is not None and data.size and (data == data.flat[0]).all():
-                self._network.metadata[f"initial {name}"] = str(data.flat[0])
+            if data is not None:
+                note_initial_value(self._network.metadata, name, data)
 
     def _number(self, handle: Value) -> int:
         if handle.constant is None or not 0 <= int(handle.constant) < len(self._names):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,11 +217,10 @@ def test_a_call_adds_the_layers_of_the_subgraph(lite: Any) -> None:
     np.testing.assert_array_equal(results["y"], -X)
 
 
-def _accumulator(lite: Any, *, assigns: bool = True, initial: bool = True) -> bytes:
-    """Return a model that adds ``x`` to a variable.
-
-    The variable starts at 3.
-    """
+def _accumulator(
+    lite: Any, *, assigns: bool = True, initial: bool = True, first: tuple[float, ...] = (3, 3)
+) -> bytes:
+    """Return a model that adds ``x`` to a variable, which begins with a first value or zeros."""
     x, handle = lite.Tensor(shape=(2,)), lite.Tensor("resource", ())
     var = lite.Op("VAR_HANDLE", [], ["h"], options={"sharedName": "sum", "container": ""})
     ops = [
@@ -230,14 +230,14 @@ def _accumulator(lite: Any, *, assigns: bool = True, initial: bool = True) -> by
         lite.Op("ADD", ["before", "x"], ["y"]),
         *([lite.Op("ASSIGN_VARIABLE", ["h", "y"], [])] if assigns else []),
     ]
-    first = lite.Part(
+    once = lite.Part(
         [var, lite.Op("ASSIGN_VARIABLE", ["h", "c"], [])],
-        {"h": handle, "c": lite.constant(np.float32([3, 3]))},
+        {"h": handle, "c": lite.constant(np.float32(first))},
         [],
         [],
     )
     tensors = {"x": x, "h": handle, "before": x, "y": x}
-    data: bytes = lite.build(ops, tensors, more=[first] if initial else [])
+    data: bytes = lite.build(ops, tensors, more=[once] if initial else [])
     return data
 
 
@@ -265,6 +265,25 @@ def test_a_variable_goes_from_run_to_run_as_input_and_output(lite: Any, initial:
         interpreter.invoke()
     np.testing.assert_array_equal(state, interpreter.get_tensor(made["index"]))
     np.testing.assert_array_equal(results["y"], state)
+
+
+def test_a_variable_whose_elements_differ_at_first_is_kept(lite: Any, tmp_path: Path) -> None:
+    model = tmp_path / "sum.tflite"
+    model.write_bytes(_accumulator(lite, first=(0.1, -7e-30)))
+    for _ in range(2):  # the second one is read from the cache
+        loaded = armnn.load_model(model, ["CpuRef"], cache_dir=tmp_path / "cache")
+        assert loaded.metadata["initial sum"] == "0.1 -7e-30"
+        interpreter = Interpreter(model_path=str(model))
+        interpreter.allocate_tensors()
+        (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
+        for step in range(3):
+            x = np.float32([step, 10 * (step > 1)])
+            interpreter.set_tensor(given["index"], x)
+            interpreter.invoke()
+            expected = interpreter.get_tensor(made["index"])
+            assert loaded.run({"x": x})["y"].tobytes() == expected.tobytes()
+        loaded.reset()
+        np.testing.assert_array_equal(loaded.states()["sum"], np.float32([0.1, -7e-30]))
 
 
 def test_a_variable_that_no_run_assigns_is_what_it_was_first(lite: Any) -> None:

@@ -10,6 +10,7 @@ from armnn.graph.aliases import Aliased, Aliases, aliases_of
 
 if TYPE_CHECKING:
     from armnn.graph._operands import Operand
+    from armnn.graph.initial_values import initial_value, note_initial_value
     from armnn.graph.layer import Layer, Value
     from armnn.graph.network import LayerGraph, Network
     from armnn.graph.operators import DeferredOperator, Operator, Survey
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "_operands": "Operand",
+            "initial_values": "initial_value note_initial_value",
             "layer": "Layer Value",
             "network": "LayerGraph Network",
             "operators": "DeferredOperator Operator Survey",
@@ -44,5 +46,7 @@ __all__ = [
     "Survey",
     "Value",
     "aliases_of",
+    "initial_value",
+    "note_initial_value",
     "registered_operator",
 ]

@@ -25,6 +25,7 @@ from armnn.arguments import integer, mapping, refused, text
 from armnn.backends.memory import ALIGNMENT, address_of
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.graph.aliases import Aliased, Aliases
+from armnn.graph.initial_values import initial_value
 from armnn.optimizer.plan import Cache, Count, write_count
 from armnn.quantization import dequantize
 from armnn.runtime.context import check_shapes
@@ -42,8 +43,6 @@ States: TypeAlias = "Mapping[str, str] | str | None"
 """What a caller declares: the input that each output is the next value of, or "auto"."""
 
 AUTO: Final = "auto"
-
-_WRITTEN_FLAGS = {"False": False, "True": True}
 
 _BLOCK: Final = 256
 """The rows by which a state that fills up grows, where the model leaves their number open."""
@@ -494,10 +493,7 @@ def first_value(
         metadata: What the model's file says.
         is_real: Whether the caller sees real values in place of quantized ones.
     """
-    dtype = info.data_type.numpy_dtype
-    zero = info.zero_points[0] if info.is_quantized and info.zero_points else 0
-    first = metadata.get(f"initial {name}", str(zero))
-    stored = np.full(shape, dtype.type(_WRITTEN_FLAGS.get(first, first)), dtype)
+    stored = initial_value(metadata, name, info, shape)
     return dequantize(stored, info) if is_real else stored
 
 
@@ -999,9 +995,7 @@ class StreamStates:
                 "set_states() gives it a first value, or shapes=[...] of load_model a shape"
             )
         is_real = network.dtype_of(name) != info.data_type.numpy_dtype
-        begin = () if cache is not None else shape  # memory of a cache is taken when it is used
-        first = first_value(name, info, begin, network.metadata, is_real=is_real)
-        return np.broadcast_to(first, shape)
+        return first_value(name, info, shape, network.metadata, is_real=is_real)
 
 
 def _busy(network: LoadedNetwork) -> ExecutionError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -22,11 +23,12 @@ from numpy.typing import NDArray
 from armnn.arguments import file_path, instance
 from armnn.backends import CreationOptions
 from armnn.errors import ExecutionError, InvalidArgumentError, NotInstalledError, ParseError
-from armnn.graph import Layer, Network, Value
+from armnn.graph import Layer, Network, Value, initial_value
 from armnn.installing import REFERENCE
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import checked_file, parse
 from armnn.runtime import LoadedNetwork
+from armnn.tensor import info_of
 from armnn_tools.debugging.bench import Bench
 from armnn_tools.debugging.findings import Figures, Findings, LayerVerdict
 from armnn_tools.debugging.judging import Opinions, Ties, floor_of, judged_with_ties
@@ -96,12 +98,9 @@ def compare_with_tool(
 def first_states(network: Network) -> Arrays:
     """Return the values that states have before the first run."""
     states = {output.name for output in network.outputs}
-    first = network.metadata
     return {
-        layer.name: np.full(
-            layer.output.info.static_shape,
-            float(first.get(f"initial {layer.name}", "0")),
-            layer.output.info.data_type.numpy_dtype,
+        layer.name: initial_value(
+            network.metadata, layer.name, layer.output.info, layer.output.info.static_shape
         )
         for layer in network.inputs
         if layer.name in states
@@ -343,7 +342,7 @@ def _run_onnxruntime(
 def _run_litert(library: Any, model: ModelElsewhere, inputs: Arrays) -> dict[str, NDArray[Any]]:
     states = [name for name in inputs if name in model.outputs]
     for name in states:
-        _check_first_value(name, inputs[name], model.metadata.get(f"initial {name}", "0"))
+        _check_first_value(name, inputs[name], model.metadata)
     source = "model_path" if isinstance(model.source, str) else "model_content"
     interpreter = library.Interpreter(
         experimental_op_resolver_type=library.OpResolverType.BUILTIN_REF, **{source: model.source}
@@ -369,9 +368,10 @@ def _run_litert(library: Any, model: ModelElsewhere, inputs: Arrays) -> dict[str
     return dict(zip(names, arrays, strict=True))
 
 
-def _check_first_value(name: str, array: NDArray[Any], first: str) -> None:
+def _check_first_value(name: str, array: NDArray[Any], metadata: Mapping[str, str]) -> None:
     """Raise InvalidArgumentError unless a state is as a run begins."""
-    if not np.all(array == np.asarray(float(first)).astype(array.dtype)):
+    if not np.array_equal(array, initial_value(metadata, name, info_of(array), array.shape)):
+        first = textwrap.shorten(metadata.get(f"initial {name}", "0"), 60, placeholder=" ...")
         raise InvalidArgumentError(
             f"litert keeps the state {name!r} inside and begins with {first}: give it that value "
             f"here too, to compare the first run"
