@@ -180,7 +180,15 @@ class ProfilingSink(ABC):
 
     @abstractmethod
     def event(self, name: str, start_ns: int, end_ns: int, **details: OptionValue) -> None:
-        """Record that something took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``)."""
+        """Record that something took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``).
+
+        Args:
+            name: Of a layer, or of what a backend did.
+            start_ns: When it began.
+            end_ns: When it ended.
+            details: What readers of the profile know: ``category`` ("layer", "kernel"), ``type``
+                (the layer type) and ``backend``, all texts. Others are kept and shown.
+        """
 
 
 class ProfilingContext:

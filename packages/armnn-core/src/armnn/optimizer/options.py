@@ -221,7 +221,9 @@ class OptimizerOptions:
     )
     min_part: int = field(
         default=1,
-        metadata=_about(_count, "", "hand parts of fewer layers to a backend beside them"),
+        metadata=_about(
+            _count, "", "give parts of fewer layers than this to the neighboring backend"
+        ),
     )
     verdicts: str = field(
         default="", metadata=_about(_file, "", "the measurements that backends 'auto' follow")

@@ -360,7 +360,7 @@ def choose(
     plain = replace(options, verdicts="")
     verdict, reason = _verdict_for(model, options.verdicts, registry)
     if verdict is None:
-        text = f"not measured: {reason}; armnn tune measures, until then the usual order holds"
+        text = f"{reason}; run armnn tune to measure; using the default order"
         _log.warning("backends='auto' for %s: %s", _title(model), text)
         known = {backend.id for backend in registry.find_usable()}
         usual = {each: named for each, named in options.model_options.items() if each in known}
@@ -381,7 +381,7 @@ def _verdict_for(
     else:
         identities = (identity_of_file(model),)
     machine = this_machine()
-    reason = "no file of verdicts has this model on this machine"
+    reason = "the model was not measured on this machine"
     for path in _files(model, file):
         try:
             verdict = found_verdict(read_verdicts(path), identities, machine)

@@ -69,7 +69,7 @@ extern "C" {
 #define ARMNN_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* Bit of armnn_backend_api.flags: the process may fork after create. */
+/* Bit of armnn_backend_api.flags: the process may fork after create. armnn's own host does not ask for it. */
 #define ARMNN_BACKEND_FORK_SAFE UINT64_C(1)
 /* Bit of armnn_backend_api.flags: the same inputs give the same bits. */
 #define ARMNN_BACKEND_DETERMINISTIC UINT64_C(2)
@@ -540,7 +540,9 @@ struct armnn_support {
   int32_t node_id;
   /* armnn_support_level. Written by the callee. */
   int32_t level;
-  /* Nodes of the same positive group are to be compiled together; 0: no wish. Written by the callee. */
+  /* Nodes of the same positive group are to be compiled together; 0: no wish. A hint, which armnn's
+   * own host does not follow. Written by the callee.
+   */
   int32_t group;
   /* One more than the index into armnn_node.inputs of the input that the reason is about; 0: none.
    * Written by the callee.
@@ -550,7 +552,9 @@ struct armnn_support {
    * host copies it.
    */
   armnn_string reason;
-  /* Expected time in microseconds; 0: not known. Written by the callee. */
+  /* Expected time in microseconds; 0: not known. A hint, which armnn's own host does not follow: it
+   * measures. Written by the callee.
+   */
   double cost_us;
   /* The ARMNN_DATA_LAYOUT_ number of the layout in which the backend takes the node, where it
    * refuses it as it is or is faster so; 0: no wish. The host transposes where that pays, and asks
