@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +93,43 @@ def test_tokens_are_those_of_onnxruntime(tmp_path: Path, write: Any, backend: st
         while len(made) < len(expected):
             made.append(int(cache.append(made[-1:]).argmax()))
     assert made == expected
+
+
+PROGRAM = """\
+import json
+import subprocess
+import sys
+import sys
+import onnxruntime_genai as og
+
+model = og.Model(sys.argv[1])
+tokenizer = og.Tokenizer(model)
+params = og.GeneratorParams(model)
+params.set_search_options(max_length=90)
+generator = og.Generator(model, params)
+for text in ("Hello", "And the other one"):
+    prompt = tokenizer.apply_chat_template(json.dumps([{"role": "user", "content": text}]))
+    generator.append_tokens(tokenizer.encode(prompt))
+    print(generator.token_count(), generator.get_logits().argmax())
+    for _ in range(15):
+        generator.generate_next_token()
+        print(generator.get_next_tokens()[0], generator.is_done(), end=" ")
+    generator.rewind_to(generator.token_count() - 3)
+    generator.append_tokens([5])
+    print(generator.get_sequence(0).tolist())
+print(model.type, tokenizer.eos_token_ids, tokenizer.bos_token_id, tokenizer.encode("thé"))
+"""
+
+
+def test_a_program_for_onnxruntime_genai_runs_unchanged(tmp_path: Path) -> None:
+    folder = write_genai_folder(tmp_path / "model")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    theirs, mine = (
+        subprocess.run(
+            [sys.executable, *stand_in, program, folder], capture_output=True, text=True, check=True
+        ).stdout
+        for stand_in in ((), ("-m", "armnn_compat.onnxruntime_genai"))
+    )
+    assert mine == theirs
+    assert mine.count("\n") == 5
