@@ -222,7 +222,7 @@ class OptimizerOptions:
     min_part: int = field(
         default=1,
         metadata=_about(
-            _count, "", "give parts of fewer layers than this to the neighboring backend"
+            _count, "", "give parts of fewer layers to the neighboring backend"
         ),
     )
     verdicts: str = field(
