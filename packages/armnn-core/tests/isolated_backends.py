@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,7 @@ from armnn.backends import (
 )
 from armnn.backends.contract import current_control
 from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn_backend_ref.backend import RefBackend
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -224,3 +226,47 @@ class Lying(Honest):
         if layer.name == "crash":
             os.abort()
         return SUPPORTED
+
+
+class Fatal(Workload):
+    """Ends its process in a step of the second call of a network, each time in the next step.
+
+    Before that it does the work or damages the output, by turns. The file "deaths" in the folder of
+    caches counts.
+    """
+
+    steps = 0
+
+    def __init__(self, inner: Workload, layer: Layer) -> None:
+        self._inner = inner
+        self._is_in_place = layer.type == "TensorScatter"
+        self._deaths = Path(os.environ["XDG_CACHE_HOME"]) / "deaths"
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        step = self._inner.bind(inputs, outputs)
+
+        def run() -> None:
+            Fatal.steps += 1
+            step()
+            deaths = self._deaths.stat().st_size
+            if Fatal.steps > MORTAL_LAYERS + deaths % MORTAL_LAYERS:
+                if deaths % 2 and not self._is_in_place:
+                    for each in outputs:
+                        each.map()[...] = -1
+                self._deaths.write_bytes(bytes(deaths + 1))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        return run
+
+
+MORTAL_LAYERS = 7
+"""How many layers a network on Mortal has."""
+
+
+class Mortal(RefBackend):
+    """Computes as CpuRef does until its process ends."""
+
+    id = "Mortal"
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        return Fatal(super().create_workload(layer, model), layer)

@@ -54,6 +54,7 @@ from armnn.runtime.engine import memory_of
 from armnn.runtime.plans import PlanCache, backends_beside, reached_devices, shared_memory_beside
 from armnn.runtime.request import LoadRequest
 from armnn.runtime.states import (
+    MakeArrays,
     StateMemory,
     States,
     Stream,
@@ -735,6 +736,13 @@ class LoadedNetwork:
         """The second names of its inputs and outputs."""
         return self._aliases
 
+    @property
+    def make_arrays(self) -> MakeArrays | None:
+        """What makes arrays that processes of its backends use where they are; None for no such."""
+        if self._failover is None or self._real is not None:  # real values are converted here
+            return None
+        return self._failover.make_arrays
+
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """Return the type of the arrays of an input, as the caller sees it."""
         if self._real is not None and name in self._real.inputs:
@@ -965,7 +973,17 @@ class LoadedNetwork:
         after = note if is_noted else None
         real = None if self._real is None else self._real.inputs
         may_move = self._failover is not None
-        binder = Binder(self._plans, self._expected, real, run, watch, after, sources, may_move)
+        binder = Binder(
+            self._plans,
+            self._expected,
+            real,
+            run,
+            watch,
+            after,
+            sources,
+            may_move,
+            self.make_arrays,
+        )
         with self._plans.gate, more(self, REST):
             call = binder.bind(inputs, targets, pairs, memory)
             self._copies.update(call.copies)

@@ -10,13 +10,14 @@ run; the network has one itself, the stream of its ``run``.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -251,6 +252,34 @@ def check_next_values(
 # -- the arrays of a stream ------------------------------------------------------------------------
 
 
+class MakeArrays(Protocol):
+    """Makes arrays of zeros where backends in processes of their own use them, too."""
+
+    def __call__(
+        self,
+        kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]],
+        /,
+        *,
+        is_written_there: bool = True,
+    ) -> list[NDArray[Any]]:
+        """Return an array of each type and shape.
+
+        Args:
+            kinds: The types and shapes.
+            is_written_there: Whether these processes write them.
+        """
+
+
+def made_here(
+    kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]],
+    /,
+    *,
+    is_written_there: bool = True,  # noqa: ARG001  # there are no others
+) -> list[NDArray[Any]]:
+    """Return arrays of zeros in memory of this process."""
+    return [zeros(dtype, shape) for dtype, shape in kinds]
+
+
 class StateMemory:
     """The states of one stream: what its calls read and write.
 
@@ -268,6 +297,8 @@ class StateMemory:
         length: How many of them are valid.
         copied_bytes: The bytes of states that calls have copied so far: of a cache in place those
             of the rows that were added, of a state whose two arrays take turns none.
+        is_shared: Whether other processes use the arrays where they are. Of these only caches that
+            fill up are in place: if such a process ends, the rows before are still there.
     """
 
     def __init__(
@@ -277,6 +308,7 @@ class StateMemory:
         caches: Mapping[str, Cache] = MappingProxyType({}),
         inputs: Mapping[str, TensorInfo] = MappingProxyType({}),
         lock: threading.Lock | None = None,
+        make_arrays: MakeArrays | None = None,
     ) -> None:
         """Make the arrays; they begin with the initial values.
 
@@ -286,16 +318,23 @@ class StateMemory:
             caches: The caches of the network.
             inputs: What the counters are.
             lock: That of the memory in whose place this one comes.
+            make_arrays: Makes arrays for other processes; None if no other one uses them.
         """
         self.pairs = dict(pairs)
+        self.is_shared = make_arrays is not None
+        self._make_arrays = made_here if make_arrays is None else make_arrays
+        self._owner = os.getpid()
         self.caches = {
-            name: cache for name, cache in caches.items() if pairs.get(name) == cache.output
+            name: cache
+            for name, cache in caches.items()
+            if pairs.get(name) == cache.output and (cache.counters or not self.is_shared)
         }
-        first = {name: zeros(array.dtype, array.shape) for name, array in initial.items()}
-        again = {
-            name: first[name] if name in self.caches else zeros(array.dtype, array.shape)
-            for name, array in initial.items()
-        }
+        kinds = {name: (array.dtype, array.shape) for name, array in initial.items()}
+        twice = [name for name in initial if name not in self.caches]
+        every = [*kinds.values(), *(kinds[name] for name in twice)]
+        arrays = self._make_arrays(every) if every else []
+        first = dict(zip(kinds, arrays, strict=False))
+        again = first | dict(zip(twice, arrays[len(kinds) :], strict=True))
         takes_turns = len(pairs) > len(self.caches)
         self.sides = (first, again) if takes_turns else (first,)
         self.side = 0
@@ -311,10 +350,12 @@ class StateMemory:
             name: kind for cache in self._filling.values() for name, kind in cache.counters
         }
         self.given: Mapping[str, NDArray[Any]] = {}
-        self._counters = {
-            name: zeros(inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name], kind))
+        counters = [
+            (inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name], kind))
             for name, kind in self.counts.items()
-        }
+        ]
+        counts = self._make_arrays(counters, is_written_there=False) if counters else []
+        self._counters = dict(zip(self.counts, counts, strict=True))
         self._initial = {
             name: array if name in self._filling else array.copy()
             for name, array in initial.items()
@@ -343,6 +384,18 @@ class StateMemory:
     def filling(self) -> Mapping[str, Cache]:
         """The caches that fill up, by input."""
         return self._filling
+
+    def check_owner(self) -> None:
+        """Check that a process uses arrays that it shares with workers of its own.
+
+        Raises:
+            ExecutionError: It was forked from the one that does; both would write them.
+        """
+        if self.is_shared and self._owner != os.getpid():
+            raise ExecutionError(
+                "the arrays of this call or stream are in memory that a worker shares with the "
+                "process that this one was forked from: load the model after the fork"
+            )
 
     def rows_of(self, shapes: Mapping[str, tuple[int, ...]]) -> int:
         """Return how many rows a call adds whose inputs have these shapes."""
@@ -425,7 +478,8 @@ class StateMemory:
             shape = list(first[name].shape)
             shape[cache.axis] = capacity
             first[name] = np.broadcast_to(np.zeros((), first[name].dtype), shape)
-        made = StateMemory(self.pairs, first, self.caches, inputs, self.lock)
+        make_arrays = self._make_arrays if self.is_shared else None
+        made = StateMemory(self.pairs, first, self.caches, inputs, self.lock, make_arrays)
         made.copied_bytes = self.copied_bytes
         for name, array in self.read.items():
             if name not in self._filling:
@@ -629,13 +683,21 @@ class StreamStates:
 
         Raises:
             InvalidArgumentError: A shape is not known in full.
+            ExecutionError: See :meth:`StateMemory.check_owner`.
         """
         if self._memory is None:
             with self._making:
                 if self._memory is None:  # no other thread was faster
                     sizes = self._sizes(network, inputs)
                     first = {name: self._first(network, name, sizes) for name in self.pairs}
-                    self._memory = StateMemory(self.pairs, first, network.caches, network.inputs)
+                    self._memory = StateMemory(
+                        self.pairs,
+                        first,
+                        network.caches,
+                        network.inputs,
+                        make_arrays=network.make_arrays,
+                    )
+        self._memory.check_owner()
         return self._memory
 
     @contextmanager

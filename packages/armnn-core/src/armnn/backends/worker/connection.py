@@ -316,6 +316,18 @@ class Running(Protocol):
         ...
 
 
+class Watch:
+    """A descriptor that is readable once a worker has ended, for all of its steps.
+
+    Attributes:
+        descriptor: The descriptor, which is closed with this.
+    """
+
+    def __init__(self, pidfd: int) -> None:
+        self.descriptor = os.dup(pidfd)
+        weakref.finalize(self, os.close, self.descriptor)
+
+
 class Link:
     """A worker process with its connection.
 
@@ -354,6 +366,8 @@ class Link:
         self._numbers: weakref.WeakKeyDictionary[Remote, int] = weakref.WeakKeyDictionary()
         self._finalizers: list[weakref.finalize[Any, Any]] = []
         self._freed: deque[int] = deque()
+        self._watch: Watch | None = None
+        _links.add(self)
         with contextlib.ExitStack() as undo:
             self._child, self._transport = _started(recipe, undo)
             self._undo = undo.pop_all()
@@ -377,8 +391,8 @@ class Link:
         """The number of the worker's process, or of the command's."""
         return self._child.pid
 
-    def watch(self) -> int | None:
-        """Return a descriptor, readable once the worker has ended.
+    def watch(self) -> Watch | None:
+        """Return what tells that the worker has ended, None if nothing does.
 
         Raises:
             WorkerLostError: The worker is lost.
@@ -386,8 +400,9 @@ class Link:
         with self._lock:
             if self.fault is not None:
                 raise self.error()
-            number = self._child.pidfd
-            return None if number is None else os.dup(number)
+            if self._watch is None and self._child.pidfd is not None:
+                self._watch = Watch(self._child.pidfd)
+            return self._watch
 
     def new_number(self) -> int:
         """Return a number for a new object of the worker."""
@@ -514,6 +529,7 @@ class Link:
         for each in self._finalizers:
             each.detach()
         with self._lock:  # a request of another thread must not read a descriptor's next owner
+            self._watch = None
             self._undo.close()
 
     # -- inside -----------------------------------------------------------------------------------
@@ -576,6 +592,20 @@ class Link:
         if not did:
             did = "ended" if ending is None else f"ended with {ending}"
         return Fault(self.recipe.name, self.recipe.place, did, frame, layer, call)
+
+
+_links: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """Let no step of a forked process talk to a worker of the process that it comes from."""
+    for link in tuple(_links):
+        if link.fault is None:
+            did = "belongs to the process that this one was forked from"
+            link.fault = Fault(link.recipe.name, link.recipe.place, did)
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _started(recipe: Recipe, undo: contextlib.ExitStack) -> tuple[Child, Transport]:

@@ -22,12 +22,19 @@ from armnn.backends import TensorHandle
 from armnn.backends.contract import RunControl, controlled, current_control
 from armnn.backends.memory import ArrayHandle
 from armnn.backends.worker import protocol
-from armnn.backends.worker.connection import Link
-from armnn.backends.worker.memory import Block, SharedBytes, SharedHandle, place_together
+from armnn.backends.worker.connection import SETTLING_SECONDS, Link, Watch
+from armnn.backends.worker.memory import (
+    GAP,
+    Block,
+    SharedBytes,
+    SharedHandle,
+    handle_on,
+    place_together,
+)
 from armnn.backends.worker.protocol import BLOBS_LIMIT, ProtocolError, encoded_error
 from armnn.backends.worker.remote import RemoteWorkload
 from armnn.backends.worker.supervisor import Supervisor
-from armnn.errors import ExecutionError
+from armnn.errors import ExecutionError, WorkerLostError
 
 _COMMAND_BYTES: Final = 64
 """Of the host: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
@@ -42,10 +49,6 @@ _SUCCESS, FAILURE = 0, 1
 _DONE_MARK: Final = 0x41524D4E << 32
 """In an answer, so that no stray write passes for one; sequence numbers have 32 bits."""
 _SEQUENCES: Final = 1 << 32
-
-_GAP_BYTES: Final = 64
-"""Bytes around each tensor that the worker writes; the host checks them after each run."""
-_GAP_BYTE: Final = 0xA5
 
 _SPIN_NS: Final = 20_000
 """How long each side looks at the memory before it sleeps."""
@@ -71,7 +74,6 @@ def _words_of(memory: memoryview, size: int) -> memoryview:
 _GRACE_SECONDS: Final = 0.25
 """How long after its deadline a run may take to stop; then its worker is ended."""
 _TICK_SECONDS: Final = 0.005
-_GAP_CONTENT: Final = bytes([_GAP_BYTE]) * _GAP_BYTES
 
 
 class Lane:
@@ -104,11 +106,12 @@ class Lane:
         self._inputs = [self._shared_input(each) for each in inputs]
         self._outputs = [self._shared_output(each) for each in outputs]
         self._place()
-        self._shared: dict[Block, SharedBytes] = {}
+        self._shared: dict[tuple[Block, bool], SharedBytes] = {}
         self._link: Link | None = None
         self._calls = 0
         self._number = 0
         self._ends: weakref.finalize[Any, Any] | None = None
+        self._watch: Watch | None = None
         self._connect(link)
 
     @property
@@ -134,18 +137,24 @@ class Lane:
         command[_DEADLINE] = 0 if control is None else control.deadline_ns or 1
         self._calls += 1
         self._number = number = (self._number + 1) % _SEQUENCES or 1
-        command[_SEQUENCE] = number
-        os.eventfd_write(self._wake, 1)
         done = number | _DONE_MARK
-        if control is not None or not (_seen(answer, _DONE, done) and self._taken()):
-            self._wait(link, control)
-            if answer[_DONE] != done:
-                raise link.lose("answered another call", self.title, self._calls)
+        try:
+            command[_SEQUENCE] = number
+            os.eventfd_write(self._wake, 1)
+            if control is not None or not (_seen(answer, _DONE, done) and self._taken()):
+                self._wait(link, control)
+        except ExecutionError:
+            raise
+        except BaseException:
+            self._lose(link, "was interrupted")  # it may still write the outputs
+            raise
+        if answer[_DONE] != done:
+            raise self._lose(link, "answered another call")
         if answer[_OUTCOME] != _SUCCESS:
             raise self._failure(link)
         for gap in self._gaps:
-            if gap != _GAP_CONTENT:
-                raise link.lose("wrote outside of its outputs", self.title, self._calls)
+            if gap != GAP:
+                raise self._lose(link, "wrote outside of its outputs")
         link.has_worked = True
         for made, place in self._copies_out:
             place.copy_from(made.map())
@@ -153,13 +162,20 @@ class Lane:
     def create(self, link: Link) -> int:
         """Bind the step in a worker."""
         number, workload = link.new_number(), link.number_of(self._workload)
+        written = {(each.block, each.offset) for each in self._outputs}
         request = {
             "do": "lane",
             "number": number,
             "workload": workload,
-            "inputs": [self._place_of(link, each) for each in self._inputs],
-            "outputs": [self._place_of(link, each) for each in self._outputs],
-            "blocks": [self._number_of(link, each) for each in (self._host, self._theirs)],
+            "inputs": [
+                self._place_of(link, each, is_written=(each.block, each.offset) in written)
+                for each in self._inputs
+            ],
+            "outputs": [self._place_of(link, each, is_written=True) for each in self._outputs],
+            "blocks": [
+                self._number_of(link, self._host, is_written=False),
+                self._number_of(link, self._theirs, is_written=True),
+            ],
         }
         link.request(request, descriptors=[self._wake, self._done])
         return number
@@ -167,8 +183,11 @@ class Lane:
     # -- inside -----------------------------------------------------------------------------------
 
     def _shared_input(self, handle: TensorHandle) -> SharedHandle:
-        if isinstance(handle, SharedHandle) and (handle.block is not None or not handle.is_placed):
+        if isinstance(handle, SharedHandle) and not handle.is_placed:
             return handle
+        found = handle_on(handle.info, handle.map()) if isinstance(handle, ArrayHandle) else None
+        if found is not None:
+            return found
         made = SharedHandle(handle.info)
         self._copies_in.append((handle, made))
         return made
@@ -176,41 +195,51 @@ class Lane:
     def _shared_output(self, handle: TensorHandle) -> SharedHandle:
         if isinstance(handle, SharedHandle) and not handle.is_placed:
             return handle
+        found = handle_on(handle.info, handle.map()) if isinstance(handle, ArrayHandle) else None
+        if found is not None and found.block is not None and found.block.is_written_there:
+            return found
         made = SharedHandle(handle.info)
         self._copies_out.append((made, handle))
         return made
 
     def _place(self) -> None:
-        inputs = list(dict.fromkeys(each for each in self._inputs if not each.is_placed))
-        self._host = place_together(inputs, _COMMAND_BYTES, 0, is_written_there=False)
-        outputs = self._outputs
-        self._theirs = place_together(outputs, _ANSWER_BYTES, _GAP_BYTES, is_written_there=True)
-        memory = self._theirs.bytes
+        inputs, outputs = (
+            list(dict.fromkeys(each for each in every if not each.is_placed))
+            for every in (self._inputs, self._outputs)
+        )
+        self._host = place_together(inputs, _COMMAND_BYTES, is_written_there=False)
+        self._theirs = place_together(outputs, _ANSWER_BYTES, is_written_there=True)
+        memory = self._theirs.bytes.data
         self._command = _words_of(self._host.bytes.data, _COMMAND_BYTES)
-        self._answer = _words_of(memory.data, _TEXT_AT)
-        self._text = memory.data[_TEXT_AT:_ANSWER_BYTES]
-        starts = [each.offset - _GAP_BYTES for each in outputs]
-        starts += [each.offset + each.info.size_bytes for each in outputs]
-        self._gaps = [memory.data[start : start + _GAP_BYTES] for start in starts]
+        self._answer = _words_of(memory, _TEXT_AT)
+        self._text = memory[_TEXT_AT:_ANSWER_BYTES]
+        self._gaps = [
+            gap
+            for each in self._outputs
+            if each.block is not None
+            for gap in each.block.gaps(each.offset)
+        ]
 
     def _connect(self, link: Link) -> Link:
         """Bind the step in a new worker."""
         self._disconnect()
-        watch = link.watch()  # first: a lost worker has none
-        ends = [] if watch is None else [watch]
+        self._watch = link.watch()  # first: a lost worker has none
+        ends: list[int] = []
         self._ends = weakref.finalize(self, _close_all, ends)
-        ends.append(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
-        self._poll = select.poll()
-        for each in ends:
-            self._poll.register(each, select.POLLIN)
-        self._done = ends[-1]
+        self._done = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        ends.append(self._done)
         self._wake = os.eventfd(0, os.EFD_CLOEXEC)
         ends.append(self._wake)
+        self._poll = select.poll()
+        self._poll.register(self._done, select.POLLIN)
+        if self._watch is not None:
+            self._poll.register(self._watch.descriptor, select.POLLIN)
         self._number = 0
         for word in (_SEQUENCE, _DEADLINE, _STOP):
             self._command[word] = 0
         self._answer[_DONE] = _DONE_MARK
-        self._theirs.bytes[_ANSWER_BYTES:] = _GAP_BYTE
+        for gap in self._gaps:
+            gap[:] = GAP
         link.number_of(self)
         link.lanes.add(self)
         self._link = link
@@ -246,7 +275,7 @@ class Lane:
                     self._command[_STOP] = 0
                     return
             elif ready:
-                raise link.lose("", self.title, self._calls)
+                raise self._lose(link, "")
             if control is not None and given_up is None:
                 given_up = control.reason_to_stop()
                 if given_up is not None:
@@ -254,10 +283,17 @@ class Lane:
                     until = min(until, time.monotonic() + _GRACE_SECONDS)
             if time.monotonic() >= until:
                 did = f"did not answer within {link.recipe.seconds:g} s"
-                lost = link.lose(
-                    did if given_up is None else "did not stop", self.title, self._calls
-                )
+                lost = self._lose(link, did if given_up is None else "did not stop")
                 raise lost if given_up is None else given_up from lost
+
+    def _lose(self, link: Link, did: str) -> WorkerLostError:
+        """Give the worker up; return the error once it can write no output any more."""
+        error = link.lose(did, self.title, self._calls)
+        if self._watch is not None:
+            ended = select.poll()
+            ended.register(self._watch.descriptor, select.POLLIN)
+            ended.poll(SETTLING_SECONDS * 1000)
+        return error
 
     def _milliseconds_left(self, until: float, control: RunControl | None) -> float:
         seconds = until - time.monotonic()
@@ -282,12 +318,15 @@ class Lane:
         failed.__cause__ = made
         return failed
 
-    def _place_of(self, link: Link, handle: SharedHandle) -> list[int]:
+    def _place_of(self, link: Link, handle: SharedHandle, *, is_written: bool) -> list[int]:
         assert handle.block is not None
-        return [self._number_of(link, handle.block), handle.offset]
+        return [self._number_of(link, handle.block, is_written=is_written), handle.offset]
 
-    def _number_of(self, link: Link, block: Block) -> int:
-        return link.number_of(self._shared.setdefault(block, SharedBytes(block)))
+    def _number_of(self, link: Link, block: Block, *, is_written: bool) -> int:
+        key = block, is_written
+        if key not in self._shared:
+            self._shared[key] = SharedBytes(block, is_written=is_written)
+        return link.number_of(self._shared[key])
 
 
 class FramedStep:

@@ -76,13 +76,13 @@ class Supervisor:
         link = self._link
         if link is not None and not link.is_lost and self._owner == os.getpid():
             return link
+        if self._owner != os.getpid():  # first: another thread of that process may have the lock
+            raise WorkerLostError(
+                f"the worker of backend {self.recipe.name!r} belongs to the process that this one "
+                "was forked from: load the model after the fork",
+                self.recipe.name,
+            )
         with self._state:
-            if self._owner != os.getpid():
-                raise WorkerLostError(
-                    f"the worker of backend {self.recipe.name!r} belongs to the process that "
-                    "this one was forked from: load the model after the fork",
-                    self.recipe.name,
-                )
             link = self._noted(wait=wait)
             if link is not None and not link.is_lost:
                 return link

@@ -51,7 +51,7 @@ from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.backends.worker import protocol
 from armnn.backends.worker.connection import GoneError, Transport
 from armnn.backends.worker.lanes import ServedLane
-from armnn.backends.worker.memory import mapped, tensor_in
+from armnn.backends.worker.memory import Mapped, tensor_in
 from armnn.backends.worker.protocol import (
     PROTOCOL,
     Document,
@@ -177,10 +177,10 @@ class Served:
         else:
             descriptor = self._taken()
             try:
-                memory = mapped(descriptor, size, is_written=request.get("write") is True)
+                memory = Mapped(descriptor, size, is_written=request.get("write") is True)
             finally:
                 os.close(descriptor)
-            self._objects[number] = np.frombuffer(memory, np.uint8)
+            self._objects[number] = memory.bytes
         return Answer()
 
     def context(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:

@@ -38,7 +38,13 @@ from armnn.runtime.closing import Closable, Closing
 from armnn.runtime.context import Binding, Context, check_shapes, with_layer_types
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.plans import PlanCache
-from armnn.runtime.states import StateMemory, aligned, check_next_values, first_value, zeros
+from armnn.runtime.states import (
+    MakeArrays,
+    StateMemory,
+    check_next_values,
+    first_value,
+    made_here,
+)
 from armnn.runtime.steps import Targets
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import MemorySource
@@ -382,26 +388,38 @@ class Survivor:
 
     Args:
         run: Runs the network once, on the call's arrays.
-        instead: Computes the same from the same arrays, wherever it can be.
-        after: Called after each run of ``run``, if there is anything to call.
+        limited: The same, while its caller limits or watches it.
+        instead: Computes the same from the same arrays, wherever it can be; it copies the states.
+        after: Called after each run that is not ``instead``, if there is anything to call.
+        memory: The states.
     """
 
     def __init__(
         self,
         run: Callable[[], None],
-        instead: Callable[[], None],
+        limited: Callable[[RunControl], None],
+        instead: Replay,
         after: Callable[[], None] | None,
+        memory: StateMemory,
     ) -> None:
         self._run = run
+        self._limited = limited
         self._instead = instead
         self._after = after
+        self._memory = memory
 
-    def __call__(self) -> None:
-        """Run the network once."""
+    def __call__(self, control: RunControl | None = None) -> None:
+        """Run the network once, while its caller limits or watches it."""
         try:
-            self._run()
+            if control is None:
+                self._run()
+            else:
+                self._limited(control)
         except WorkerLostError:
-            self._instead()
+            memory = self._memory
+            memory.check_owner()
+            self._instead(control)
+            memory.end(0, memory.bytes_of(0, [*memory.pairs, *memory.pairs.values()]))
         else:
             if self._after is not None:
                 self._after()
@@ -421,6 +439,8 @@ class Binder:
         after: Called after a run that ``run`` does not make, if there is anything to call.
         sources: Where the memory of arrays comes from, if it is not plain memory.
         may_move: Whether other backends may answer some of the calls.
+        make_arrays: Makes arrays that backends in processes of their own use where they are, if
+            there are such backends.
     """
 
     plans: PlanCache
@@ -431,6 +451,7 @@ class Binder:
     after: Callable[[], None] | None
     sources: Mapping[str, MemorySource]
     may_move: bool = False
+    make_arrays: MakeArrays | None = None
 
     def bind(
         self,
@@ -469,7 +490,9 @@ class Binder:
                 for name, cache in optimized.facts.caches.items()
                 if not {counter.input for counter in cache.counters} & {*arrays, *read}
             }
-            memory = StateMemory(states, first, caches, optimized.inputs)
+            memory = StateMemory(
+                states, first, caches, optimized.inputs, make_arrays=self.make_arrays
+            )
         every = {**arrays, **memory.read, **{name: stand_in(each) for name, each in read.items()}}
         rows = memory.rows_of({name: array.shape for name, array in every.items()})
         counters = memory.counters(rows)
@@ -481,7 +504,10 @@ class Binder:
         plan, why = None, ""
         if self.real is not None:
             why = "quantize=True converts"
-        elif self.may_move and (states or _overlap(arrays, targets)):
+        elif self.may_move and (
+            (states and (self.make_arrays is None or not memory.is_shared))
+            or _overlap(arrays, targets)
+        ):
             why = "others may answer for an isolated backend, from what it has not overwritten"
         else:
             plan = self.plans.lone_plan(self.expected.checked(every))
@@ -518,11 +544,10 @@ class Binder:
         infos, pairs = self.plans.optimized.outputs, memory.pairs
         check_next_values(pairs, memory.read, self.plans.optimized.inputs, infos, shapes)
         kept = set(pairs.values())
-        made = {
-            name: targets[name] if name in targets else aligned(info, shapes[name])
-            for name, info in infos.items()
-            if name not in kept
-        }
+        new = [name for name in infos if name not in kept and name not in targets]
+        kinds = [(infos[name].data_type.numpy_dtype, shapes[name]) for name in new]
+        arrays = dict(zip(new, self._new(kinds), strict=True))
+        made = {name: {**targets, **arrays}[name] for name in infos if name not in kept}
         outputs = Aliased(made, self.plans.optimized.aliases.outputs)
         turns = []
         copies: dict[str, str] = {}
@@ -531,25 +556,26 @@ class Binder:
         for read, written in memory.turns:
             after = {pairs[name]: array for name, array in written.items()}
             binding = Binding(
-                handles_on({**inputs, **read}, self.plans.optimized.inputs, self.sources),
-                handles_on({**outputs, **after}, infos, self.sources),
+                self._handles({**inputs, **read}, self.plans.optimized.inputs),
+                self._handles({**outputs, **after}, infos),
                 frozenset(own),
             )
             context, why = plan.bound(binding)
             inputs = {name: binding.chosen.get(name, array) for name, array in inputs.items()}
             outputs.update({name: a for name, a in binding.chosen.items() if name in made})
-            limited = partial(self.watch, partial(_run_limited, context, plan))
-            turns.append(Turn(context.bound_run, context, context.submit, limited))
             copies.update(why)
+            limited = partial(self.watch, partial(_run_limited, context, plan))
+            turn = Turn(context.bound_run, context, context.submit, limited)
+            if self.may_move:
+                instead = Replay(self.run, {**inputs, **read}, outputs, after)
+                survivor = Survivor(turn.run, limited, instead, self.after, memory)
+                turn = Turn(survivor, context, limited=survivor)
+            turns.append(turn)
         title = f"the network {self.plans.optimized.name!r}"
         shown = {name: array for name, array in inputs.items() if name not in memory.counts}
         rows = memory.rows_of({name: array.shape for name, array in shown.items()})
-        if not self.may_move:
-            return BoundCall(title, shown, outputs, copies, turns, memory, rows, self.after)
-        (turn,) = turns
-        survivor = Survivor(turn.run, Replay(self.run, inputs, outputs, {}), self.after)
-        turns = [Turn(survivor, turn.context)]
-        return BoundCall(title, shown, outputs, copies, turns, memory, rows, None)
+        noted = None if self.may_move else self.after  # a survivor notes runs itself
+        return BoundCall(title, shown, outputs, copies, turns, memory, rows, noted)
 
     def _replayed(
         self,
@@ -574,14 +600,39 @@ class Binder:
 
     def _arrays(self, inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
         """Return the inputs, and the names of those made here."""
-        free = [name for name, given in inputs.items() if isinstance(given, tuple)]
         infos = self.plans.optimized.inputs
-        made = {
-            name: zeros(self._dtype(name), checked_shape(inputs[name], name))
-            for name in free
-            if name in infos
-        }
-        return {**inputs, **made}, [*made]
+        free = [name for name, each in inputs.items() if isinstance(each, tuple) and name in infos]
+        kinds = [(self._dtype(name), checked_shape(inputs[name], name)) for name in free]
+        made = zip(free, self._new(kinds, is_written_there=False), strict=True)
+        return {**inputs, **dict(made)}, free
+
+    def _new(
+        self,
+        kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]],
+        *,
+        is_written_there: bool = True,
+    ) -> list[NDArray[Any]]:
+        """Return new arrays for a call, where all of its backends use them."""
+        if not kinds:
+            return []
+        return (self.make_arrays or made_here)(kinds, is_written_there=is_written_there)
+
+    def _handles(
+        self, given: Mapping[str, NDArray[Any] | Buffer], infos: Mapping[str, TensorInfo]
+    ) -> dict[str, TensorHandle]:
+        """Return tensors on memory; backends in other processes are told which they map."""
+        sources = self.sources
+        if self.make_arrays is not None:
+            # late: only networks with an isolated backend
+            from armnn.backends.worker.memory import place_of
+
+            shared = {
+                name: MemorySource.MEMFD
+                for name, each in given.items()
+                if not isinstance(each, Buffer) and place_of(each) is not None
+            }
+            sources = {**shared, **sources}
+        return handles_on(given, infos, sources)
 
     def _initial(self, name: str, given: object) -> NDArray[Any]:
         """Return the first value of a state."""

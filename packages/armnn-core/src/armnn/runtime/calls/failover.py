@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from armnn.backends.calling import explained
+from armnn.backends.worker.memory import has_descriptors_left, shared_arrays
 from armnn.backends.worker.proxy import IsolatedBackend
 from armnn.backends.worker.supervisor import Supervisor
 from armnn.errors import WorkerLostError
 from armnn.graph import Network
 from armnn.optimizer import Participants, Report
 from armnn.optimizer.assignment.report import Refusal
+from armnn.runtime.states import MakeArrays
 
 _Made = TypeVar("_Made")
 
@@ -53,6 +55,16 @@ class Failover:
     def replacements(self) -> tuple[Answering, ...]:
         """The networks that were loaded on other backends."""
         return tuple(each for each in self._networks.values() if each is not None)
+
+    @property
+    def make_arrays(self) -> MakeArrays | None:
+        """What makes arrays that the processes of its backends use where they are.
+
+        None if all of them are on other machines, or descriptors are scarce: each call with arrays
+        of its own takes about ten.
+        """
+        is_here = any(not each.recipe.command for each in self._supervisors.values())
+        return shared_arrays if is_here and has_descriptors_left() else None
 
     def note_own_answer(self) -> None:
         """Note that the network's own backends answered the last call."""
