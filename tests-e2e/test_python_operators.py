@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,11 +22,13 @@ from armnn import TensorInfo, debugging
 from armnn.errors import (
     ExecutionError,
     InvalidArgumentError,
+    NotExportableError,
     NotStorableError,
     ParseError,
     UnknownNameError,
     UnsupportedOperatorError,
 )
+from armnn_parser_onnx.export import to_onnx
 from armnn_tools.cli.main import main
 
 Array = np.ndarray[Any, Any]
@@ -444,6 +447,10 @@ def test_what_cannot_travel_is_refused_by_name(tmp_path: Path) -> None:
     assert "beyond_arm_nn" not in str(caught.value)
     with pytest.raises(NotStorableError, match=name):
         armnn.save(armnn.parse(path), tmp_path / "x.armnn", beyond_arm_nn=True)
+    with pytest.raises(
+        NotExportableError, match=r"'blend' \(StandIn\) .* my.domain::Blend in Python"
+    ):
+        to_onnx(armnn.parse(path))
     with pytest.raises(InvalidArgumentError, match=name + ": load the model with load_model"):
         armnn.Runtime().compile_network(
             armnn.parse(path), tmp_path / "x.armnn-prepared", ["CpuRef"]
@@ -477,6 +484,29 @@ def test_a_cache_never_answers_for_a_function(tmp_path: Path) -> None:
         with armnn.register_operator("", "Relu", lambda x, f=factor: x * f, replace=True):
             assert run() == run() == [-factor, 2 * factor]
     assert run() == [0, 2]
+
+
+def test_a_record_names_the_function_and_its_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, blending())
+    armnn.register_operator(MINE, "Blend", blend)
+    loaded = armnn.load_model(path, ["CpuRef"])
+    record = loaded.record()
+    found = record.document["backends"]["Python"]
+    assert found["origin"] == f"my.domain::Blend by {__name__}:blend"
+    digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    assert found["files"] == {__file__: digest}
+    assert armnn.verify(record, path) == ()
+
+    def other(x: Array, bias: Array | None = None, **attributes: Any) -> Any:
+        return blend(x, bias, **attributes)
+
+    armnn.register_operator(MINE, "Blend", other, replace=True)
+    (difference,) = armnn.verify(record, path)
+    assert difference.item == "backends.Python.origin"
+    network = armnn.Network()
+    network.add_output("y", network.add_floor(network.add_input("x", TensorInfo((2,)))))
+    plain = armnn.load_model(network, ["CpuRef"])
+    assert "Python" not in plain.record().document["backends"]
 
 
 def test_the_tools_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

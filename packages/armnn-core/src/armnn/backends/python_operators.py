@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from armnn.backends.contract import SUPPORTED, Backend, ModelContext, Step, Support, Workload
 from armnn.backends.memory import TensorHandle
-from armnn.graph.python_operators import PYTHON, OperatorCall
+from armnn.graph.python_operators import PYTHON, OperatorCall, OperatorRegistration
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:  # a prepared load imports no layers
@@ -18,10 +18,17 @@ if TYPE_CHECKING:  # a prepared load imports no layers
 
 
 class OperatorBackend(Backend):
-    """Runs registered operators, in the host's memory."""
+    """Runs registered operators, in the host's memory.
+
+    Attributes:
+        operators: Those that it was given to run, by domain and name.
+    """
 
     id: ClassVar[str] = PYTHON
     api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
+
+    def __init__(self) -> None:
+        self.operators: dict[str, OperatorRegistration] = {}
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # contract
         """Return whether a layer is one of a registered operator."""
@@ -32,6 +39,7 @@ class OperatorBackend(Backend):
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002  # contract
         """Return what runs a layer of a registered operator."""
         assert layer.call is not None  # supports() said so
+        self.operators[str(layer.call.operator)] = layer.call.operator
         return _CallWorkload(layer.call)
 
 

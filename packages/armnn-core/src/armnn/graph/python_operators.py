@@ -117,11 +117,16 @@ class OperatorRegistration:
     ) -> None:
         self.undo()
 
+    @property
+    def origin(self) -> str:
+        """The module and the name of the function."""
+        return _origin_of(self.compute)
+
     def __str__(self) -> str:
         return f"{self.domain}::{self.name}"
 
     def __repr__(self) -> str:
-        return f"<OperatorRegistration {self} {_origin_of(self.compute)}>"
+        return f"<OperatorRegistration {self} {self.origin}>"
 
 
 def register_operator(

@@ -34,6 +34,7 @@ from armnn.backends.capi.backend import NativeBackend
 from armnn.backends.contract import Backend
 from armnn.backends.loading import BackendEntry, BackendState
 from armnn.backends.options import CreationOptions
+from armnn.backends.python_operators import OperatorBackend
 from armnn.backends.registry import BackendRegistry
 from armnn.backends.selection import ELSEWHERE, honoured_variables
 from armnn.backends.sources import installed_sources
@@ -309,13 +310,20 @@ def record_of(
         ModelFileError: The model's file, or one beside it, is gone or has changed since.
     """
     participants, options = plans.optimized.participants, plans.optimized.options
-    entries = {each.id: entry_of(runtime.registry, each.id) for each in participants.all}
+    taking_part = [
+        each
+        for each in participants.all
+        if not isinstance(each.backend, OperatorBackend) or each.backend.operators
+    ]
+    entries = {each.id: entry_of(runtime.registry, each.id) for each in taking_part}
     source = None if origin is None else origin.source
     parser_options = {} if origin is None else dict(origin.parser_options)
     there = surroundings(runtime.registry, entries, source, parser_options)
     there["model"]["name"] = plans.optimized.name
-    for rank, candidate in enumerate(participants.all):
+    for rank, candidate in enumerate(taking_part):
         there["backends"][candidate.id] |= _answers(candidate.backend, rank)
+        if isinstance(candidate.backend, OperatorBackend):
+            there["backends"][candidate.id] |= _functions(candidate.backend)
     ids = [each.id for each in participants.candidates]
     prepared = plans.prepared
     return Record(
@@ -488,6 +496,17 @@ def _described(entry: BackendEntry | None, code: Mapping[str, _Code]) -> dict[st
         "origin": entry.origin,
         "source": entry.source,
         "files": files,
+    }
+
+
+def _functions(backend: OperatorBackend) -> dict[str, Any]:
+    """Return which functions compute operators in Python, with the sha256 of their modules."""
+    used = sorted(backend.operators.items())
+    modules = [getattr(each.compute, "__module__", "") for _, each in used]
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in modules]
+    return {
+        "origin": ", ".join(f"{name} by {each.origin}" for name, each in used),
+        "files": _digests(dict.fromkeys(path for path in files if path is not None)),
     }
 
 

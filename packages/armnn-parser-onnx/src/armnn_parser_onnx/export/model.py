@@ -114,6 +114,8 @@ def _add_layer(writer: GraphWriter, layer: Layer) -> None:
     """
     inputs = ["" if value is None else writer.name_of(value) for value in layer.inputs]
     operation = Operation(writer, layer, inputs)
+    if layer.call is not None:
+        operation.refuse(f"it is {layer.call!r}, a function that no file can hold")
     exporter = EXPORTERS.get(layer.type)
     if exporter is None:
         operation.refuse("ONNX has nothing that means the same")
