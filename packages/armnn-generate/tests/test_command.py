@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import armnn_generate
@@ -25,6 +26,13 @@ def no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def generate(folder: Path, *options: str) -> int:
     return main(["generate", str(folder), "--backends", "CpuRef", "--max-tokens", "6", *options])
+
+
+def checked(text: str) -> Any:
+    """Return a document, which has the schema of the command."""
+    found = json.loads(text)
+    jsonschema.validate(found, command.SCHEMA)
+    return found
 
 
 def text_of(folder: Path, prompt: Any, **options: Any) -> str:
@@ -48,7 +56,7 @@ def test_the_text_is_on_stdout_and_the_speed_on_stderr(
 def test_a_document_has_all_of_it(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--temperature", "1.5", "--top-k", "0", "--seed", "4", "--json")
     assert generate(genai_folder, "-p", PROMPT, *options) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = checked(capsys.readouterr().out)
     (result,) = document["results"]
     assert result["text"] == text_of(genai_folder, PROMPT, temperature=1.5, top_k=0, seed=4)
     assert len(result["tokens"]) == 6
@@ -65,7 +73,7 @@ def test_a_prompt_comes_from_stdin(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("Two\nlines"))
     assert generate(genai_folder, "--json") == 0
-    (result,) = json.loads(capsys.readouterr().out)["results"]
+    (result,) = checked(capsys.readouterr().out)["results"]
     assert result["prompt"] == "Two\nlines"
     assert result["text"] == text_of(genai_folder, "Two\nlines")
 
@@ -73,7 +81,7 @@ def test_a_prompt_comes_from_stdin(
 def test_a_chat_has_turns(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--chat", "--system", "Be brief", "-p", "Hello", "-p", "More", "--json")
     assert generate(genai_folder, *options) == 0
-    first, second = json.loads(capsys.readouterr().out)["results"]
+    first, second = checked(capsys.readouterr().out)["results"]
     messages = [
         {"role": "system", "content": "Be brief"},
         {"role": "user", "content": "Hello"},

@@ -14,6 +14,28 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+__all__ = [
+    "ANYTHING",
+    "DIALECT",
+    "FLAG",
+    "INTEGER",
+    "NULL",
+    "NUMBER",
+    "OPTION",
+    "SHA256",
+    "TEXT",
+    "Schema",
+    "check",
+    "document",
+    "either",
+    "fixed",
+    "json_text",
+    "listed",
+    "member_of",
+    "named",
+    "or_null",
+]
+
 Schema: TypeAlias = Mapping[str, Any]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from armnn.errors import InvalidArgumentError
+from armnn.schemas import INTEGER, NUMBER, TEXT, document, fixed, listed, or_null
 from armnn_generate.generator import Generation, Generator, Prompt, load
 from armnn_tools.cli.options import (
     add_backend_arguments,
@@ -39,6 +40,45 @@ examples:
   armnn generate FOLDER < prompt.txt --json         # one prompt, from standard input
   armnn generate FOLDER -p "Once" --temperature 0.8 --top-p 0.9 --seed 1
 """
+
+SCHEMA: Final = document(
+    "command-generate",
+    "armnn generate --json",
+    fixed(
+        {
+            "folder": TEXT,
+            "model": TEXT,
+            "load_seconds": NUMBER,
+            "results": listed(
+                fixed(
+                    {
+                        "prompt": TEXT,
+                        "text": TEXT,
+                        "tokens": listed(INTEGER),
+                        "finish_reason": or_null(TEXT),
+                        "prompt_tokens": INTEGER,
+                        "kept_tokens": or_null(INTEGER),
+                        "prompt_seconds": NUMBER,
+                        "decode_tokens": INTEGER,
+                        "decode_seconds": NUMBER,
+                    }
+                )
+            ),
+            "speed": fixed(
+                {
+                    "prompt_tokens": INTEGER,
+                    "prompt_tokens_per_second": or_null(NUMBER),
+                    "decode_tokens": INTEGER,
+                    "decode_tokens_per_second": or_null(NUMBER),
+                    "weight_bytes_per_token": INTEGER,
+                    "memory_bytes_per_second": or_null(NUMBER),
+                    "share_of_bandwidth": or_null(NUMBER),
+                }
+            ),
+        }
+    ),
+)
+"""The JSON Schema of what ``--json`` prints."""
 
 _BANDWIDTH_BYTES: Final = 1 << 28
 """What is read to measure the bandwidth of memory: more than caches hold."""

@@ -17,6 +17,7 @@ import pytest
 from armnn.errors import ParseError
 from armnn_tools.cli.main import COMMANDS, main, parser
 from armnn_tools.cli.schema import SCHEMAS
+from fakes import Plugin, installed
 
 BESIDE_COMMANDS = {"record", "error"}
 
@@ -51,8 +52,26 @@ def test_a_schema_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_the_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*SCHEMAS]
+    assert [line.split()[0] for line in lines][: len(SCHEMAS)] == [*SCHEMAS]
     assert len({each["$id"] for each in SCHEMAS.values()}) == len(SCHEMAS)
+
+
+def test_a_command_of_another_distribution_has_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "SUMMARY, SCHEMA = 'say hello', {'type': 'string'}\n"
+    names = {"greet": "acme_greet", "wave": "acme_wave"}
+    modules = {"acme_greet": source, "acme_wave": "SUMMARY = 'wave'\n"}
+    plugin = Plugin("acme-tools", "0.1", (), {"armnn.commands": names}, modules)
+    with installed(tmp_path, plugin, alone=True):
+        assert main(["schema", "greet"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"type": "string"}
+        assert main(["schema"]) == 0
+        assert "greet      armnn greet --json, of acme-tools 0.1\n" in capsys.readouterr().out
+        assert main(["schema", "wave"]) == 1
+        assert "'wave' of acme-tools 0.1 has no schema" in capsys.readouterr().err
+        assert main(["schema", "great"]) == 1
+        assert "no schema 'great'; did you mean 'greet'?" in capsys.readouterr().err
 
 
 def members(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -49,7 +49,8 @@ COMMANDS = {
 
 GROUP = "armnn.commands"
 """The entry-point group of further commands: an entry's name is the command, its value a module
-with a text ``SUMMARY`` and a function ``add_parser``, as :mod:`armnn_tools.cli` describes it."""
+with a text ``SUMMARY`` and a function ``add_parser``, as :mod:`armnn_tools.cli` describes it, and
+``SCHEMA``, if it prints JSON."""
 
 _EXAMPLES = """\
 examples:

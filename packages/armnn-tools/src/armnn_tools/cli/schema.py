@@ -11,6 +11,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Final
 
+from armnn.arguments import unknown
+from armnn.errors import InvalidArgumentError
+from armnn.metadata import entry_points
 from armnn.runtime.record import SCHEMA as RECORD
 from armnn.schemas import (
     ANYTHING,
@@ -30,6 +33,7 @@ from armnn.schemas import (
     named,
     or_null,
 )
+from armnn_tools.cli.main import GROUP
 from armnn_tools.cli.options import add_command
 from armnn_tools.cli.output import printable
 
@@ -657,14 +661,33 @@ def add_parser(
         _EXAMPLES,
         show_schema,
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", choices=tuple(SCHEMAS))
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a command, record or error")
 
 
 def show_schema(arguments: argparse.Namespace) -> int:
-    """Print a schema, or the names of all; return 0."""
-    if arguments.name is not None:
-        print(json_text(SCHEMAS[arguments.name]))
+    """Print a schema, or the names of all; return 0.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+        InvalidArgumentError: The command of another distribution has none.
+    """
+    others = {entry.name: entry for entry in entry_points(GROUP) if entry.name not in SCHEMAS}
+    if arguments.name is None:
+        for name, schema in SCHEMAS.items():
+            print(f"{name:10} {schema['title']}")
+        for name, entry in others.items():
+            print(printable(f"{name:10} armnn {name} --json, of {entry.distribution}"))
         return 0
-    for name, schema in SCHEMAS.items():
-        print(printable(f"{name:10} {schema['title']}"))
+    found: Schema | None = SCHEMAS.get(arguments.name)
+    if found is None and arguments.name in others:
+        entry = others[arguments.name]
+        found = getattr(entry.load(), "SCHEMA", None)
+        if found is None:
+            raise InvalidArgumentError(
+                f"the command {arguments.name!r} of {entry.distribution} has no schema: "
+                f"{entry.module} has no SCHEMA"
+            )
+    if found is None:
+        raise unknown("schema {}", arguments.name, [*SCHEMAS, *others])
+    print(json_text(found))
     return 0
