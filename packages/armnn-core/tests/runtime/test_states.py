@@ -452,6 +452,28 @@ def test_a_state_of_an_open_shape_has_that_of_the_first_inputs(load) -> None:
         np.testing.assert_array_equal(made, next(by_hand(FRAMES[:1]))[2])
 
 
+def test_all_runs_of_a_stream_have_the_sizes_of_the_first_one_that_ended() -> None:
+    network = Network("outer")
+    x, h = (
+        network.add_input("x", TensorInfo(("b", "n"))),
+        network.add_input("h", TensorInfo(("b", 1))),
+    )
+    last = network.add_reduce(x, reduce_operation="Sum", axis=(1,), keep_dims=True)
+    network.add_output("hn", network.add_addition(h, last))
+    network.add_output("y", network.add_addition(x, h, name="y"))
+    stream = armnn.load_model(network, ["CpuRef"], states="auto").stream()
+    for wrong in (np.ones((3, 2), np.int8), np.ones((3, 2, 1), np.float32)):
+        with pytest.raises(InvalidArgumentError):
+            stream.run({"x": wrong})
+    for columns in (2, 5):
+        stream.run({"x": np.ones((4, columns), np.float32)})
+    np.testing.assert_array_equal(stream.states()["h"], np.full((4, 1), 7))
+    with pytest.raises(
+        InvalidArgumentError, match=r"'x' has shape \[3,2\]: expected b=4, as the state 'h' of the"
+    ):
+        stream.run({"x": np.ones((3, 2), np.float32)})
+
+
 USUAL = (
     (
         {"past_key_values.0.key": (1, 8), "past_key_values.0.value": (1, 8)},

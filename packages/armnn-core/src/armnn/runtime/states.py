@@ -592,6 +592,7 @@ class StreamStates:
         self.pairs = pairs
         self._shapes = dict(shapes)
         self._capacity = _BLOCK
+        self._is_bound = False  # whether there may be calls on the states that are others' own
         self._memory: StateMemory | None = None
         self._making = threading.Lock()
         self._calls: OrderedDict[tuple[object, ...], _PreparedCall] = OrderedDict()
@@ -627,6 +628,7 @@ class StreamStates:
         """Run the network on its states; see :meth:`Stream.run`."""
         if type(inputs) is not dict:  # as nearly all are
             inputs = network.named_inputs(inputs)
+        is_first = self._memory is None
         lock = self.memory(network, inputs).lock
         if not lock.acquire(blocking=False):
             raise _busy(network)
@@ -636,8 +638,14 @@ class StreamStates:
             return self._collected(
                 network, self._run_once(network, inputs, outputs, control), outputs
             )
+        except BaseException:
+            if is_first and not self._is_bound:  # what was wrong may be the sizes
+                self._close_taken()
+                self._memory = None
+            raise
         finally:
-            self.memory(network).given = {}
+            if self._memory is not None:
+                self._memory.given = {}
             lock.release()
 
     def bind(
@@ -657,6 +665,7 @@ class StreamStates:
         with self._held(network) as memory:
             if not memory.has_room(rows):
                 memory = self._with_room(network, memory, rows)
+            self._is_bound = True
         call = network.bind_states(inputs, targets, self.pairs, memory)
         call.renew(partial(self._renewed, network))
         return call
@@ -890,6 +899,7 @@ class StreamStates:
         """Return the call that is prepared for inputs of these shapes, with the inputs in it."""
         self._check_free(network, inputs)
         arrays = network.checked_inputs(inputs, self.pairs, memory.counts)
+        self._check_sizes(network, memory, arrays)
         shapes = {name: array.shape for name, array in arrays.items()}
         rows = memory.rows_of(shapes)
         if rows and memory.length + rows > memory.capacity:
@@ -924,13 +934,17 @@ class StreamStates:
             return memory  # begin() says that it is full
         capacity = -(-(memory.length + rows) // _BLOCK) * _BLOCK
         grown = memory.grown(capacity, network.inputs)
+        self._close_taken()
+        self._memory = grown
+        return grown
+
+    def _close_taken(self) -> None:
+        """Close the prepared calls; the lock is taken."""
         calls = [*self._calls.values()]
         self._calls.clear()
         self._last = None
         for each in calls:
             each.call.close_taken()
-        self._memory = grown
-        return grown
 
     def _set(
         self, network: LoadedNetwork, memory: StateMemory, arrays: Mapping[str, NDArray[Any]]
@@ -981,6 +995,33 @@ class StreamStates:
             return info
         shape = info.shape
         return info.with_shape((*shape[: cache.axis], None, *shape[cache.axis + 1 :]))
+
+    def _check_sizes(
+        self,
+        network: LoadedNetwork,
+        memory: StateMemory,
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Check that inputs give the names of dimensions the sizes that the states have.
+
+        Raises:
+            InvalidArgumentError: One gives another size.
+        """
+        kept: dict[str, tuple[str, int]] = {}
+        for name, array in memory.read.items():
+            rows = memory.filling[name].axis if name in memory.filling else None
+            for axis, dim in enumerate(network.inputs[name].shape or ()):
+                if isinstance(dim, str) and axis != rows:
+                    kept.setdefault(dim, (name, array.shape[axis]))
+        for name, array in arrays.items():
+            for dim, size in zip(network.inputs[name].shape or (), array.shape, strict=False):
+                state, expected = kept.get(dim, ("", size)) if isinstance(dim, str) else ("", size)
+                if size != expected:
+                    raise InvalidArgumentError(
+                        f"the input {name!r} has shape {format_shape(array.shape)}: expected "
+                        f"{dim}={expected}, as the state {state!r} of the stream has; stream() "
+                        "makes one with states of other sizes"
+                    )
 
     def _check_free(self, network: LoadedNetwork, inputs: Mapping[str, object]) -> None:
         """Check that no state is among the inputs.
