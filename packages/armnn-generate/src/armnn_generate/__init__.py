@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from armnn_generate.comparison import Parting, TextComparison, compare_text
     from armnn_generate.folder import ModelFolder
     from armnn_generate.generator import Conversation, Generation, Generator, Prompt, load
     from armnn_generate.sampling import Options, Sampler
@@ -26,14 +27,18 @@ __all__ = [
     "Generator",
     "ModelFolder",
     "Options",
+    "Parting",
     "Prompt",
     "Sampler",
+    "TextComparison",
     "TextStream",
     "Tokenizer",
+    "compare_text",
     "load",
 ]
 
 _MODULES = {
+    "comparison": "Parting TextComparison compare_text",
     "folder": "ModelFolder",
     "generator": "Conversation Generation Generator Prompt load",
     "sampling": "Options Sampler",

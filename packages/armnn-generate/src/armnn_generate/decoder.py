@@ -177,8 +177,7 @@ class TokenCache(ABC):
             InvalidArgumentError: There is none, or there are more than the context has room for.
             ExecutionError: A layer failed.
         """
-        most = self.model.folder.context_length
-        room = most - len(self.tokens)
+        most, room = self.model.folder.context_length, self.room
         if not 0 < len(tokens) <= room:
             raise InvalidArgumentError(
                 f"{len(tokens)} tokens were given behind {len(self.tokens)}, expected 1 to {room}: "
@@ -192,6 +191,24 @@ class TokenCache(ABC):
             self.computed += len(chunk)
         last: NDArray[np.float32] = logits[0, len(chunk) - 1].astype(np.float32)
         return last
+
+    @property
+    def room(self) -> int:
+        """How many tokens the context has room for."""
+        return self.model.folder.context_length - len(self.tokens)
+
+    def inputs_of(self, tokens: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return all inputs of a call that computes tokens behind those that are there.
+
+        Args:
+            tokens: [1, tokens].
+        """
+        total = len(self.tokens) + tokens.shape[1]
+        rows = {
+            self.model.folder.attention_mask: np.ones((1, total)),
+            self.model.folder.position_ids: np.arange(len(self.tokens), total)[None],
+        }
+        return {**self.model.feeds(tokens, rows), **self._past()}
 
     def rewind(self, length: int) -> None:
         """Forget all tokens but the first.
@@ -211,6 +228,10 @@ class TokenCache(ABC):
     def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
         """Compute tokens behind those that are there; return the logits of each."""
 
+    @abstractmethod
+    def _past(self) -> dict[str, NDArray[Any]]:
+        """Return keys and values of the tokens that are there, by the names of inputs."""
+
 
 class _CacheInPlace(TokenCache):
     """The states of a stream: the network writes further rows into them."""
@@ -220,13 +241,24 @@ class _CacheInPlace(TokenCache):
         self._stream = model.network.stream()
 
     def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
-        if self._stream.length != len(self.tokens):  # after filler, a rewind, or a failed run
-            self._stream.rewind(len(self.tokens))
+        self._forget_others()
         folder = self.model.folder
         # The stream makes mask and positions.
         made = self._stream.run(self.model.feeds(tokens), names=[folder.logits])
         logits: NDArray[Any] = made[folder.logits]
         return logits
+
+    def _past(self) -> dict[str, NDArray[Any]]:
+        self._forget_others()
+        if not self.tokens:
+            return {name: self.model.empty(name, 0) for name in self.model.caches}
+        states = self._stream.states()
+        return {name: states[name] for name in self.model.caches}
+
+    def _forget_others(self) -> None:
+        """Drop rows behind those of the tokens, after filler, a rewind, or a failed run."""
+        if self._stream.length != len(self.tokens):
+            self._stream.rewind(len(self.tokens))
 
 
 class _GrowingCache(TokenCache):
@@ -237,16 +269,13 @@ class _GrowingCache(TokenCache):
         self._arrays = {name: model.empty(name, 0) for name in model.caches}
 
     def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
-        past = {name: each[:, :, : len(self.tokens)] for name, each in self._arrays.items()}
-        total = len(self.tokens) + tokens.shape[1]
-        rows = {
-            self.model.folder.attention_mask: np.ones((1, total)),
-            self.model.folder.position_ids: np.arange(len(self.tokens), total)[None],
-        }
-        made = self.model.network.run({**self.model.feeds(tokens, rows), **past})
+        made = self.model.network.run(self.inputs_of(tokens))
         self._arrays = {name: made[output] for name, output in self.model.caches.items()}
         logits: NDArray[Any] = made[self.model.folder.logits]
         return logits
+
+    def _past(self) -> dict[str, NDArray[Any]]:
+        return {name: each[:, :, : len(self.tokens)] for name, each in self._arrays.items()}
 
 
 def chunks(tokens: Sequence[int], room: int) -> Iterator[tuple[Sequence[int], int]]:

@@ -221,9 +221,7 @@ class OptimizerOptions:
     )
     min_part: int = field(
         default=1,
-        metadata=_about(
-            _count, "", "give parts of fewer layers to the neighboring backend"
-        ),
+        metadata=_about(_count, "", "give parts of fewer layers to the neighboring backend"),
     )
     verdicts: str = field(
         default="", metadata=_about(_file, "", "the measurements that backends 'auto' follow")

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import FAST, REFERENCE, import_companion
 from armnn.parsing import parse
 from armnn_backend_api.processes import Bounds, Program, run
 from armnn_tools.cli.inputs import add_sample_arguments, samples_for
 from armnn_tools.cli.options import (
     add_command,
+    backend_options,
     creation_options,
+    layer_backends,
+    opened_runtime,
     parser_options,
     positive_number,
     quiet_preparation,
@@ -44,6 +47,7 @@ examples:
   armnn compare model.onnx --backends GpuAcc,{REFERENCE} --inputs pictures --every-layer
   armnn compare model.tflite --backends {FAST} --samples 3 --json
   armnn compare model.onnx --backends {FAST} --option {FAST}.FastMathEnabled=true
+  armnn compare SmolLM2 --backends {FAST} --prompt "The capital of France is"
   armnn compare model.onnx --tools
   armnn compare model.onnx --passes
   armnn compare model.onnx --backends {FAST} --vary ARMNN_CPUACC_ISA=avx2,sse2
@@ -99,6 +103,18 @@ def add_parser(
         help="compare with each value of an environment variable, in a process of its own, as in "
         "ARMNN_CPUACC_ISA=avx2,sse2",
     )
+    text = parser.add_argument_group("the folder of a language model in the place of MODEL")
+    text.add_argument(
+        "-p", "--prompt", metavar="TEXT", help="generate text, and name the first token that parts"
+    )
+    text.add_argument(
+        "--max-tokens",
+        type=positive_number,
+        default=32,
+        metavar="N",
+        help="compare so many tokens at most (default: %(default)s)",
+    )
+    text.add_argument("--file", metavar="NAME", help="its ONNX file, where there are several")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
@@ -113,9 +129,12 @@ def compare_model(arguments: argparse.Namespace) -> int:
     _check(arguments)
     if arguments.vary is not None:
         return _vary(arguments)
+    text = _compared_text(arguments) if Path(arguments.model).is_dir() else None
+    if text is not None:
+        arguments.model = str(text.model)
     with progress(f"Reading {arguments.model}"):
         network = parse(arguments.model, parser_options=parser_options(arguments))
-    samples = samples_for(network, arguments)
+    samples = samples_for(network, arguments) if text is None else [text.inputs]
     if arguments.passes:
         return _show_passes(network, samples, arguments)
     if arguments.tools and arguments.inputs == "random":
@@ -129,13 +148,38 @@ def compare_model(arguments: argparse.Namespace) -> int:
         chosen = findings or tool
         found = {} if chosen is None else chosen.as_dict()
         by_tool = {} if tool is None else {"tools": {_name(arguments): tool.as_dict()}}
-        print_json({"model": arguments.model, "samples": len(samples), **found, **by_tool})
+        told = {} if text is None else {"text": text.as_dict()}
+        print_json({"model": arguments.model, "samples": len(samples), **found, **by_tool, **told})
     else:
+        if text is not None:
+            print(printable(str(text)))
         if tool is not None:
             _show_tool(tool, _name(arguments), arguments)
         if findings is not None:
             _show(findings, arguments.every_layer, tool)
-    return 0 if all(each is None or each.agrees for each in (findings, tool)) else 1
+    return 0 if all(each is None or each.agrees for each in (findings, tool, text)) else 1
+
+
+def _compared_text(arguments: argparse.Namespace) -> Any:
+    """Return what generating text on the backends and the reference found."""
+    if not (arguments.prompt and arguments.backends):
+        raise InvalidArgumentError(
+            f"{arguments.model!r} is a folder: give --prompt, to compare a language model's text, "
+            "and --backends; or the file of a model"
+        )
+    module = import_companion("armnn_generate", "comparison", "comparing generated text")
+    with progress(f"Generating text with {arguments.model}"), opened_runtime(arguments) as runtime:
+        return module.compare_text(
+            arguments.model,
+            arguments.backends,
+            arguments.prompt,
+            reference=[arguments.reference],
+            max_tokens=arguments.max_tokens,
+            file=arguments.file,
+            runtime=runtime,
+            backend_options=backend_options(arguments.option),
+            layer_backends=layer_backends(arguments.layer_backend),
+        )
 
 
 def _check(arguments: argparse.Namespace) -> None:
