@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from armnn.graph import Layer
 from armnn_backend_ref.backend import RefBackend
 from armnn_generate import compare_text
 from armnn_tools.cli.main import main
+from armnn_tools.cli.schema import SCHEMAS
 
 PROMPT = "the quick brown fox"
 
@@ -87,6 +89,7 @@ def test_the_command_names_token_and_layer(
     assert main([*arguments, "--no-rewrite", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["text"]["parting"]["margin"] > 0
+    jsonschema.validate(found, SCHEMAS["compare"])
 
 
 def test_a_folder_needs_a_prompt(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -382,8 +382,30 @@ _FINDINGS: Final = {
     "verdicts": listed(_VERDICT),
     "unexplained": listed(fixed({"layers": listed(TEXT), "backend": TEXT, "sample": INTEGER})),
 }
+_PARTING: Final = fixed(
+    {
+        "index": INTEGER,
+        "token": INTEGER,
+        "text": TEXT,
+        "other": INTEGER,
+        "other_text": TEXT,
+        "margin": NUMBER,
+        "other_margin": NUMBER,
+    }
+)
+_TEXT: Final = fixed(
+    {
+        "prompt_tokens": INTEGER,
+        "tokens": listed(INTEGER),
+        "text": TEXT,
+        "parting": or_null(_PARTING),
+        "largest_difference": NUMBER,
+        "least_margin": NUMBER,
+    }
+)
 _COMPARED: Final = fixed(
-    {"model": TEXT, "samples": INTEGER, **_FINDINGS}, {"tools": named(fixed(_FINDINGS))}
+    {"model": TEXT, "samples": INTEGER, **_FINDINGS},
+    {"tools": named(fixed(_FINDINGS)), "text": _TEXT},
 )
 _PASSES: Final = fixed(
     {
