@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -333,3 +335,23 @@ def test_bytes_of_weights_are_those_that_a_token_reads(generator: Generator) -> 
     small = 5 * 64 * 4
     tables = 2 * CONTEXT * 8 * 4
     assert expected + small <= generator.model.weight_bytes <= expected + small + tables + 100
+
+
+def test_a_worker_killed_in_a_sentence_loses_no_token(genai_folder: Path) -> None:
+    options = {"max_tokens": 12, "temperature": 0.0}
+    with armnn_generate.load(genai_folder, ["CpuRef"]) as plain:
+        expected = plain.stream("the quick", **options)
+        text = "".join(expected)
+    with (
+        armnn.Runtime(armnn.CreationOptions(isolate=["CpuRef"])) as runtime,
+        armnn_generate.load(genai_folder, ["CpuRef"], runtime=runtime) as generator,
+    ):
+        supervisor: Any = runtime.registry.get("CpuRef").supervisor  # type: ignore[attr-defined]  # of an isolated one
+        answer = generator.stream("the quick", **options)
+        pieces = []
+        for number, piece in enumerate(answer):
+            pieces.append(piece)
+            if number == 2:
+                os.kill(supervisor.link().pid, signal.SIGKILL)
+        assert answer.tokens == expected.tokens
+        assert "".join(pieces) == text
