@@ -231,6 +231,14 @@ def test_a_device_is_named_by_index_or_part_of_its_name(option: int | str) -> No
     assert open_device(option) is open_device()
 
 
+def test_a_record_names_device_and_driver() -> None:
+    with Runtime() as runtime, runtime.load_model(classifier(), backends=ONLY) as model:
+        stated = model.record().document["backends"]["GpuAcc"]["capabilities"]
+    device = open_device().device
+    assert device.name.strip() in stated["Device"]
+    assert stated["Driver"] == f"{device.driver_version.strip()}, {device.version.strip()}"
+
+
 def test_refusals_say_why() -> None:
     net = Network("integers")
     x = net.add_input("x", TensorInfo((4,), DataType.SIGNED32))

@@ -75,8 +75,11 @@ class GpuAccBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What the backend can do."""
+        """What the backend can do, and the device and its driver, once one is open."""
+        chosen = self._chosen
+        opened = {} if chosen is None else {"Device": chosen.name, "Driver": chosen.driver}
         return {
+            **opened,
             "NonConstWeights": False,
             "AsyncExecution": False,
             "ProtectedContentAllocation": False,

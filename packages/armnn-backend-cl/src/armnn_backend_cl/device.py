@@ -59,6 +59,11 @@ class Device:
         """The driver's names of platform and device."""
         return f"{self.device.platform.name.strip()}: {self.device.name.strip()}"
 
+    @property
+    def driver(self) -> str:
+        """The version of the driver, and of the OpenCL that the device has."""
+        return f"{self.device.driver_version.strip()}, {self.device.version.strip()}"
+
     def kernel(self, source: str, name: str) -> cl.Kernel:
         """Return a new kernel of a program, which is built once.
 
