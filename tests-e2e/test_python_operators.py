@@ -149,9 +149,14 @@ def test_open_shapes_are_inferred_again(backends: list[str], tmp_path: Path) -> 
         return infer_blend(x, bias)
 
     armnn.register_operator(MINE, "Blend", blend, infer=infer)
-    loaded = armnn.load_model(saved(tmp_path, model), backends)
+    loaded = armnn.load_model(
+        saved(tmp_path, model), backends, layer_backends={"blend": backends[0]}
+    )
     for size in (4, 1, 4, 7):
         check(loaded, model, (size, 3))
+    rows = {row.layer: row for row in loaded.report}
+    assert rows["blend"].backend == "Python"
+    assert [each.backend for each in rows["blend"].refusals] == backends[:1]
     assert {(4, 3), (1, 3), (7, 3)} <= set(asked)
 
 

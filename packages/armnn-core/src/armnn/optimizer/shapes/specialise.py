@@ -199,6 +199,8 @@ def _resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
     if awaited_values(layer) or not all(value.info.is_static for value in inputs):
         return ()
     before = len(network)
+    # The layers that come have the names of those that the caller may choose backends for.
+    network.rename(layer, network.unique_name(f"{layer.name} (resolved)"))
     values = operator.resolve(network, inputs)
     for old, new in zip(layer.outputs, values, strict=True):
         if old.info.data_type.numpy_dtype != new.info.data_type.numpy_dtype:
