@@ -245,10 +245,16 @@ def test_of_two_parsers_of_one_suffix_the_first_distribution_wins(tmp_path: Path
         assert [entry.distribution.name for entry in installed_parsers()] == ["armnn-parser-acme"]
 
 
-def test_an_error_of_the_parser_comes_through(tmp_path: Path) -> None:
+def test_an_error_of_the_parser_names_the_file_behind_the_cause(tmp_path: Path) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        with pytest.raises(ParseError, match=r"^not good \(in '.*model\.acme'\)$"):
+            parse(model(tmp_path, text="bad"))
+        with pytest.raises(ParseError, match=r"^not good$"):
+            parse(b"bad", format="acme")
+    listing = SOURCE.replace('"not good"', '"operators:\\n- a\\n- b"')
     with (
-        installed(tmp_path, parser(), alone=True),
-        pytest.raises(ParseError, match=r"^not good$"),
+        installed(tmp_path / "others", parser(listing), alone=True),
+        pytest.raises(ParseError, match=r"^operators \(in '.*model\.acme'\):\n- a\n- b$"),
     ):
         parse(model(tmp_path, text="bad"))
 

@@ -416,7 +416,9 @@ def test_data_beside_a_model(tmp_path: Path) -> None:
     assert path == file
     with open(open_beside(path, "the data"), "rb") as opened:
         assert opened.read() == b"1"
-    with pytest.raises(ParseError, match=r"the data cannot be read from '.*missing'"):
+    with pytest.raises(
+        ParseError, match=r"the data cannot be read: No such file or directory: '.*missing'"
+    ):
         open_beside(tmp_path / "missing", "the data")
 
 

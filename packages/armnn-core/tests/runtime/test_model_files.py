@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import armnn
 from armnn import CreationOptions, Runtime
-from armnn.errors import ModelFileError
+from armnn.errors import ClosedError, InvalidArgumentError, ModelFileError
 
 X = np.arange(4, dtype=np.float32)
 
@@ -60,6 +61,27 @@ def test_a_model_is_pickled_as_its_file_and_options(model_file) -> None:
     assert again.runtime.options == CreationOptions(plan_limit=3)
     np.testing.assert_array_equal(again.run({"x": X})["y"], 8 * X)
     again.runtime.close()
+
+
+def test_errors_name_the_file_in_place_of_the_graph(model_file, tmp_path) -> None:
+    title = re.escape(f"the model {str(model_file)!r}")
+    for cache in (None, tmp_path / "cache", tmp_path / "cache"):  # the last reads what it kept
+        with Runtime() as runtime:
+            model = runtime.load_model(model_file, ["Fake"], cache_dir=cache)
+            with pytest.raises(
+                InvalidArgumentError, match=rf"^there is no input 'z': {title} takes"
+            ):
+                model.run({"z": X})
+            with pytest.raises(
+                InvalidArgumentError, match=rf"there is no output 'z': {title} makes"
+            ):
+                model.run({"x": X}, names=["z"])
+        with pytest.raises(ClosedError, match=f"{title} was closed"):
+            model.run({"x": X})
+    with pytest.raises(InvalidArgumentError, match=rf"layer 'z', which {title} does not have"):
+        armnn.load_model(model_file, layer_backends={"z": "Fake"})
+    with pytest.raises(InvalidArgumentError, match=r"'z': the network 'content' takes"):
+        armnn.load_model(b"3", ["Fake"], format="count").run({"z": X})
 
 
 def test_content_is_pickled_with_its_options(model_file) -> None:

@@ -48,6 +48,7 @@ class Network(LayerBuilders):
 
     Attributes:
         name: For people.
+        file: The path of the model's file, for errors; "" without one.
         metadata: What the model's file says about itself.
         aliases: Second names of inputs and outputs; a parser sets them.
         declared_shapes: What it says of outputs' shapes, by name, where nothing else is known.
@@ -62,6 +63,7 @@ class Network(LayerBuilders):
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
         self.name = text(name, "the name of the network")
+        self.file = ""
         self.metadata: dict[str, str] = dict(
             mapping({} if metadata is None else metadata, "the metadata")
         )
@@ -77,6 +79,11 @@ class Network(LayerBuilders):
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0
         self._order: Order | None = None
+
+    @property
+    def title(self) -> str:
+        """What errors call it: its file if it has one, else its name."""
+        return f"the model {self.file!r}" if self.file else f"the network {self.name!r}"
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -129,7 +136,7 @@ class Network(LayerBuilders):
         try:
             return self._names["", text(name, "the name of a layer")]
         except KeyError:
-            raise InvalidArgumentError(f"the network {self.name!r} has no layer {name!r}") from None
+            raise InvalidArgumentError(f"{self.title} has no layer {name!r}") from None
 
     def topological_order(self) -> Order:
         """Return the layers so that each follows its producers.
@@ -145,7 +152,7 @@ class Network(LayerBuilders):
             made = [layer for layer in self._layers if layer not in outputs]
             order, stuck = sorted_by_uses([*made, *outputs])
             if stuck:
-                raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
+                raise GraphError(f"the layers {stuck} of {self.title} form a cycle")
             self._order = Order(order)
         return self._order
 
@@ -421,7 +428,7 @@ class Network(LayerBuilders):
             GraphError: It has no output.
         """
         if not self.outputs:
-            raise GraphError(f"the network {self.name!r} has no output: add_output() makes one")
+            raise GraphError(f"{self.title} has no output: add_output() makes one")
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -441,6 +448,7 @@ class Network(LayerBuilders):
     def _copy_of(self, layers: Iterable[Layer]) -> Self:
         """Return a copy of layers in their order."""
         copy = type(self)(self.name, self.metadata)
+        copy.file = self.file
         copy.aliases, copy.declared_shapes = self.aliases, dict(self.declared_shapes)
         copy.quantized_arithmetic = self.quantized_arithmetic
         copy.external_files, copy.is_folded = dict(self.external_files), self.is_folded
@@ -490,7 +498,7 @@ class Network(LayerBuilders):
             name = text(name, f"the name of {with_article(spec.name)} layer")
         if (namespace_of(spec), name) in self._names:
             raise InvalidArgumentError(
-                f"the network {self.name!r} already has a layer {name!r}"
+                f"{self.title} already has a layer {name!r}"
                 f"{' of type ' + spec.name if namespace_of(spec) else ''}: choose another name"
             )
         return name

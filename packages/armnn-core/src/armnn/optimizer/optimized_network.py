@@ -64,6 +64,7 @@ class OptimizedNetwork:
         participants: The backends that take part.
         options: The caller's decisions.
         store: Where its plans are stored, if anywhere.
+        file: The path of the model's file, for errors; "" without one.
     """
 
     store: PlanStore | None
@@ -98,7 +99,7 @@ class OptimizedNetwork:
         made = Preparation(
             network, participants, options, constants, may_change=may_change, again=again
         )
-        self._begin(made.facts, participants, options)
+        self._begin(made.facts, participants, options, network.file)
         self._prepared = made
 
     @classmethod
@@ -109,6 +110,7 @@ class OptimizedNetwork:
         options: OptimizerOptions,
         store: PlanStore,
         make: Callable[[], OptimizedNetwork],
+        file: str = "",
     ) -> OptimizedNetwork:
         """Return a network whose plans are stored.
 
@@ -118,16 +120,18 @@ class OptimizedNetwork:
             options: The caller's decisions.
             store: Where the plans are.
             make: Prepares it, for input shapes that are not stored; is called once, if ever.
+            file: The path of the model's file.
         """
         made = cls.__new__(cls)
-        made._begin(facts, participants, options)
+        made._begin(facts, participants, options, file)
         made.store, made._make = store, make
         return made
 
     def _begin(
-        self, facts: NetworkFacts, participants: Participants, options: OptimizerOptions
+        self, facts: NetworkFacts, participants: Participants, options: OptimizerOptions, file: str
     ) -> None:
         self.facts = facts
+        self.file = file
         self.participants = participants
         self.options = options
         self.store = self._prepared = self._make = None
@@ -146,6 +150,11 @@ class OptimizedNetwork:
     def name(self) -> str:
         """The name of the network."""
         return self.facts.name
+
+    @property
+    def title(self) -> str:
+        """What errors call it: its file if it has one, else its name."""
+        return f"the model {self.file!r}" if self.file else f"the network {self.name!r}"
 
     @property
     def metadata(self) -> dict[str, str]:

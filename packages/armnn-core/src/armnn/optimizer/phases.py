@@ -164,6 +164,7 @@ def _crossing(rest: Iterable[Layer], head: dict[Layer, None]) -> tuple[Value, ..
 
 def _head(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
     part = Network(network.name, network.metadata)
+    part.file = network.file
     values = part.insert_copies(layers, {})
     for value, name in names.items():
         part.add_output(name, values[value])
@@ -173,6 +174,7 @@ def _head(network: Network, layers: list[Layer], names: dict[Value, str]) -> Net
 
 def _rest(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
     part = Network(f"{network.name} (rest)", network.metadata)
+    part.file = network.file
     values = {value: part.add_input(name, value.info) for value, name in names.items()}
     constants = dict.fromkeys(
         value.producer

@@ -443,6 +443,7 @@ class Template:
         """Return the network for other shapes."""
         base, numbers = self._network, changes.numbers
         network = Network(base.name, base.metadata)
+        network.file = base.file
         network.insert_copies(self._layers, {})
         twins = dict(zip(self._layers, network.layers, strict=True))
         for layer, twin in twins.items():

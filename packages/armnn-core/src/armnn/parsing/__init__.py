@@ -134,7 +134,10 @@ def _parse(source: object, options: object, folder: object, **for_core: object) 
     if beside is not None:
         for_core["folder"] = Path(beside)
     model = checked_file(source) if content is None else content
-    return _parser(model, _subject(model), options, **for_core)(model)
+    network = _parser(model, _subject(model), options, **for_core)(model)
+    if isinstance(model, Path):
+        network.file = str(model)
+    return network
 
 
 def content_in(source: object) -> bytes | None:
@@ -363,6 +366,13 @@ def _parsed(
     except ParseError as error:
         content = _content_of(source)
         if content is None or _reads(entry_point, content.suffix):
+            if isinstance(source, Path) and str(source) not in str(error):
+                first, *more = str(error).split("\n")
+                # The cause first: a path may be long.
+                named = f"{first.removesuffix(':')} (in {str(source)!r})" + ":" * first.endswith(
+                    ":"
+                )
+                error.args = ("\n".join([named, *more]), *error.args[1:])
             raise
         advice = content.advice or (
             f"give the file the suffix .{content.suffix}, or say format={content.suffix!r}"

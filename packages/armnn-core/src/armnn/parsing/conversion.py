@@ -341,7 +341,7 @@ def model_content(
 
 def unreadable(name: str, error: OSError) -> ModelFileError:
     """Return the error for an unreadable model file."""
-    return ModelFileError(f"the model {name!r} cannot be read: {error}")
+    return ModelFileError(f"the model {name!r} cannot be read: {error.strerror or error}")
 
 
 def path_beside(folder: Path | None, location: str, what: str, model: Path | None = None) -> Path:
@@ -385,7 +385,7 @@ def open_beside(path: Path, what: str) -> int:
     try:
         return os.open(path, _OPEN_FLAGS)
     except OSError as error:
-        raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error
+        raise ParseError(f"{what} cannot be read: {error.strerror}: {str(path)!r}") from error
 
 
 def add_layer(

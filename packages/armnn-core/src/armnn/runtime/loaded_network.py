@@ -129,7 +129,7 @@ class NetworkResources:
             self._unloading.pop()
         except IndexError:
             return
-        closing = Closing(f"the network {self._plans.optimized.name!r}")
+        closing = Closing(self._plans.optimized.title)
         self.events.unload(self.close, closing)
         closing.end()
 
@@ -142,7 +142,7 @@ class NetworkResources:
         Raises:
             ClosingError: Parts of it failed; all of it is closed.
         """
-        closing = Closing(f"the network {self._plans.optimized.name!r}")
+        closing = Closing(self._plans.optimized.title)
         closing.step(self._plans.end)
         first = self._plans.gate.close()
         for call in tuple(self.bound):
@@ -299,6 +299,11 @@ class LoadedNetwork:
     def name(self) -> str:
         """The name of the network."""
         return self._plans.optimized.name
+
+    @property
+    def title(self) -> str:
+        """What errors call it: its file if it has one, else its name."""
+        return self._plans.optimized.title
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
@@ -908,7 +913,7 @@ class LoadedNetwork:
         """Pickle the file, its sha256 and the options of loading."""
         if self._origin is None:
             raise TypeError(
-                f"the network {self.name!r} cannot be pickled, as it was not loaded from a file: "
+                f"{self.title} cannot be pickled, as it was not loaded from a file: "
                 "use load_model() with a path"
             )
         return self.runtime.load_again, (self._origin,)
@@ -1048,7 +1053,7 @@ class LoadedNetwork:
 
     def _stateless(self) -> InvalidArgumentError:
         return InvalidArgumentError(
-            f"the network {self.name!r} has no states: load_model(..., states=...) declares the "
+            f"{self.title} has no states: load_model(..., states=...) declares the "
             'output that is the next value of an input, such as {"h_out": "h"}'
         )
 
@@ -1062,7 +1067,7 @@ class LoadedNetwork:
         """Raise InvalidArgumentError if only run() may run it."""
         if not self.properties.async_enabled:
             raise InvalidArgumentError(
-                f"the network {self.name!r} was loaded with async_enabled=False: run() runs it"
+                f"{self.title} was loaded with async_enabled=False: run() runs it"
             )
 
     @cached_property
@@ -1078,7 +1083,7 @@ class LoadedNetwork:
         from armnn.runtime.calls.imports import Imports  # late: heavy, by asyncio
 
         sharing = partial(shared_memory_beside, self._plans)
-        return Imports(self.name, infos, self.properties, converts, sharing)
+        return Imports(self.title, infos, self.properties, converts, sharing)
 
     def _device_runs(self, inputs: Mapping[str, Any], outputs: Targets) -> ImportingRuns:
         """Return the runs that use memory of devices where it is.

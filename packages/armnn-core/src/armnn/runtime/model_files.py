@@ -69,7 +69,7 @@ def write_artefact(
         opened = {name: info for name, info in made.inputs.items() if not info.is_static}
         named = ", ".join(f"{name}={format_shape(info.shape)}" for name, info in opened.items())
         raise InvalidArgumentError(
-            f"the network {made.name!r} cannot be compiled to a file, as it is prepared for each "
+            f"{made.title} cannot be compiled to a file, as it is prepared for each "
             f"set of input shapes and values ({named or ', '.join(made.value_inputs)}): give it "
             "shapes, as 'armnn compile --shape' does"
         )
@@ -78,9 +78,7 @@ def write_artefact(
     try:
         header, blocks = file_of(made.facts, plan, programs)
     except UnstorableError as error:
-        raise InvalidArgumentError(
-            f"the network {made.name!r} cannot be compiled to a file: {error}"
-        ) from error
+        raise InvalidArgumentError(f"{made.title} cannot be compiled to a file: {error}") from error
     used = {layer.backend for layer in plan.network.layers if layer.backend is not None}
     made_by = {"core": __version__, "backends": sorted(used)}
     write_file(file, pack({**header, "key": _KEY, "made_by": made_by}, blocks))
@@ -123,7 +121,7 @@ def open_artefact(
     def make() -> OptimizedNetwork:
         raise ModelFileError(f"the prepared model {file!r} holds one set of shapes only")
 
-    return OptimizedNetwork.stored(facts, participants, request.options, store, make)
+    return OptimizedNetwork.stored(facts, participants, request.options, store, make, file)
 
 
 def _unusable(file: str, reason: StaleEntryError) -> ModelFileError:
@@ -230,7 +228,7 @@ def open_model(
 
     if facts is not None:
         source.digests.update(store.files)
-        return OptimizedNetwork.stored(facts, participants, options, store, make)
+        return OptimizedNetwork.stored(facts, participants, options, store, make, file)
     # late: a prepared load does without
     from armnn.optimizer import check_layer_names
 

@@ -77,10 +77,10 @@ class PlanCache:
             segment: How many segments are before it.
             whole: The name of the network that it is a segment of.
         """
-        self._whole = optimized.name if whole is None else whole
+        self._whole = optimized.title if whole is None else whole
         if segment == MOST_SEGMENTS:
             raise GraphError(
-                f"the network {self._whole!r} is cut into more than "
+                f"{self._whole} is cut into more than "
                 f"{MOST_SEGMENTS} segments that wait for each other: a loop whose condition it "
                 "computes itself has too many iterations"
             )
@@ -100,7 +100,7 @@ class PlanCache:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._only: _Entry | None = None
         self._most_bytes = 0
-        self.gate = Gate(f"the network {optimized.name!r}")
+        self.gate = Gate(optimized.title)
         # The methods of the contexts that wait are atomic: they need no lock.
         self._waiting: deque[tuple[Context, LoadedPlan, _Entry]] = deque()
         self._take, self._wait = self._waiting.pop, self._waiting.append
@@ -278,7 +278,7 @@ class PlanCache:
             entries = tuple(self._entries.values())
             self._entries.clear()
             self._only = None
-        closing = Closing(f"the network {self.optimized.name!r}")
+        closing = Closing(self.optimized.title)
         for entry in entries:
             loaded = entry.plan
             closing.step(entry.close, owns_graphs)

@@ -295,7 +295,7 @@ class Runtime(Closable):
                 f"{network!r} belongs to another runtime: its own unload() takes it out"
             )
         self._networks.pop(network.id, None)
-        closing = Closing(f"the network {network.name!r}")
+        closing = Closing(network.title)
         closing.step(network.resources.unload)
         for other in network.replacements:
             closing.step(other.unload)

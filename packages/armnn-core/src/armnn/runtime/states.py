@@ -614,7 +614,7 @@ class StreamStates:
         if all(isinstance(dim, int) for dim in dims):
             fixed = f": the model says {dims[0]} rows" if dims else ", as none of them fills up"
             raise InvalidArgumentError(
-                f"the states of the network {network.name!r} have no other capacity{fixed}"
+                f"the states of {network.title} have no other capacity{fixed}"
             )
 
     def run(
@@ -733,7 +733,7 @@ class StreamStates:
         unknown = next((name for name in given if name not in self.pairs), None)
         if unknown is not None:
             raise InvalidArgumentError(
-                f"there is no state {unknown!r}: the states of the network {network.name!r} are "
+                f"there is no state {unknown!r}: the states of {network.title} are "
                 f"{', '.join(map(repr, self.pairs)) or 'none'}"
             )
         infos = {name: self._info(network, name) for name in given}
@@ -754,7 +754,7 @@ class StreamStates:
         names = ", ".join(repr(name) for name in self.pairs if name not in filling)
         if names:
             raise InvalidArgumentError(
-                f"the network {network.name!r} cannot be rewound: each step replaces all of the "
+                f"{network.title} cannot be rewound: each step replaces all of the "
                 f"states {names}, so earlier values are gone; keep states() and give them to "
                 "set_states()"
             )
@@ -764,7 +764,7 @@ class StreamStates:
         with self._held(network) as memory:
             if not 0 <= rows <= memory.length:
                 raise InvalidArgumentError(
-                    f"the states of the network {network.name!r} cannot be rewound to {rows} rows: "
+                    f"the states of {network.title} cannot be rewound to {rows} rows: "
                     f"expected 0 to {memory.length}, as many as there are"
                 )
             memory.length = rows
@@ -853,7 +853,7 @@ class StreamStates:
         divided = {cache.rows for cache in memory.filling.values()}
         if apart or len(divided) != 1 or not isinstance(source := divided.pop(), tuple):
             raise InvalidArgumentError(
-                f"the inputs of the network {network.name!r} cannot be run in chunks: expected "
+                f"the inputs of {network.title} cannot be run in chunks: expected "
                 "states that fill up by as many rows as an input has, and no others"
             )
         given = network.named_inputs(inputs)
@@ -1103,7 +1103,7 @@ class StreamStates:
 
 def _busy(network: LoadedNetwork) -> ExecutionError:
     return ExecutionError(
-        f"a stream of the network {network.name!r} runs already: it belongs to one thread at a "
+        f"a stream of {network.title} runs already: it belongs to one thread at a "
         "time; stream() makes one for each thread"
     )
 

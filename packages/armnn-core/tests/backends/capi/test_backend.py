@@ -345,7 +345,8 @@ def test_each_code_is_the_matching_exception(
         backend.create_workload(layer, ModelContext({"FailCompile": code}))
     assert type(caught.value).__name__ == kind
     assert str(caught.value) == (
-        f"backend 'Mock' ({mock.path}) failed to compile 'add' layer 'add': cannot compile ({word})"
+        f"backend 'Mock' failed to compile 'add' layer 'add': cannot compile ({word}); its file is "
+        f"'{mock.path}'"
     )
 
 

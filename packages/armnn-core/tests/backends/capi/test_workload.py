@@ -92,8 +92,8 @@ def test_execute_that_fails_names_backend_file_layer_and_code(
         with pytest.raises(ExecutionError) as caught:
             bound.step()
         assert str(caught.value) == (
-            f"backend 'Mock' ({mock.path}) failed to execute 'add' layer 'add': cannot execute "
-            f"({word})"
+            f"backend 'Mock' failed to execute 'add' layer 'add': cannot execute ({word}); its "
+            f"file is '{mock.path}'"
         )
         assert type(caught.value.__cause__) is cause
 
@@ -229,7 +229,7 @@ def test_a_run_that_is_cancelled_meanwhile_stops(load: Any) -> None:
 
 
 def test_a_run_that_is_late_stops(load: Any) -> None:
-    with pytest.raises(DeadlineExceededError, match=r"stopped \(ARMNN_DEADLINE_EXCEEDED\)"):
+    with pytest.raises(DeadlineExceededError, match=r"the time was up \(ARMNN_DEADLINE_EXCEEDED\)"):
         load("wait").run({"x": X, "y": Y}, timeout=0.05)
 
 

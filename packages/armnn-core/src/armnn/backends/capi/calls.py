@@ -360,6 +360,15 @@ def must_stop(call_id: int) -> bool:
     return _is_cancelled(control) or _is_late(control)
 
 
+def name_deadline(failure: Failure | None) -> None:
+    """Let the failure of a call that was stopped at its deadline say so.
+
+    The backend was told to stop, not why.
+    """
+    if failure is not None and failure.code == abi.CANCELLED and is_late():
+        failure.code, failure.text = abi.DEADLINE_EXCEEDED, "the time was up"
+
+
 def is_late() -> bool:
     """Return whether this thread's run exceeds its deadline."""
     control = current_control.get()
@@ -484,8 +493,9 @@ def exception_of(
     layers = ", ".join(repr(names[node]) for node in failure.nodes if 0 <= node < len(names))
     where = f" layer {layers}" if layers else ""
     return kind(
-        f"backend {library.id!r} ({library.path}) failed to {action}{where}: "
-        f"{failure.text or 'no message'} ({name})"
+        # The path last, as it may be long.
+        f"backend {library.id!r} failed to {action}{where}: {failure.text or 'no message'} "
+        f"({name}); its file is {str(library.path)!r}"
     )
 
 

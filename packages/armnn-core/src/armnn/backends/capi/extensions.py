@@ -17,7 +17,7 @@ from armnn.backends.capi.calls import (
     Library,
     attempt,
     exception_of,
-    is_late,
+    name_deadline,
     raise_stored,
     watched_call,
 )
@@ -237,8 +237,7 @@ class NativeHandle(TensorHandle):
             with watched_call() as (call_id, _):
                 failure = attempt(function, buffer, self._offset, where, array.nbytes, call_id)
             raise_stored()
-            if failure is not None and failure.code == abi.CANCELLED and is_late():
-                failure.code = abi.DEADLINE_EXCEEDED  # the backend was told to stop, not why
+            name_deadline(failure)
         else:
             failure = attempt(function, buffer, where, array.nbytes)
         if failure is not None:

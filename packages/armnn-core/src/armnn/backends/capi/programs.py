@@ -33,7 +33,7 @@ from armnn.backends.capi.calls import (
     compile_details,
     exception_of,
     guarded,
-    is_late,
+    name_deadline,
     raise_stored,
 )
 from armnn.backends.capi.contexts import NativeModelContext, device_pointer, read_devices
@@ -187,8 +187,7 @@ class NativeProgram(NativeObject, Program):
         failure = Failure(code, error)
         reset_error(error)
         raise_stored()
-        if code == abi.CANCELLED and is_late():
-            failure.code = abi.DEADLINE_EXCEEDED  # the backend was told to stop, not why
+        name_deadline(failure)
         made = exception_of(failure, self.library, f"execute {self.title}", self.names)
         return made if isinstance(made, ExecutionError) else _execution_error(made)
 

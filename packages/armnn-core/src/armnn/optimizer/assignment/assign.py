@@ -257,7 +257,7 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
             meant = closest(name, names, 0.6)
             hint = f"did you mean {meant!r}?" if meant else "armnn inspect lists the layers"
             raise InvalidArgumentError(
-                f"a backend was chosen for layer {name!r}, which the network {network.name!r} "
+                f"a backend was chosen for layer {name!r}, which {network.title} "
                 f"does not have; {hint}"
             )
 
@@ -290,14 +290,15 @@ def assign_backends(
     if unsupported:
         asked = [candidate.id for candidate in assignment.candidates]
         raise OptimizationError(
-            f"no backend of [{', '.join(asked)}] runs {len(unsupported)} layer(s) of the network:\n"
+            f"no backend of [{', '.join(asked)}] runs {len(unsupported)} layer(s) of "
+            f"{assignment.network.title}:\n"
             f"{_list_refusals(unsupported, assignment)}\n"
             f"{_advice(unsupported, assignment)}"
         )
     if fallbacks:
         raise OptimizationError(
-            f"strict mode: {len(fallbacks)} layer(s) do not run on the backend that was asked "
-            f"first:\n"
+            f"strict mode: {len(fallbacks)} layer(s) of {assignment.network.title} do not run on "
+            "the backend that was asked first:\n"
             f"{_list_refusals(fallbacks, assignment)}\n"
             "Choose another backend for them (layer_backends=), or leave strict=True out to let "
             "them fall back."

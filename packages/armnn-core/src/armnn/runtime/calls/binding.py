@@ -571,7 +571,7 @@ class Binder:
                 survivor = Survivor(turn.run, limited, instead, self.after, memory)
                 turn = Turn(survivor, context, limited=survivor)
             turns.append(turn)
-        title = f"the network {self.plans.optimized.name!r}"
+        title = self.plans.optimized.title
         shown = {name: array for name, array in inputs.items() if name not in memory.counts}
         rows = memory.rows_of({name: array.shape for name, array in shown.items()})
         noted = None if self.may_move else self.after  # a survivor notes runs itself
@@ -593,7 +593,7 @@ class Binder:
             replay = Replay(self.run, {**inputs, **read}, outputs, following)
             turns.append(Turn(replay, None, limited=replay))
         copies = dict.fromkeys((*optimized.inputs, *optimized.outputs), why)
-        title = f"the network {optimized.name!r}"
+        title = optimized.title
         shown = {name: array for name, array in inputs.items() if name not in memory.counts}
         rows = memory.rows_of({name: array.shape for name, array in shown.items()})
         return BoundCall(title, shown, outputs, copies, turns, memory, rows, None)

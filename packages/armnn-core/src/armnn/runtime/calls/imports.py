@@ -87,7 +87,7 @@ class Imports:
 
     def __init__(
         self,
-        name: str,
+        title: str,
         infos: Mapping[str, Mapping[str, TensorInfo]],
         properties: NetworkProperties,
         converts: bool,
@@ -96,14 +96,14 @@ class Imports:
         """Begin without any.
 
         Args:
-            name: The network's name.
+            title: What errors call the network.
             infos: Its tensors by side and name.
             properties: What it was loaded for.
             converts: Whether runs take and return real values.
             sharing: Returns the extension ``armnn.memory/1`` of the backend beside an input or
                 output, if it has that.
         """
-        self._title = f"the network {name!r}"
+        self._title = title
         self._infos = infos
         self._usual = {"input": properties.input_source, "output": properties.output_source}
         self._converts = converts
@@ -341,7 +341,7 @@ class ImportingRuns:
         """
         self._copies = copies
         self._plans = plans
-        self._title = f"the network {plans.optimized.name!r}"
+        self._title = plans.optimized.title
         self._imports = properties.input_source is MemorySource.MALLOC
         self._exports = properties.output_source is MemorySource.MALLOC
         self._lock = threading.Lock()

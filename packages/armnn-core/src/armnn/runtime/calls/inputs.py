@@ -39,12 +39,12 @@ class ExpectedInputs:
     """The inputs of one network.
 
     Args:
-        network: The network's name.
+        title: What errors call the network.
         infos: What it takes, by name; dimensions may be unknown.
     """
 
-    def __init__(self, network: str, infos: Mapping[str, TensorInfo]) -> None:
-        self._network = network
+    def __init__(self, title: str, infos: Mapping[str, TensorInfo]) -> None:
+        self._title = title
         self._infos = infos
         self._expected = tuple(
             (name, info.data_type.numpy_dtype, info.shape) for name, info in infos.items()
@@ -82,8 +82,8 @@ class ExpectedInputs:
             raise refused(
                 "what is given as inputs",
                 inputs,
-                f"a mapping from their names, such as {{{name!r}: ...}}: the network "
-                f"{self._network!r} takes {expected or 'none'}",
+                f"a mapping from their names, such as {{{name!r}: ...}}: {self._title} takes "
+                f"{expected or 'none'}",
             )
 
     def check_names(self, names: Collection[str]) -> None:
@@ -109,9 +109,7 @@ class ExpectedInputs:
 
     def _message(self, what: str, names: Sequence[str]) -> str:
         expected = ", ".join(f"{name!r} ({info})" for name, info in self._infos.items())
-        return (
-            f"{what} {', '.join(map(repr, names))}: the network {self._network!r} takes {expected}"
-        )
+        return f"{what} {', '.join(map(repr, names))}: {self._title} takes {expected}"
 
 
 def checked_shape(given: object, name: str) -> tuple[int, ...]:
@@ -165,13 +163,13 @@ class ExpectedOutputs:
     """The outputs of one network.
 
     Args:
-        network: The network's name.
+        title: What errors call the network.
         infos: What it makes, by name; dimensions may be unknown.
         real: Which outputs are real values, float32, though the network quantises them.
     """
 
-    def __init__(self, network: str, infos: Mapping[str, TensorInfo], real: Sequence[str]) -> None:
-        self._network = network
+    def __init__(self, title: str, infos: Mapping[str, TensorInfo], real: Sequence[str]) -> None:
+        self._title = title
         self._infos = infos
         self._dtypes = {
             name: np.dtype(np.float32) if name in real else info.data_type.numpy_dtype
@@ -203,7 +201,7 @@ class ExpectedOutputs:
                 meant = closest(str(name), self._infos)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(
-                    f"there is no output {name!r}: the network {self._network!r} makes "
+                    f"there is no output {name!r}: {self._title} makes "
                     f"{', '.join(map(repr, self._infos)) or 'none'}{hint}"
                 )
 
@@ -404,7 +402,7 @@ class Ports:
         """
         self.infos: Mapping[str, TensorInfo] = optimized.inputs
         self.aliases = optimized.aliases
-        self.inputs = ExpectedInputs(optimized.name, self.infos)
+        self.inputs = ExpectedInputs(optimized.title, self.infos)
         self.real = RealValues(self.infos, optimized.outputs) if quantize else None
         self._beside, self._reached = beside, reached
         self._copies = {} if copies is None else copies
@@ -415,7 +413,7 @@ class Ports:
     def outputs(self) -> ExpectedOutputs:
         """Checks the arrays that outputs are written into."""
         names = () if self.real is None else self.real.output_names
-        return ExpectedOutputs(self._optimized.name, self._optimized.outputs, names)
+        return ExpectedOutputs(self._optimized.title, self._optimized.outputs, names)
 
     def arrays(
         self, side: Side, given: Mapping[str, Any], *, takes_devices: bool = False
