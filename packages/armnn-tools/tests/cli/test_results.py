@@ -595,3 +595,40 @@ def test_many_parts_are_a_row_for_each_backend_unless_all_are_asked_for(
 def test_one_part_has_no_borders_to_show(capsys: pytest.CaptureFixture[str]) -> None:
     result_of(Report((row("a", "P"),), parts=(Part("a", "Npu", 2, "", ()),))).show()
     assert "border" not in capsys.readouterr().out
+
+
+def test_blocks_of_layers_are_folded_to_the_first() -> None:
+    kinds = ("Floor", "Softmax", "Floor", "Addition", "Reshape")
+    block = [f"layers.{{}}/part{i}" for i in range(5)]
+    rows = [row("embed"), row("layers.0/mask")]
+    for number in range(30):
+        names = zip(block, kinds, strict=True)
+        rows += [row(name.format(number), kind=kind) for name, kind in names]
+    rows.append(row("head"))
+    assert [(name, why) for name, _, _, why in folded_rows(rows)] == [
+        ("embed", ""),
+        ("layers.0/mask", ""),
+        *((name.format(0), "") for name in block),
+        (
+            "layers.1/part0 to layers.29/part4 (145 layers)",
+            "29 blocks like the 5 rows above",
+        ),
+        ("head", ""),
+    ]
+
+
+def test_a_block_that_differs_ends_the_folding() -> None:
+    rows = [
+        row(f"l{number}.{part}", why="no rank 5" if (number, part) == (4, 2) else "", kind=kind)
+        for number in range(9)
+        for part, kind in enumerate(("Floor", "Softmax", "Reshape", "Addition"))
+    ]
+    names = [(name, why) for name, _, _, why in folded_rows(rows)]
+    assert ("l4.2", "First: no rank 5") in names
+    assert names[4] == ("l1.0 to l3.3 (12 layers)", "3 blocks like the 4 rows above")
+    assert names[-2] == ("l5.3 to l8.2 (12 layers)", "3 blocks like the 4 rows above")
+
+
+def test_two_equal_blocks_are_not_folded() -> None:
+    rows = [row(f"l{number}.{kind}", kind=kind) for number in (0, 1) for kind in "abcd"]
+    assert len(folded_rows(rows)) == 8

@@ -6,6 +6,7 @@ Outputs with their best classes, comparisons, times, and the report on backends 
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,10 @@ _REPORT_COLUMNS = ("layer", "type", "backend", "why")
 _TYPES_LIMIT = 3
 """Layer types of a folded row that are named; the others are counted."""
 _FOLDED_FROM = 3
-"""Rows of parts that follow each other, from which on they are one."""
+"""Rows of parts that follow each other, and blocks of layers, from which on they are one."""
+_LEAST_BLOCK = 4
+"""Layers of a block that is folded: of fewer, the rows say more than their number."""
+_NUMBER = re.compile(r"\d+")
 
 _MOST_ROWS = 12
 """With more parts there is a row for each backend, unless every part is asked for."""
@@ -511,10 +515,66 @@ def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
 
     A compiled part's layers that follow each other and have the same reasons are one row. So are
     three and more such rows that follow each other, of one part or of several, if rows above them
-    have the same backends and reasons. Layers that nothing was compiled from are not folded.
+    have the same backends and reasons. Layers that nothing was compiled from are not folded, but
+    for blocks of them that are there three and more times, as in a decoder: the first one is shown.
     """
-    groups = [list(group) for _, group in groupby(rows, _kind)]
-    return [row for run in _runs(groups) for row in _rows_of_run(run)]
+    shown: list[tuple[str, ...]] = []
+    for block, repeats in _blocks(list(rows)):
+        groups = [list(group) for _, group in groupby(block, _kind)]
+        shown += [row for run in _runs(groups) for row in _rows_of_run(run)]
+        if repeats:
+            shown.append(_row_of_blocks(repeats, len(block)))
+    return shown
+
+
+def _blocks(rows: list[ReportRow]) -> Iterator[tuple[list[ReportRow], list[ReportRow]]]:
+    """Yield rows in order, each time with those that repeat them, which may be none.
+
+    What repeats differs in the numbers of names only.
+    """
+    kinds = [
+        (
+            _NUMBER.sub("#", row.layer),
+            _NUMBER.sub("#", row.compiled_into),
+            row.type,
+            row.backend,
+            row.reason,
+            row.conversion,
+        )
+        for row in rows
+    ]
+    begun = at = 0
+    while at < len(rows):
+        size = _period(kinds, at)
+        if size < _LEAST_BLOCK:
+            at += 1
+            continue
+        end = at + size
+        while kinds[end : end + size] == kinds[at : at + size]:
+            end += size
+        yield rows[begun:at], []
+        yield rows[at : at + size], rows[at + size : end]
+        begun = at = end
+    yield rows[begun:], []
+
+
+def _period(kinds: Sequence[object], at: int) -> int:
+    """Return after how many rows those from one on are there again, three times; 0 if never."""
+    for size in range(1, (len(kinds) - at) // _FOLDED_FROM + 1):
+        if kinds[at + size] != kinds[at]:
+            continue
+        block = kinds[at : at + size]
+        others = range(at + size, at + size * _FOLDED_FROM, size)
+        if all(kinds[other : other + size] == block for other in others):
+            return size
+    return 0
+
+
+def _row_of_blocks(rows: Sequence[ReportRow], size: int) -> tuple[str, ...]:
+    """Return the row for blocks like the one above."""
+    span = f"{rows[0].layer} to {rows[-1].layer} ({len(rows)} layers)"
+    backends = ", ".join(dict.fromkeys(row.backend for row in rows))
+    return (span, _types(rows), backends, f"{len(rows) // size} blocks like the {size} rows above")
 
 
 def all_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
