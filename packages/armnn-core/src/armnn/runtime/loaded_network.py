@@ -764,8 +764,8 @@ class LoadedNetwork:
         """
         if profiler is None:
             profiler = self.properties.profiler
-        if timeout is None and cancel is None and profiler is None:
-            return None
+            if profiler is None and timeout is None and cancel is None:
+                return None
         return checked_control(timeout, cancel, profiler)
 
     def checked_inputs(
