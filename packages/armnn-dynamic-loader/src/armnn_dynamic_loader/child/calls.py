@@ -47,12 +47,13 @@ class _OpenDescriptors:
     def __init__(self) -> None:
         """Open each number that is free, within half of what the process may open."""
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _WATCHED_DESCRIPTORS[-1] if limit == resource.RLIM_INFINITY else limit // 2
         reading, writing = os.pipe()
         self._identity = _identity(reading)  # of a pipe, which no other file has
         self._numbers = [
             number
             for number in _WATCHED_DESCRIPTORS
-            if number < limit // 2 and (number in (reading, writing) or _identity(number) is None)
+            if number <= most and (number in (reading, writing) or _identity(number) is None)
         ]
         for number in self._numbers:
             if number != reading:

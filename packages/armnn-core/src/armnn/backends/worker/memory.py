@@ -287,7 +287,7 @@ def shared_arrays(
 def has_descriptors_left() -> bool:
     """Return whether more than half of the descriptors that this process may have are free."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 2 * len(os.listdir("/proc/self/fd")) < limit
+    return limit == resource.RLIM_INFINITY or 2 * len(os.listdir("/proc/self/fd")) < limit
 
 
 def _block_for(sizes: Sequence[int], head: int, *, is_written_there: bool) -> Block:
