@@ -93,3 +93,24 @@ def test_quantisation_is_shown_number_by_number() -> None:
     tensor: dict[str, Any] = described(network, Report())["nodes"][0]["outputs"][0]
     assert tensor["scales"] == [0.5, 0.25, 2.0]
     assert (tensor["zero_points"], tensor["axis"]) == ([0, 0, 0], 0)
+
+
+def test_blocks_that_repeat_are_parts_of_the_page() -> None:
+    network = Network("decoder")
+    value = network.add_input("x", TensorInfo((2, 2)))
+    names = []
+    for number in range(5):
+        for function in ("ReLu", "Sigmoid", "TanH", "Abs"):
+            value = network.add_activation(value, function=function, name=f"l{number}.{function}")
+            names.append(value.producer.name)
+    network.add_output("y", value)
+    document = described(network, Report(tuple(ReportRow(n, "Activation", "Acme") for n in names)))
+    assert [part["title"] for part in document["parts"]] == [
+        f"l{number}.ReLu to l{number}.Abs" for number in range(5)
+    ]
+    assert [part["block"] for part in document["parts"]] == [1, 2, 3, 4, 5]
+    assert [node["part"] for node in document["nodes"]] == [
+        None,
+        *(number for number in range(5) for _ in range(4)),
+        None,
+    ]

@@ -6,7 +6,6 @@ Outputs with their best classes, comparisons, times, and the report on backends 
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from armnn.optimizer import CompiledPart, Part, Report, ReportRow
 from armnn.profiling import LayerTime
 from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
+from armnn_tools.blocks import repeated_blocks, without_numbers
 from armnn_tools.cli.inputs import Feed
 from armnn_tools.cli.output import print_table, printable
 from armnn_tools.debugging import Comparison, OutputDifference
@@ -42,10 +42,7 @@ _REPORT_COLUMNS = ("layer", "type", "backend", "why")
 _TYPES_LIMIT = 3
 """Layer types of a folded row that are named; the others are counted."""
 _FOLDED_FROM = 3
-"""Rows of parts that follow each other, and blocks of layers, from which on they are one."""
-_LEAST_BLOCK = 4
-"""Layers of a block that is folded: of fewer, the rows say more than their number."""
-_NUMBER = re.compile(r"\d+")
+"""Rows of parts that follow each other, from which on they are one."""
 
 _MOST_ROWS = 12
 """With more parts there is a row for each backend, unless every part is asked for."""
@@ -528,14 +525,11 @@ def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
 
 
 def _blocks(rows: list[ReportRow]) -> Iterator[tuple[list[ReportRow], list[ReportRow]]]:
-    """Yield rows in order, each time with those that repeat them, which may be none.
-
-    What repeats differs in the numbers of names only.
-    """
+    """Yield rows in order, each time with those that repeat them, which may be none."""
     kinds = [
         (
-            _NUMBER.sub("#", row.layer),
-            _NUMBER.sub("#", row.compiled_into),
+            without_numbers(row.layer),
+            without_numbers(row.compiled_into),
             row.type,
             row.backend,
             row.reason,
@@ -543,31 +537,13 @@ def _blocks(rows: list[ReportRow]) -> Iterator[tuple[list[ReportRow], list[Repor
         )
         for row in rows
     ]
-    begun = at = 0
-    while at < len(rows):
-        size = _period(kinds, at)
-        if size < _LEAST_BLOCK:
-            at += 1
-            continue
-        end = at + size
-        while kinds[end : end + size] == kinds[at : at + size]:
-            end += size
-        yield rows[begun:at], []
-        yield rows[at : at + size], rows[at + size : end]
-        begun = at = end
+    begun = 0
+    for start, size, count in repeated_blocks(kinds):
+        end = start + size * count
+        yield rows[begun:start], []
+        yield rows[start : start + size], rows[start + size : end]
+        begun = end
     yield rows[begun:], []
-
-
-def _period(kinds: Sequence[object], at: int) -> int:
-    """Return after how many rows those from one on are there again, three times; 0 if never."""
-    for size in range(1, (len(kinds) - at) // _FOLDED_FROM + 1):
-        if kinds[at + size] != kinds[at]:
-            continue
-        block = kinds[at : at + size]
-        others = range(at + size, at + size * _FOLDED_FROM, size)
-        if all(kinds[other : other + size] == block for other in others):
-            return size
-    return 0
 
 
 def _row_of_blocks(rows: Sequence[ReportRow], size: int) -> tuple[str, ...]:

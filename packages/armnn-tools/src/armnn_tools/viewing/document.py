@@ -23,6 +23,7 @@ from armnn.graph.text import changed_parameters, printable
 from armnn.optimizer import Report, ReportRow
 from armnn.profiling import Event, LayerTime, layer_times
 from armnn.tensor import TensorInfo
+from armnn_tools.blocks import repeated_blocks, without_numbers
 
 MOST_TRACE_BYTES: Final = 1 << 20
 """Of a trace inside a page, so that the page stays below twice that without its graph."""
@@ -147,6 +148,10 @@ def described(
     numbers = {layer: number for number, layer in enumerate(shown)}
     parts = _parts(shown, rows, spent)
     part_numbers = {part["name"]: number for number, part in enumerate(parts)}
+    block_of = {}
+    for block, members in _repeated(shown, rows):
+        block_of.update(dict.fromkeys(members, len(parts)))
+        parts.append(block)
     nodes = []
     for layer in shown:
         row, size, time = rows.get(layer.name), sizes.get(layer), spent.get(layer.name)
@@ -156,7 +161,11 @@ def described(
                 "name": printable(layer.name),
                 "type": layer.title,
                 "backend": row.backend if row is not None and is_layer else "",
-                "part": part_numbers.get(row.compiled_into) if row and is_layer else None,
+                "part": (
+                    part_numbers.get(row.compiled_into, block_of.get(layer))
+                    if row is not None and is_layer
+                    else None
+                ),
                 "parameters": [
                     [name, printable(text)] for name, text in changed_parameters(layer.descriptor)
                 ],
@@ -205,10 +214,43 @@ def _parts(
                 "layers": 0,
                 "footprint": None if row.footprint is None else row.footprint.as_dict(),
                 "time": _time(spent[row.compiled_into]) if row.compiled_into in spent else None,
+                "block": 0,
             },
         )
         part["layers"] += 1
     return list(found.values())
+
+
+def _repeated(
+    layers: Sequence[Layer], rows: Mapping[str, ReportRow]
+) -> Iterator[tuple[dict[str, Any], Sequence[Layer]]]:
+    """Yield blocks of layers that repeat and are in no compiled part, with their layers.
+
+    The page folds those that repeat an earlier one.
+    """
+    kinds: list[object] = []
+    for layer in layers:
+        row = rows.get(layer.name)
+        alone = row is None or row.compiled_into or layer.type in ("Input", "Output", "Constant")
+        kinds.append(
+            layer if alone else (without_numbers(layer.name), layer.type, row and row.backend)
+        )
+    for start, size, count in repeated_blocks(kinds):
+        for number in range(count):
+            members = layers[start + number * size : start + (number + 1) * size]
+            first, last = printable(members[0].name), printable(members[-1].name)
+            yield (
+                {
+                    "name": f"{first} to {last}",
+                    "title": f"{first} to {last}",
+                    "backend": rows[members[0].name].backend,
+                    "layers": size,
+                    "footprint": None,
+                    "time": None,
+                    "block": number + 1,
+                },
+                members,
+            )
 
 
 def _inputs(layer: Layer) -> Iterator[dict[str, Any]]:

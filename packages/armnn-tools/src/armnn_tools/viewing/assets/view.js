@@ -10,7 +10,8 @@
   const FAST_ENOUGH = 300; // nodes that the best, slower way of ranking still lays out at once
 
   const byId = (id) => document.getElementById(id);
-  const folded = new Set();
+  // Of blocks that repeat, the first one is open.
+  const folded = new Set([...model.parts.keys()].filter((part) => model.parts[part].block > 1));
   const state = { chosen: null, colour: "backend", scale: 1, size: [1, 1], places: new Map() };
 
   // ---- elements ---------------------------------------------------------------------------------
@@ -324,7 +325,7 @@
 
   function layerDetails(index) {
     const node = model.nodes[index];
-    const part = node.part === null ? [] : [["compiled into", model.parts[node.part].title]];
+    const part = node.part === null ? [] : [[model.parts[node.part].block ? "in the block" : "compiled into", model.parts[node.part].title]];
     const facts = [
       ["type", node.type], ...(node.backend ? [["backend", node.backend]] : []), ...part,
       ...(node.weights ? [["weights", counted(node.weights)]] : []),
