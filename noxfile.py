@@ -208,8 +208,8 @@ def scaling(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def serving(session: nox.Session) -> None:
-    """Drive the serving recipe with Triton's and KServe's clients."""
-    install_wheels(session, "armnn-core[cpu,dynamic]", group="serving")
+    """Drive the serving recipes with Triton's, KServe's and OpenAI's clients."""
+    install_wheels(session, "armnn-core[dynamic,llm]", group="serving")
     session.install("-r", "examples/serving/requirements.txt")
     session.run("pytest", "tests-e2e/serving", *session.posargs)
 

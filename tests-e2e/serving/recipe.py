@@ -15,6 +15,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECIPE = REPOSITORY / "examples" / "serving" / "serve.py"
+CHAT = RECIPE.with_name("chat.py")
 PATIENCE = 120.0
 """Seconds for what takes a few on a machine with nothing else to do."""
 
@@ -60,12 +61,14 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def launched(*arguments: str, environment: dict[str, str] | None = None) -> Server:
+def launched(
+    *arguments: str, environment: dict[str, str] | None = None, recipe: Path = RECIPE
+) -> Server:
     """Return a server that has just been started."""
     ports = free_port(), free_port()
     options = ["--http_port", str(ports[0]), "--grpc_port", str(ports[1])]
     process = subprocess.Popen(
-        [sys.executable, "-u", RECIPE, *arguments, *options],
+        [sys.executable, "-u", recipe, *arguments, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -143,6 +143,19 @@ def test_pieces_come_to_coroutines(generator: Generator) -> None:
     assert asyncio.run(text()) == expected
 
 
+def test_a_canceled_piece_is_in_nobodys_way(generator: Generator) -> None:
+    async def text() -> str:
+        chat = generator.conversation()
+        step = asyncio.ensure_future(anext(chat.stream(PROMPT)))
+        await asyncio.sleep(0)  # it begins
+        step.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await step
+        return "".join(chat.stream(PROMPT, max_tokens=9))
+
+    assert asyncio.run(text()) == "".join(generator.conversation().stream(PROMPT, max_tokens=9))
+
+
 def test_a_text_ends_at_tokens_texts_and_lengths(generator: Generator, genai_folder: Path) -> None:
     free = generator.conversation().stream(PROMPT, max_tokens=30)
     text = "".join(free)
@@ -209,7 +222,7 @@ def test_a_generation_that_is_overtaken_says_so(generator: Generator) -> None:
         next(second)
 
 
-def test_a_conversation_is_one_threads(generator: Generator, monkeypatch: Any) -> None:
+def test_another_thread_waits_for_a_call(generator: Generator, monkeypatch: Any) -> None:
     chat = generator.conversation()
     inside, outside = threading.Event(), threading.Event()
     append = chat.cache.append
@@ -220,15 +233,17 @@ def test_a_conversation_is_one_threads(generator: Generator, monkeypatch: Any) -
         return append(tokens)
 
     monkeypatch.setattr(chat.cache, "append", waiting)
-    generation = chat.stream(PROMPT, max_tokens=2)
-    with ThreadPoolExecutor(1) as pool:
-        text = pool.submit("".join, generation)
+    overtaken = chat.stream(PROMPT, max_tokens=9)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(next, overtaken)
         inside.wait(30)
-        with pytest.raises(ExecutionError, match="another thread is in the conversation"):
-            chat.rewind(0)
+        second = pool.submit("".join, chat.stream([1, 2, 3], max_tokens=3))
+        assert not second.done()
         outside.set()
-        with pytest.raises(ExecutionError, match="was rewound"):
-            text.result()
+        with pytest.raises(ExecutionError, match="goes on with another prompt"):
+            [first.result(), *overtaken]
+        text = second.result()
+    assert text == "".join(generator.conversation().stream([1, 2, 3], max_tokens=3))
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ class Conversation:
     """A sequence of prompts and texts whose keys and values are kept.
 
     A prompt that begins as the last one and its text did, such as that of the next turn of a chat,
-    computes its new tokens only. A conversation belongs to one thread at a time.
+    computes its new tokens only. A conversation has one generation at a time, the latest one.
 
     Attributes:
         generator: The model that it is of.
@@ -203,24 +203,18 @@ class Conversation:
 
     @contextmanager
     def running(self, generation: Generation | None = None) -> Iterator[TokenCache]:
-        """Yield the cache for the time of a call; no other thread has it then.
+        """Yield the cache for the time of a call; other threads wait, such as for a canceled call.
 
         Raises:
-            ExecutionError: Another thread has it, or the generation is not the latest one.
+            ExecutionError: The generation is not the latest one.
         """
-        if self._latest is not generation:
-            raise ExecutionError(
-                "the generation cannot go on, as its conversation goes on with another prompt or "
-                "was rewound: conversation() makes one for each of several at once"
-            )
-        if not self._lock.acquire(blocking=False):
-            raise ExecutionError(
-                "another thread is in the conversation: conversation() makes one for each thread"
-            )
-        try:
+        with self._lock:
+            if self._latest is not generation:
+                raise ExecutionError(
+                    "the generation cannot go on, as its conversation goes on with another prompt "
+                    "or was rewound: conversation() makes one for each of several at once"
+                )
             yield self.cache
-        finally:
-            self._lock.release()
 
     def __repr__(self) -> str:
         return f"<Conversation of {self.generator!r} with {len(self.cache.tokens)} tokens>"
