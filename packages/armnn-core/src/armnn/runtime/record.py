@@ -81,7 +81,7 @@ _NOTES: Final = ("made", "choice")
 """The members that say nothing about the execution itself."""
 
 _LONGEST: Final = 200
-"""The characters of a value that a line about a difference has."""
+"""The characters of a list or an object that a line about a difference has."""
 
 CORE: Final = "armnn-core"
 
@@ -670,5 +670,7 @@ def _count(value: object) -> int:
 def _shown(value: object) -> str:
     if value is None:
         return "nothing"
-    text = value if isinstance(value, str) and value else json.dumps(value)
+    if isinstance(value, str) and value:
+        return value
+    text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

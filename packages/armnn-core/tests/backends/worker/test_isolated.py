@@ -121,6 +121,18 @@ def test_an_isolated_backend_computes_in_another_process(
     assert "was asked to" in model.faults[-1]
 
 
+def test_a_record_has_the_fault_and_the_backend_that_answered(model: LoadedNetwork) -> None:
+    before = model.record()
+    np.testing.assert_array_equal(model.run(fed("SIGSEGV"))["y"][1:], EXPECTED[1:])
+    after = model.record()
+    (row,) = after.document["plan"]
+    assert row["backend"] == "Honest"
+    assert "SIGSEGV" in row["reason"]
+    assert "SIGSEGV" in after.document["faults"][-1]
+    found = [each.item for each in before.differences(after)]
+    assert found == ["plan.rectified", "faults"]
+
+
 def test_a_dropped_network_is_freed_in_the_worker(runtime: Runtime, model: LoadedNetwork) -> None:
     model.run(fed())
     link = supervisor_of(runtime, "Hostile").link()
